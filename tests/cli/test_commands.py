@@ -1,0 +1,224 @@
+"""The command line: every command answers, every mistake is one message and the right exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import undertow
+from undertow.cli import app
+from undertow.errors import PhysicsError
+from undertow.validation import runner as judge_runner
+from undertow.validation import targets
+
+TINY = Path(__file__).parents[1] / "run" / "tiny.toml"
+
+
+def call(*arguments: object) -> Result:
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def fails(status: int, *arguments: object) -> str:
+    """The one message of a command that fails."""
+    result = call(*arguments)
+    assert result.exit_code == status, result.output
+    assert "Traceback" not in result.stderr and result.stdout == ""
+    return result.stderr
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("cli") / "run"
+    result = call("run", TINY, "--frames", 2, "--out", out, "--no-preview", "--threads", 1)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip() == str(out) and "frame 2/2: t = 0.1 s" in result.stderr
+    return out
+
+
+def test_version_and_scenes_start_quickly_without_numba() -> None:
+    program = "import sys; from undertow.cli import app; app(sys.argv[1:], standalone_mode=False); print(*sys.modules)"
+    for arguments in (["--version"], ["scenes"]):
+        done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+        assert not {"numba", "scipy", "h5py", "matplotlib"} & set(done.stdout.split())
+        assert undertow.__version__ in done.stdout or "lid-cavity" in done.stdout
+
+
+def test_module_entry_point() -> None:
+    done = subprocess.run([sys.executable, "-m", "undertow", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"undertow {undertow.__version__}\n"
+
+
+def test_scenes_and_info() -> None:
+    listed = call("scenes").stdout
+    assert "vortex-street" in listed and "5.11.4" in listed and "minutes" in listed
+    assert call("scenes", "--quiet").stdout.split() == sorted(undertow.scene.gallery_names())
+    told = call("info", "--threads", 1).stdout
+    assert "numba" in told and "1 of" in told and "extra view" in told
+
+
+def test_run_overrides(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    arguments = ["--resolution", 12, "--frames", 1, "--set", "fluid.density=2", "--coupling", "none", "--no-preview"]
+    assert call("run", TINY, *arguments, "--out", out, "--quiet", "--threads", 1).stderr == ""
+    scene = undertow.Run(out).scene
+    assert scene.domain.resolution == 12 and scene.fluid.density == 2.0 and scene.time.frames == 1
+
+
+def test_resume_of_a_complete_run(run: Path) -> None:
+    assert "the run is complete" in fails(2, "resume", run)
+    result = call("resume", run, "--frames", 1, "--no-preview", "--threads", 1, "--quiet")
+    assert result.exit_code == 0 and undertow.Run(run).frames == [0, 1, 2, 3]
+
+
+def test_mistakes(run: Path, tmp_path: Path) -> None:
+    assert "did you mean 'lid-cavity'" in fails(2, "run", "lid-cavty")
+    assert "fluid.density = -1: must be positive" in fails(2, "run", "lid-cavity", "--set", "fluid.density=-1")
+    assert "unknown coupling" in fails(2, "run", "lid-cavity", "--coupling", "magic")
+    assert "--threads 999: must be between" in fails(2, "run", "lid-cavity", "--threads", 999)
+    assert "exists already and is not overwritten" in fails(2, "run", TINY, "--out", run)
+    assert "TB of memory" in fails(2, "run", "smoke-sphere", "--resolution", 30000)
+    assert "must be at least 1" in fails(2, "run", "lid-cavity", "--resolution", 0)
+    for name in ("resume", "view", "render", "plot"):
+        assert "does not exist" in fails(2, name, tmp_path / "none")
+        assert "is not a run folder" in fails(2, name, tmp_path)
+    assert "'nope'" in fails(2, "validate", "nope")
+    assert "there is no case 'nope'" in fails(2, "bench", "nope")
+    assert fails(2, "export", run, "--to", "abc")
+    assert call("frobnicate").exit_code == 2 and call("run").exit_code == 2
+
+
+def test_a_python_scene_with_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "s.py").write_text("import undertow as ut\nscene = ut.Sphere(radius=-1)\n")
+    assert "s.py: radius = -1: must be positive" in fails(2, "run", tmp_path / "s.py")
+
+
+def test_out_of_memory_and_interrupts_have_their_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    from undertow.run import simulation
+
+    for error, status, words in (
+        (MemoryError("Unable to allocate 8 GiB"), 2, "out of memory (Unable to allocate 8 GiB); lower the resolution"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (PhysicsError("it blew up"), 1, "it blew up"),
+    ):
+
+        def broken(*_: object, error: BaseException = error) -> None:
+            raise error
+
+        monkeypatch.setattr(simulation, "Simulation", broken)
+        assert words in fails(status, "run", "lid-cavity", "--quiet")
+
+
+# validate and bench ---------------------------------------------------------------------------------------------------
+
+
+def install(monkeypatch: pytest.MonkeyPatch, kind: str, quantities: list[dict[str, Any]], broken: bool = False) -> None:
+    """A case of the name 'made-up' with two targets."""
+
+    def run(*_: object, **__: object) -> Iterator[dict[str, Any]]:
+        yield from quantities
+        if broken:
+            raise PhysicsError("no convergence")
+
+    goals = {
+        "order": {"min": 1.9},
+        "value": {"reference": 2.0, "within": 0.01},
+        "offset": {"reference": 0.0, "absolute": 0.1},
+    }
+    monkeypatch.setattr(judge_runner, "known", lambda _: {"made-up": "made.up"})
+    monkeypatch.setattr(judge_runner.importlib, "import_module", lambda _: SimpleNamespace(run=run))
+    monkeypatch.setattr(targets, "load_targets", lambda: {kind: {"made-up": goals}})
+
+
+def lines(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line, parse_constant=pytest.fail) for line in result.stdout.splitlines()]
+
+
+def test_validate_prints_json_lines_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [
+        {"case": "made-up", "quantity": "order", "measured": 2.0},
+        {"case": "made-up", "quantity": "value", "measured": 2.01, "detail": {"cells": 8}},
+        {"case": "made-up", "quantity": "offset", "measured": -0.05},
+        {"case": "made-up", "quantity": "ghia", "measured": 1.0, "reference": 1.25, "detail": {"info": True}},
+    ]
+    install(monkeypatch, "validate", found)
+    result = call("validate", "made-up", "--json")
+    assert result.exit_code == 0 and "made-up ..." in result.stderr
+    order, value, offset, ghia = lines(result)
+    keys = {"case", "quantity", "measured", "reference", "error", "tolerance", "passed", "seconds", "detail"}
+    assert set(order) == set(value) == set(ghia) == keys
+    assert (order["reference"], order["error"], order["tolerance"], order["passed"]) == (1.9, 0.0, 0.0, True)
+    assert value["error"] == pytest.approx(0.005) and value["passed"] and value["detail"] == {"cells": 8}
+    assert offset["error"] == 0.05 and offset["detail"] == {"absolute": True}
+    assert ghia["error"] == pytest.approx(0.2) and ghia["passed"] and ghia["tolerance"] is None
+    assert "ghia" in call("validate", "made-up").stdout
+
+
+def test_validate_out_of_tolerance_is_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [
+        {"case": "made-up", "quantity": "order", "measured": 1.5},
+        {"case": "made-up", "quantity": "value", "measured": float("nan"), "detail": {"worst": float("inf")}},
+    ]
+    install(monkeypatch, "validate", found, broken=True)
+    result = call("validate", "--json")
+    order, value, completed = lines(result)
+    assert result.exit_code == 1 and "3 of 3 quantities out of tolerance" in result.stderr
+    assert order["error"] == pytest.approx(0.4) and not order["passed"]
+    assert value["measured"] is None and value["error"] is None and value["detail"] == {"worst": None}
+    assert completed["quantity"] == "completed" and "no convergence" in completed["detail"]["error"]
+
+
+def test_a_quantity_without_target_must_be_information(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, "validate", [{"case": "made-up", "quantity": "stray", "measured": 1.0}])
+    assert "'stray' has no target and is not marked as information" in fails(2, "validate")
+
+
+def test_bench_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [
+        {"quantity": "order", "measured": 1.0, "size": "8^3", "seconds_per_step": 0.1},
+        {"quantity": "free", "throughput": 3.0, "unit": "cells/s"},
+    ]
+    install(monkeypatch, "bench", found)
+    result = call("bench", "--json", "--threads", 1)
+    order, free = lines(result)
+    assert result.exit_code == 1
+    assert set(judge_runner.BENCH_KEYS) <= set(order)
+    assert order["bound"] == 1.9 and not order["passed"] and order["threads"] == 1 and order["case"] == "made-up"
+    assert free["bound"] is None and free["passed"] and free["unit"] == "cells/s"
+
+
+def test_targets_have_known_forms_and_decide_alone() -> None:
+    goals = targets.load_targets()
+    assert set(goals) == {"validate", "bench"} and "taylor-green" in goals["validate"]
+    verdict = targets.judge("lid-cavity-100", "u_min", -0.2140)
+    assert verdict["passed"] and verdict["error"] == 0.0
+    assert not targets.judge("lid-cavity-100", "u_min", None)["passed"]
+    assert targets.judge("poisson", "iterations_128", 20.0, "bench")["passed"]
+    assert not targets.judge("poisson", "iterations_128", 21.0, "bench")["passed"]
+
+
+def test_every_case_and_benchmark_has_targets() -> None:
+    goals = targets.load_targets()
+    for kind in ("validate", "bench"):
+        missing = set(judge_runner.known(kind)) - set(goals[kind])
+        assert not missing, f"{kind}: cases without any target: {sorted(missing)}"
+
+
+def test_the_command_starts_in_a_second_or_so() -> None:
+    best = 99.0
+    for _ in range(3):
+        start = time.monotonic()
+        subprocess.run([sys.executable, "-m", "undertow", "--version"], check=True, capture_output=True, env=os.environ)
+        best = min(best, time.monotonic() - start)
+    assert best < 3.0, f"undertow --version takes {best:.1f} s"

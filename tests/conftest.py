@@ -1,0 +1,111 @@
+"""The compile budget: how many Numba specialisations the test run used, what they cost, and a bound.
+
+``undertow`` is imported before Numba, because the package decides where Numba keeps its cache.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import undertow  # noqa: F401  (first: it points Numba to its cache)
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _budget() -> int:
+    return int(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["undertow"]["specialisations"])
+
+
+def _dispatchers() -> Iterator[tuple[str, Any]]:
+    """(qualified name, dispatcher) of every jitted function of the package that has been imported."""
+    from numba.core.dispatcher import Dispatcher
+
+    for module_name, module in sorted(sys.modules.items()):
+        if module_name == "undertow" or module_name.startswith("undertow."):
+            for value in vars(module).values():
+                if isinstance(value, Dispatcher) and value.py_func.__module__ == module_name:
+                    yield f"{module_name}.{value.py_func.__name__}", value
+
+
+def _overloads() -> Counter[str]:
+    return Counter({name: len(dispatcher.overloads) for name, dispatcher in _dispatchers()})
+
+
+class CompileBudget:
+    """Counts the kernels used (compiled or read from the cache) and the seconds spent compiling.
+
+    A kernel is a specialisation called from Python. The jitted helpers that come into being while a kernel is compiled
+    are part of it: a warm cache brings the kernel without them, and the count must not depend on the cache.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.compiled = 0
+        self._depth = 0
+        self._started = 0.0
+        self._before: Counter[str] = Counter()
+        self._helpers: Counter[str] = Counter()
+
+    def install(self) -> None:
+        from numba.core import event
+
+        budget = self
+
+        class Listener(event.Listener):
+            def on_start(self, event: Any) -> None:
+                if budget._depth == 0:
+                    budget._before = _overloads()
+                    budget._started = time.perf_counter()
+                budget._depth += 1
+
+            def on_end(self, event: Any) -> None:
+                budget._depth -= 1
+                if budget._depth > 0:
+                    return
+                budget.seconds += time.perf_counter() - budget._started
+                kernel = event.data["dispatcher"].py_func
+                helpers = _overloads() - budget._before
+                helpers.pop(f"{kernel.__module__}.{kernel.__name__}", None)
+                budget._helpers += helpers
+                if kernel.__module__.startswith("undertow"):
+                    budget.compiled += 1
+
+        event.register("numba:compile", Listener())
+
+    def used(self) -> Counter[str]:
+        """Kernels per jitted function."""
+        return _overloads() - self._helpers
+
+
+_BUDGET = CompileBudget()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    _BUDGET.install()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if sum(_BUDGET.used().values()) > _budget() and exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    used = _BUDGET.used()
+    total, bound = sum(used.values()), _budget()
+    terminalreporter.write_line(
+        f"numba: {total} kernels used, of {len(used)} functions (bound {bound}); "
+        f"{_BUDGET.compiled} compiled now in {_BUDGET.seconds:.1f} s"
+    )
+    if total > bound:
+        terminalreporter.write_line("numba: OVER THE BOUND of pyproject.toml [tool.undertow]; the functions with most:")
+        for name, count in sorted(used.items(), key=lambda item: -item[1])[:12]:
+            terminalreporter.write_line(f"  {count:3d}  {name}")

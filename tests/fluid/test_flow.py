@@ -1,0 +1,179 @@
+"""Physics of whole steps on small grids."""
+
+import numba
+import numpy as np
+import pytest
+
+from undertow.fluid import Flow, FlowSettings, SmokeEmitter, SmokeSettings
+from undertow.geometry import Box, ConstantCurve, Solid, SolidFields, Sphere, Static, VelocityCurves
+from undertow.grid import INFLOW, OUTFLOW, PERIODIC, WALL, Grid, Sides
+
+
+def box(n=16, dimensions=2, kind=None, **settings):
+    """A closed unit box of inviscid fluid unless told otherwise."""
+    cells = (n, n, n) if dimensions == 3 else (n, n, 1)
+    grid = Grid(cells, 1.0 / n, dimensions=dimensions)
+    sides = Sides(grid, kind or [WALL] * 6, [True] * 6)
+    return Flow(grid, sides, None, FlowSettings(**settings))
+
+
+def swirl(flow, seed=0):
+    """A smooth random velocity, made free of divergence by the flow's own projection."""
+    rng = np.random.default_rng(seed)
+    for axis in flow.grid.axes:
+        x, y, z = flow.grid.face_centres(axis)
+        a, b, c = rng.uniform(1, 3, 3)
+        flow.state.u[axis][flow.grid.interior_faces(axis)] = np.sin(a * x + b * y + c * z * (flow.grid.dimensions == 3))
+    flow.sides.fill_velocity(flow.state.u)
+    flow.project(flow.state.u, 0.0)
+    flow.finish(flow.state.u)
+
+
+@pytest.mark.parametrize("form", ["split", "coupled"])
+def test_the_solve_never_adds_kinetic_energy(form):
+    """Thesis 5.8: pressure, viscosity and walls at rest only take energy away."""
+    grid = Grid((12, 10, 1), 0.1, dimensions=2)
+    solids = SolidFields(grid, [Solid("ball", Sphere(0.2), Static((0.55, 0.45, 0.05)))])
+    solids.update(0.0)
+    flow = Flow(grid, Sides(grid), solids, FlowSettings(viscosity=0.2, viscosity_form=form, tolerance=1e-9))
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        flow.state.u[:2] = rng.normal(size=flow.state.u[:2].shape)
+        flow.sides.fill_velocity(flow.state.u)
+        mass = np.divide(1.0, flow.domain.inv_mass_f, out=np.zeros_like(flow.state.u), where=flow.domain.inv_mass_f > 0)
+        before = np.sum(mass * flow.state.u**2)
+        flow.z_c[:] = 0.0
+        report = flow.project(flow.state.u, 0.05)
+        assert np.sum(mass * flow.state.u**2) < before
+        assert report.row_after < 1e-6 * report.row_before
+
+
+def test_split_and_coupled_form_agree_as_dt_vanishes():
+    """The splitting error is of first order in dt: a tenth of the step, a tenth of the difference."""
+    difference = []
+    for dt in (0.02, 0.002):
+        found = []
+        for form in ("split", "coupled"):
+            flow = box(16, viscosity=0.05, viscosity_form=form, tolerance=1e-10)
+            flow.sides.slip[:] = [False] * 6
+            flow.sides.spec.slip[:] = 0
+            swirl(flow)
+            flow.step(0.0, dt)
+            found.append(flow.state.u.copy())
+        difference.append(np.abs(found[0] - found[1])[:, flow.grid.interior[0], flow.grid.interior[1]].max())
+    assert difference[1] < 0.3 * difference[0]
+
+
+def test_free_stream_past_a_body_moving_with_it_stays_uniform():
+    """Fluid and solid carried at one velocity: nothing happens, and the solid feels no force."""
+    grid = Grid((24, 12, 1), 0.1, dimensions=2)
+    sides = Sides(grid, [INFLOW, OUTFLOW, WALL, WALL, WALL, WALL], [True] * 6)
+    sides.set_velocity(0, (1.0, 0.0, 0.0))
+    motion = VelocityCurves(ConstantCurve((1.0, 0.0, 0.0)), position=(0.8, 0.61, 0.05))
+    solids = SolidFields(grid, [Solid("ball", Sphere(0.25), motion)])
+    solids.update(0.0)
+    flow = Flow(grid, sides, solids, FlowSettings(viscosity=0.01, gravity=(0.0, 0.0, 0.0), tolerance=1e-10))
+    flow.state.u[0] = 1.0
+    sides.fill_velocity(flow.state.u)
+    for step in range(4):
+        flow.step(0.03 * step, 0.03)
+    assert np.abs(flow.state.u[0][grid.interior_faces(0)] - 1.0).max() < 1e-8
+    assert np.abs(flow.state.u[1]).max() < 1e-8
+    assert max(abs(f) for f in flow.forces()["ball"].total) < 1e-7
+
+
+def test_hydrostatic_force_is_the_weight_of_the_displaced_fluid():
+    grid = Grid((24, 24, 24), 0.05)
+    solids = SolidFields(grid, [Solid("ball", Sphere(0.31), Static((0.6, 0.6, 0.6)))])
+    flow = Flow(grid, Sides(grid), solids, FlowSettings(density=1000.0))
+    flow.step(0.0, 0.01)
+    force = flow.forces()["ball"]
+    assert force.total[1] == pytest.approx(1000 * 9.81 * 4 / 3 * np.pi * 0.31**3, rel=0.02)
+    assert abs(force.total[0]) < 1e-6 and np.abs(flow.state.u).max() == 0.0
+
+
+def test_added_mass_of_an_accelerated_disc():
+    """Starting a disc from rest in inviscid fluid needs the impulse of its displaced mass times (b^2+a^2)/(b^2-a^2)."""
+    n = 96
+    grid = Grid((n, n, 1), 2.0 / n, dimensions=2)
+    motion = VelocityCurves(ConstantCurve((1.0, 0.0, 0.0)), position=(1.003, 0.997, 0.01))
+    solids = SolidFields(grid, [Solid("disc", Sphere(0.125), motion)])
+    flow = Flow(grid, Sides(grid, slip=[True] * 6), solids, FlowSettings(advection="none", tolerance=1e-9))
+    dt = 1e-6
+    flow.step(0.0, dt)
+    impulse = -flow.forces()["disc"].pressure[0] * dt
+    # walls of a square box of half width 8 radii act about like a concentric circle of that radius
+    assert impulse == pytest.approx(np.pi * 0.125**2 * (64 + 1) / (64 - 1), rel=0.02)
+
+
+def test_mirrored_scene_gives_the_mirrored_result():
+    """Reflection in x of a flow with a solid and smoke buoyancy."""
+    states = []
+    for mirror in (False, True):
+        grid = Grid((20, 16, 1), 0.1, dimensions=2)
+        x = 0.83 if not mirror else 2.0 - 0.83
+        solids = SolidFields(grid, [Solid("ball", Sphere(0.27), Static((x, 0.8, 0.05)))])
+        inside = np.zeros(grid.padded, dtype=bool)
+        columns = slice(8, 13) if not mirror else slice(13, 18)
+        inside[3, 4:6, columns] = True
+        emitter = SmokeEmitter(inside, 1.0, 350.0)
+        settings = FlowSettings(tolerance=1e-12, smoke=SmokeSettings(0.1, 0.3, confinement=0.2))
+        flow = Flow(grid, Sides(grid), solids, settings, [emitter])
+        for step in range(6):
+            flow.step(0.05 * step, 0.05)
+        states.append(flow)
+    a, b = (f.state.smoke[f.grid.interior] for f in states)
+    np.testing.assert_allclose(a, b[..., ::-1], atol=1e-9)
+    ua, ub = (f.state.u[0][f.grid.interior_faces(0)] for f in states)
+    np.testing.assert_allclose(ua, -ub[..., ::-1], atol=1e-9)
+    assert np.abs(ua).max() > 0.01
+
+
+def test_same_bits_for_one_and_two_threads():
+    states = []
+    for threads in (1, 2):
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+        flow = box(20, 3, viscosity=1e-3, stepper="second_order", tolerance=1e-6)
+        swirl(flow)
+        for step in range(2):
+            flow.step(0.02 * step, 0.02)
+        states.append(flow.state.u.copy())
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+    assert states[0].tobytes() == states[1].tobytes()
+
+
+def test_two_dimensions_equal_a_periodic_slab_of_three():
+    """A z-invariant 3D flow between periodic z sides is the 2D flow."""
+    found = []
+    for dimensions in (2, 3):
+        cells = (14, 12, 1) if dimensions == 2 else (14, 12, 4)
+        grid = Grid(cells, 0.1, dimensions=dimensions)
+        sides = Sides(grid, [WALL] * 4 + ([PERIODIC] * 2 if dimensions == 3 else [WALL] * 2))
+        z = 0.05 if dimensions == 2 else 0.2
+        solids = SolidFields(grid, [Solid("block", Box((0.32, 0.27, 9.0)), Static((0.7, 0.6, z)))])
+        solids.update(0.0)
+        flow = Flow(grid, sides, solids, FlowSettings(viscosity=0.02, tolerance=1e-11, advection="maccormack"))
+        for axis in (0, 1):
+            x, y, _ = grid.face_centres(axis)
+            flow.state.u[axis][grid.interior_faces(axis)] = np.sin(3 * x + axis) * np.cos(2 * y)
+        sides.fill_velocity(flow.state.u)
+        for step in range(3):
+            flow.step(0.02 * step, 0.02)
+        found.append(flow.state.u[:2, grid.interior[0].start, 3:16, 3:18])
+    np.testing.assert_allclose(found[0], found[1], atol=1e-8)
+
+
+def test_implicit_iteration_agrees_with_small_explicit_steps():
+    """Thesis 5.7: the converged implicit step is first order in dt like the explicit one."""
+    reference = box(16, viscosity=0.01, advection="eno3", stepper="second_order", tolerance=1e-10)
+    swirl(reference)
+    for step in range(40):
+        reference.step(0.0025 * step, 0.0025)
+    error = []
+    for steps in (5, 10):
+        flow = box(16, viscosity=0.01, advection="eno3", stepper="implicit", tolerance=1e-10)
+        swirl(flow)
+        for step in range(steps):
+            flow.step(0.1 / steps * step, 0.1 / steps)
+        error.append(np.abs(flow.state.u - reference.state.u)[:, reference.grid.interior[0]].max())
+    assert error[1] < 0.65 * error[0]

@@ -1,0 +1,303 @@
+"""The coupled system against dense linear algebra: every reduction, prescribed velocities, targets, null spaces."""
+
+import numpy as np
+import pytest
+
+from undertow.errors import PhysicsError
+from undertow.grid import GHOSTS, Grid
+from undertow.linalg import CoupledSystem, Multigrid, Stencil, VelocityBlock
+
+VELOCITIES = {"fluid": (2, 7), "solid": (5,)}
+
+
+class DenseRows:
+    """Rows given by one matrix per velocity block."""
+
+    stencil = None
+
+    def __init__(self, name, count, seed, damping=False, folded=False, target=False):
+        rng = np.random.default_rng(seed)
+        self.name, self.shape, self.damping, self.folded = name, (count,), damping, folded
+        self.matrices = {v: rng.standard_normal((count, int(np.prod(s)))) for v, s in VELOCITIES.items()}
+        self.target = rng.standard_normal(count) if target else None
+
+    def apply(self, w, out):
+        out[...] = sum(m @ w[v].reshape(-1) for v, m in self.matrices.items())
+
+    def add_transpose(self, z, w):
+        for v, m in self.matrices.items():
+            w[v] += (m.T @ z).reshape(w[v].shape)
+
+    def add_diagonal(self, inv_mass, out):
+        for v, m in self.matrices.items():
+            out += m**2 @ inv_mass[v].reshape(-1)
+
+    def add_gram(self, w, out):
+        z = np.zeros(self.shape)
+        self.apply(w, z)
+        self.add_transpose(z, out)
+
+    def add_gram_diagonal(self, w):
+        for v, m in self.matrices.items():
+            w[v] += (m**2).sum(axis=0).reshape(w[v].shape)
+
+    @property
+    def dense(self):
+        return np.hstack([self.matrices[v] for v in VELOCITIES])
+
+
+def make_blocks(prescribed):
+    rng = np.random.default_rng(7)
+    blocks = []
+    for name, shape in VELOCITIES.items():
+        inv_mass = rng.uniform(0.2, 3.0, shape)
+        if prescribed:
+            inv_mass.reshape(-1)[::4] = 0.0
+        blocks.append(VelocityBlock(name, inv_mass))
+    return blocks
+
+
+def solve_densely(blocks, rows, w_star):
+    """(K B^-1 K^T + P) z = K w* - s by numpy."""
+    k = np.vstack([row.dense for row in rows])
+    inv_mass = np.concatenate([block.inv_mass.reshape(-1) for block in blocks])
+    p = np.diag(np.concatenate([np.full(row.shape, float(row.damping)) for row in rows]))
+    s = np.concatenate([np.zeros(row.shape) if row.target is None else row.target for row in rows])
+    z = np.linalg.solve(k * inv_mass @ k.T + p, k @ w_star - s)
+    return w_star - inv_mass * (k.T @ z), z
+
+
+@pytest.mark.parametrize("prescribed", [False, True])
+@pytest.mark.parametrize("target", [False, True])
+@pytest.mark.parametrize(
+    ("kinds", "reduction"),
+    [
+        ("c", "dual"), ("d", "dual"), ("cd", "dual"), ("f", "primal"), ("ff", "primal"),
+        ("cf", "saddle"), ("cdf", "saddle"),
+    ],
+)  # fmt: skip
+def test_reductions_equal_dense_solution(kinds, reduction, target, prescribed):
+    """c: constraint, d: dual damping, f: folded damping; all views of the same blocks give the same w and z."""
+    blocks = make_blocks(prescribed)
+    rows = [
+        DenseRows(f"row{i}", 4, seed=i, damping=kind != "c", folded=kind == "f", target=target)
+        for i, kind in enumerate(kinds)
+    ]
+    system = CoupledSystem(blocks, rows)
+    rng = np.random.default_rng(3)
+    w = {name: rng.standard_normal(shape) for name, shape in VELOCITIES.items()}
+    z = {row.name: rng.standard_normal(row.shape) for row in rows}
+    w_star = np.concatenate([w[name].reshape(-1) for name in VELOCITIES])
+    expected_w, expected_z = solve_densely(blocks, rows, w_star)
+    stats = system.solve(w, z, 1e-11)
+    assert stats.reduction == reduction and stats.converged and stats.relative <= 1e-11
+    np.testing.assert_allclose(np.concatenate([w[n].reshape(-1) for n in VELOCITIES]), expected_w, atol=1e-8)
+    np.testing.assert_allclose(np.concatenate([z[row.name] for row in rows]), expected_z, atol=1e-8)
+    for block in blocks:
+        held = block.inv_mass.reshape(-1) == 0
+        start = 0 if block.name == "fluid" else 14
+        np.testing.assert_array_equal(w[block.name].reshape(-1)[held], w_star[start:][: held.size][held])
+
+
+def test_kinetic_energy_never_grows_without_targets():
+    """Schroeder 2011, section 5.8: 2 KE - 2 KE* = -z^T (K B^-1 K^T + 2 P) z <= 0."""
+    blocks = make_blocks(prescribed=False)
+    rows = [DenseRows("constraint", 3, 1), DenseRows("damping", 5, 2, damping=True)]
+    rng = np.random.default_rng(5)
+    w = {name: rng.standard_normal(shape) for name, shape in VELOCITIES.items()}
+    z = {row.name: np.zeros(row.shape) for row in rows}
+
+    def energy():
+        return 0.5 * sum(float((w[b.name] ** 2 / b.inv_mass).sum()) for b in blocks)
+
+    before = energy()
+    CoupledSystem(blocks, rows).solve(w, z, 1e-12)
+    k = np.vstack([row.dense for row in rows])
+    inv_mass = np.concatenate([b.inv_mass.reshape(-1) for b in blocks])
+    p = np.diag([0.0] * 3 + [1.0] * 5)
+    zz = np.concatenate([z[row.name] for row in rows])
+    assert energy() < before
+    assert 2 * (energy() - before) == pytest.approx(-zz @ (k * inv_mass @ k.T + 2 * p) @ zz, rel=1e-8)
+
+
+def test_zero_right_hand_side_returns_at_once():
+    rows = [DenseRows("constraint", 3, 1)]
+    w = {name: np.zeros(shape) for name, shape in VELOCITIES.items()}
+    z = {"constraint": np.ones(3)}
+    stats = CoupledSystem(make_blocks(False), rows).solve(w, z, 1e-6)
+    assert stats.iterations == 0 and not z["constraint"].any() and not w["fluid"].any()
+
+
+def test_failed_solve_names_its_reason():
+    rows = [DenseRows("constraint", 4, 1)]
+    rng = np.random.default_rng(3)
+    w = {name: rng.standard_normal(shape) for name, shape in VELOCITIES.items()}
+    system = CoupledSystem(make_blocks(False), rows)
+    with pytest.raises(PhysicsError, match="iteration limit reached after 1 iterations: relative residual"):
+        system.solve(w, {"constraint": np.zeros(4)}, 1e-10, max_iterations=1)
+    w["solid"][0] = np.nan
+    with pytest.raises(PhysicsError, match="not finite"):
+        system.solve(w, {"constraint": np.zeros(4)}, 1e-10)
+
+
+def test_mistakes_are_named():
+    blocks = make_blocks(False)
+    with pytest.raises(ValueError, match="unique"):
+        CoupledSystem(blocks, [DenseRows("fluid", 3, 1)])
+    with pytest.raises(ValueError, match="cannot be folded"):
+        CoupledSystem(blocks, [DenseRows("joint", 3, 1, folded=True)])
+    with pytest.raises(ValueError, match="no blocks"):
+        CoupledSystem(blocks, [DenseRows("joint", 3, 1)], {"pressure": None})
+    system = CoupledSystem(blocks, [DenseRows("joint", 3, 1)])
+    w = {name: np.zeros(shape) for name, shape in VELOCITIES.items()}
+    with pytest.raises(ValueError, match="dual 'joint' has shape"):
+        system.solve(w, {"joint": np.zeros(4)}, 1e-6)
+    with pytest.raises(ValueError, match="velocity 'solid' has shape"):
+        system.solve({**w, "solid": np.zeros(4)}, {"joint": np.zeros(3)}, 1e-6)
+    row = DenseRows("viscosity", 3, 1, damping=True, folded=True)
+    row.__class__ = type("NoGram", (DenseRows,), {"add_gram_diagonal": property()})
+    with pytest.raises(TypeError, match="add_gram"):
+        CoupledSystem(blocks, [row])
+
+
+class Divergence:
+    """Rows of the flux out of each cell through faces of the given areas, with its structured operator."""
+
+    name, damping, folded, target = "pressure", False, False, None
+
+    def __init__(self, grid, area_f, inv_mass, open_c=None):
+        self.grid, self.area_f, self.shape = grid, area_f, grid.padded
+        self.stencil = Stencil(grid)
+        for axis in grid.axes:
+            inside = [slice(None)] * 3
+            inside[2 - axis] = slice(GHOSTS + 1, GHOSTS + grid.cells[axis])
+            part = tuple(inside)
+            self.stencil.face_f[axis][part] = (area_f[axis] ** 2 * inv_mass[axis])[part]
+            edge = [slice(None)] * 3
+            edge[2 - axis] = slice(GHOSTS + grid.cells[axis], GHOSTS + grid.cells[axis] + 1)
+            last = [slice(None)] * 3
+            last[2 - axis] = slice(GHOSTS + grid.cells[axis] - 1, GHOSTS + grid.cells[axis])
+            self.stencil.dirichlet_c[tuple(last)] += (area_f[axis] ** 2 * inv_mass[axis])[tuple(edge)]
+        self.stencil.setup()
+
+    def apply(self, w, out):
+        out[...] = 0.0
+        u = w["fluid"]
+        for axis in self.grid.axes:
+            flux = self.area_f[axis] * u[axis]
+            out[self.grid.interior] += (np.roll(flux, -1, axis=2 - axis) - flux)[self.grid.interior]
+
+    def add_transpose(self, z, w):
+        for axis in self.grid.axes:
+            w["fluid"][axis] += self.area_f[axis] * (np.roll(z, 1, axis=2 - axis) - z)
+
+    def add_diagonal(self, inv_mass, out):
+        out += self.stencil.diagonal_c
+
+
+def make_tank(open_right, wall=None, seed=0):
+    """2D tank of 9 x 6 cells, open to the right if ``open_right``, with a wall of closed faces at x index ``wall``."""
+    grid = Grid((9, 6, 1), 0.1, dimensions=2)
+    rng = np.random.default_rng(seed)
+    area_f, inv_mass = grid.face_field(), grid.face_field()
+    u = {"fluid": grid.face_field()}
+    for axis in grid.axes:
+        faces = grid.interior_faces(axis)
+        area_f[axis][faces] = rng.uniform(0.3, 1.0, area_f[axis][faces].shape)
+        inv_mass[axis][faces] = rng.uniform(0.5, 2.0, area_f[axis][faces].shape)
+        u["fluid"][axis][faces] = rng.standard_normal(area_f[axis][faces].shape)
+        for index in (GHOSTS, GHOSTS + grid.cells[axis]):
+            edge = [slice(None)] * 3
+            edge[2 - axis] = index
+            if not (open_right and axis == 0 and index > GHOSTS):
+                inv_mass[axis][tuple(edge)] = 0.0
+    if wall is not None:
+        inv_mass[0][:, :, GHOSTS + wall] = 0.0
+    return grid, area_f, inv_mass, u
+
+
+@pytest.mark.parametrize(
+    ("open_right", "wall", "singular"), [(True, None, 0), (False, None, 1), (True, 4, 1), (False, 4, 2)]
+)
+def test_null_spaces_are_found_and_made_compatible(open_right, wall, singular):
+    """Closed regions with prescribed in- and outflow are incompatible: the mean divergence is what remains."""
+    grid, area_f, inv_mass, w = make_tank(open_right, wall)
+    row = Divergence(grid, area_f, inv_mass)
+    multigrid = Multigrid(grid)
+    multigrid.setup(row.stencil)
+    system = CoupledSystem([VelocityBlock("fluid", inv_mass)], [row], {"pressure": multigrid})
+    z = {"pressure": grid.cell_field()}
+    before = grid.cell_field()
+    row.apply(w, before)
+    stats = system.solve(w, z, 1e-10)
+    assert stats.regions_singular == singular
+    assert (stats.incompatibility > 1e-3) == (singular > 0)
+    after = grid.cell_field()
+    row.apply(w, after)
+    label = row.stencil.label.reshape(grid.padded)
+    left = label[GHOSTS, GHOSTS, GHOSTS]
+    for region in range(1, row.stencil.regions + 1):
+        here = label == region
+        is_singular = row.stencil.dirichlet_c[here].max() == 0
+        mean = before[here].mean() if is_singular else 0.0
+        np.testing.assert_allclose(after[here], mean, atol=1e-8)
+        if is_singular:
+            assert abs(z["pressure"][here].mean()) < 1e-12
+    assert left == 1
+
+
+def test_structured_kernel_equals_rows():
+    """The stencil of the pressure rows is K B^-1 K^T: solved with and without it, the same answer."""
+    grid, area_f, inv_mass, w = make_tank(open_right=True)
+    blocks = [VelocityBlock("fluid", inv_mass)]
+    results = []
+    for structured in (True, False):
+        row = Divergence(grid, area_f, inv_mass)
+        if not structured:
+            row.stencil, diagonal = None, row.stencil.diagonal_c
+            row.add_diagonal = lambda inv_mass, out, diagonal=diagonal: np.add(out, diagonal, out=out)
+        u, z = {"fluid": w["fluid"].copy()}, {"pressure": grid.cell_field()}
+        CoupledSystem(blocks, [row]).solve(u, z, 1e-12)
+        results.append((u["fluid"], z["pressure"]))
+    np.testing.assert_allclose(results[0][0], results[1][0], atol=1e-9)
+    np.testing.assert_allclose(results[0][1], results[1][1], atol=1e-9)
+
+
+def test_null_space_is_tested_in_every_row():
+    """A closed tank whose pressure also appears in another row is not singular."""
+    grid, area_f, inv_mass, w = make_tank(open_right=False)
+    row = Divergence(grid, area_f, inv_mass)
+
+    class Piston:
+        """One damped unknown that moves with the mean pressure through a piston of its own mass."""
+
+        name, damping, folded, shape, target, stencil = "spring", True, False, (1,), None, None
+
+        def apply(self, w, out):
+            out[0] = w["piston"][0]
+
+        def add_transpose(self, z, w):
+            w["piston"][0] += z[0]
+
+        def add_diagonal(self, inv_mass, out):
+            out[0] += inv_mass["piston"][0]
+
+    class Coupled(Divergence):
+        def apply(self, w, out):
+            super().apply(w, out)
+            out[self.grid.interior] += 0.1 * w["piston"][0]
+
+        def add_transpose(self, z, w):
+            super().add_transpose(z, w)
+            w["piston"][0] += 0.1 * z[self.grid.interior].sum()
+
+        def add_diagonal(self, inv_mass, out):
+            super().add_diagonal(inv_mass, out)
+            out[self.grid.interior] += 0.01 * inv_mass["piston"][0]
+
+    blocks = [VelocityBlock("fluid", inv_mass), VelocityBlock("piston", np.array([2.0]))]
+    for rows, singular in (([Coupled(grid, area_f, inv_mass), Piston()], 0), ([row, Piston()], 1)):
+        velocities = {"fluid": w["fluid"].copy(), "piston": np.array([0.7])}
+        z = {"pressure": grid.cell_field(), "spring": np.zeros(1)}
+        stats = CoupledSystem(blocks, rows).solve(velocities, z, 1e-10)
+        assert stats.regions_singular == singular

@@ -1,0 +1,149 @@
+"""The V-cycle: symmetric and positive, few iterations whatever the geometry, the same bits for any thread count."""
+
+import numba
+import numpy as np
+import pytest
+
+from undertow.benchmarks.poisson import make_right_hand_side, make_stencil
+from undertow.grid import GHOSTS, Grid
+from undertow.linalg import ConjugateGradients, Identity, Multigrid
+from undertow.linalg import multigrid as implementation
+
+
+def iterations(stencil, multigrid, tolerance=1e-6):
+    multigrid.setup(stencil)
+    b = make_right_hand_side(stencil).reshape(-1)
+    x = np.zeros(stencil.size)
+    stats = ConjugateGradients(stencil.size).solve(stencil, b, x, tolerance, 300, multigrid)
+    out = np.zeros(stencil.size)
+    stencil.apply(x, out)
+    assert np.linalg.norm(b - out) <= 1.01 * tolerance * np.linalg.norm(b)
+    return stats.iterations
+
+
+@pytest.mark.parametrize("threads_from", [0, 20000])
+@pytest.mark.parametrize(
+    ("cells", "dimensions", "periodic"),
+    [
+        ((7, 6, 5), 3, (False, False, False)), ((13, 9, 1), 2, (False, False, False)),
+        ((6, 5, 4), 3, (True, True, True)), ((9, 4, 1), 2, (True, False, False)), ((5, 3, 1), 3, (False, False, True)),
+    ],
+)  # fmt: skip
+def test_cycle_is_symmetric_positive_definite(cells, dimensions, periodic, threads_from, monkeypatch):
+    """Through the serial cycle and through the threaded one (chosen by the number of cells)."""
+    monkeypatch.setattr(implementation, "_SERIAL", threads_from)
+    grid = Grid(cells, 0.1, dimensions=dimensions)
+    stencil = make_stencil(grid, periodic, offset=0.3, air=not any(periodic))
+    multigrid = Multigrid(grid, periodic)
+    if threads_from == 0:
+        monkeypatch.setattr(implementation, "_SERIAL", 9)
+    multigrid.setup(stencil)
+    ids = np.flatnonzero(stencil.diagonal > 0)
+    m = np.zeros((len(ids), len(ids)))
+    for column, c in enumerate(ids):
+        e, out = np.zeros(stencil.size), np.zeros(stencil.size)
+        e[c] = 1.0
+        multigrid.apply(e, out)
+        m[:, column] = out[ids]
+        out[ids] = 0.0
+        assert not out.any(), "ghosts and inactive cells stay zero"
+    np.testing.assert_allclose(m, m.T, atol=1e-13 * np.abs(m).max())
+    assert np.linalg.eigvalsh(m).min() > 0
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.3, 0.77])
+@pytest.mark.parametrize("air", [False, True])
+def test_iterations_are_flat_in_resolution(air, offset):
+    counts = []
+    for n in (12, 24, 48):
+        grid = Grid((n, n, n), 1 / n)
+        counts.append(iterations(make_stencil(grid, offset=offset, air=air), Multigrid(grid)))
+    assert max(counts) <= 12, counts
+    assert counts[2] <= 1.3 * counts[1] and counts[1] <= 1.3 * counts[0] + 1, counts
+
+
+@pytest.mark.parametrize(
+    ("cells", "dimensions", "periodic", "bound"),
+    [
+        ((128, 128, 1), 2, (False, False, False), 11),
+        ((229, 43, 1), 2, (False, False, False), 12),
+        ((33, 65, 17), 3, (False, False, False), 12),
+        ((32, 32, 32), 3, (True, True, True), 11),
+        ((48, 48, 1), 2, (True, True, False), 11),
+        ((31, 23, 15), 3, (True, True, True), 18),
+        ((37, 1, 1), 2, (False, False, False), 12),
+    ],
+)
+def test_any_size_and_periodic(cells, dimensions, periodic, bound):
+    grid = Grid(cells, 1 / 32, dimensions=dimensions)
+    stencil = make_stencil(grid, periodic, offset=0.4, air=False, solid=min(cells[:2]) > 1)
+    assert iterations(stencil, Multigrid(grid, periodic)) <= bound
+
+
+def test_pockets_and_gaps():
+    """Closed pockets (each singular), a wall with a hole of one cell, an almost closed wall: slower."""
+    grid = Grid((32, 32, 1), 1 / 32, dimensions=2)
+    pockets = make_stencil(grid, solid=False)
+    hole = make_stencil(grid, solid=False)
+    narrow = make_stencil(grid, solid=False)
+    for index in range(5, 32, 7):
+        pockets.face_f[0][:, :, GHOSTS + index] = 0.0
+        pockets.face_f[1][:, GHOSTS + index, :] = 0.0
+    hole.face_f[0][:, GHOSTS + 1 :, GHOSTS + 13] = 0.0
+    narrow.face_f[0][:, :, GHOSTS + 13] *= 1e-6
+    for stencil, bound in ((pockets, 20), (hole, 25), (narrow, 25)):
+        stencil.setup()
+        assert iterations(stencil, Multigrid(grid)) <= bound
+    assert pockets.regions > 10
+
+
+def test_small_tolerance_is_reached():
+    grid = Grid((24, 24, 24), 1 / 24)
+    assert iterations(make_stencil(grid, offset=0.3), Multigrid(grid), 1e-12) <= 25
+
+
+def test_same_bits_for_any_number_of_threads():
+    grid = Grid((40, 40, 40), 1 / 40)
+    stencil = make_stencil(grid, offset=0.3)
+    multigrid = Multigrid(grid)
+    b = make_right_hand_side(stencil).reshape(-1)
+    results = []
+    before = numba.get_num_threads()
+    try:
+        for threads in {1, before}:
+            numba.set_num_threads(threads)
+            stencil.setup()
+            multigrid.setup(stencil)
+            x = np.zeros(stencil.size)
+            ConjugateGradients(stencil.size).solve(stencil, b, x, 1e-8, 50, multigrid)
+            results.append(x)
+    finally:
+        numba.set_num_threads(before)
+    for x in results[1:]:
+        np.testing.assert_array_equal(results[0], x)
+
+
+def test_preconditioned_equals_plain_conjugate_gradients():
+    grid = Grid((9, 8, 7), 0.1)
+    stencil = make_stencil(grid, offset=0.2)
+    multigrid = Multigrid(grid)
+    multigrid.setup(stencil)
+    b = make_right_hand_side(stencil).reshape(-1)
+    x, y = np.zeros(stencil.size), np.zeros(stencil.size)
+    solver = ConjugateGradients(stencil.size)
+    solver.solve(stencil, b, x, 1e-11, 1000, multigrid)
+    solver.solve(stencil, b, y, 1e-11, 1000, Identity())
+    np.testing.assert_allclose(x, y, atol=1e-7 * np.abs(y).max())
+
+
+def test_stale_or_foreign_stencil_is_refused():
+    grid = Grid((8, 8, 8), 0.1)
+    stencil, multigrid = make_stencil(grid), Multigrid(grid)
+    with pytest.raises(RuntimeError, match=r"call setup\(stencil\)"):
+        multigrid.apply(grid.cell_field(), grid.cell_field())
+    multigrid.setup(stencil)
+    stencil.setup()
+    with pytest.raises(RuntimeError, match=r"call setup\(stencil\)"):
+        multigrid.apply(grid.cell_field(), grid.cell_field())
+    with pytest.raises(ValueError, match="built for"):
+        multigrid.setup(make_stencil(Grid((8, 8, 4), 0.1)))

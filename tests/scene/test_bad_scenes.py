@@ -1,0 +1,139 @@
+"""Every refusal names the object, the value, the rule and the remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from undertow.errors import UserError
+from undertow.scene import find_scene, toml
+
+BAD = [
+    # unknown keys and names
+    ("objects.ball.shape.raduis=0.1", "objects.ball.shape: unknown key 'raduis'; did you mean 'radius'?"),
+    ("fluid.materal='air'", "fluid: unknown key 'materal'; did you mean 'material'?"),
+    ("fluid.material='watr'", "material = 'watr' is unknown; did you mean 'water'?"),
+    ("time.stepper='second'", "time.stepper = 'second': unknown choice; did you mean 'second_order'?"),
+    ("domain.sides={x_low='inflw'}", "domain.sides.x_low = 'inflw': unknown type 'inflw'; did you mean 'inflow'?"),
+    ("domain.sides={x_lwo='wall'}", "sides has no 'x_lwo'; did you mean 'x_low'?"),
+    ("objects.ball.shape={type='ball', radius=1}", "objects.ball.shape: unknown type 'ball'"),
+    ("objects.ball.shape={radius=1}", "objects.ball.shape: the key 'type' is missing"),
+    ("objects.ball.shape={type='sphere'}", "objects.ball.shape: the key 'radius' is missing; give radius [m]"),
+    ("coupling='monolithic'", "coupling = 'monolithic': unknown coupling"),
+    # wrong types and units
+    ("objects.ball.shape.radius='10 cm'", "objects.ball.shape.radius = '10 cm': must be a number in m, not text"),
+    ("fluid.density=true", "fluid.density = True: must be a number in kg/m3"),
+    ("fluid.density=nan", "fluid.density = nan: must be a finite number in kg/m3"),
+    ("domain.resolution='64'", "domain.resolution = '64': must be a whole number"),
+    ("domain.resolution=6.5", "domain.resolution = 6.5: must be a whole number"),
+    ("domain.resolution=0", "domain.resolution = 0: must be at least 1"),
+    ("objects.ball.slip='yes'", "objects.ball.slip = 'yes': must be true or false"),
+    ("domain.upper=5", "domain.upper = 5: must be a list of numbers in m"),
+    ("domain.upper=[1]", "domain.upper = [1]: must have 2 or 3 components, not 1"),
+    ("objects=1", "objects = 1: must be a table"),
+    ("name=3", "name = 3: a name starts with a letter"),
+    ("name='a/b'", "name = 'a/b': a name starts with a letter"),
+    ("description=3", "description = 3: must be text in quotes"),
+    # ranges
+    ("fluid.density=-1", "fluid.density = -1: must be positive; give a number in kg/m3"),
+    ("fluid.density=0", "fluid.density = 0: must be positive"),
+    ("fluid.viscosity=-1e-3", "fluid.viscosity = -0.001: must not be negative; give a number in Pa s"),
+    ("objects.ball.shape.radius=-0.1", "objects.ball.shape.radius = -0.1: must be positive"),
+    ("time.end=-1", "time.end = -1: must be positive"),
+    ("time.end=1e9", "makes more than a million frames"),
+    ("domain.upper=[-1,1,1]", "upper must lie above lower along x"),
+    ("objects.ball.shape={type='torus', radius=0.1, tube=0.2}", "tube = 0.2 must be smaller than radius = 0.1"),
+    ("objects.ball.shape={type='box', size=[0.1, 0, 0.1]}", "size must be positive"),
+    ("objects.ball.shape={type='plane', normal=[0, 0, 0]}", "normal must not be zero"),
+    ("objects.ball.rotation={axis=[0, 0, 0], degrees=3}", "axis must not be zero"),
+    # curves and motions
+    ("objects.ball.motion={type='velocity', linear={times=[0,1], values=[1,2]}}", "must have vector values"),
+    ("objects.ball.motion={type='velocity', linear={times=[1,0], values=[[0,0,0],[1,0,0]]}}", "times must increase"),
+    ("objects.ball.motion={type='velocity', linear={times=[0], values=[[0,0,0],[1,0,0]]}}", "has 1 times and 2 values"),
+    ("objects.ball.motion={type='keyframes', times=[0,1], positions=[[0,0,0]]}", "has 2 times and 1 positions"),
+    ("objects.ball.motion={type='keyframes', times=[0], positions=[[0,0,0]]}", "differ from the first keyframe"),
+    ("objects.ball.shape={type='mesh_sequence', files=['a', 'b'], frame_rate=1}", "carries its own motion"),
+    # one thing against another
+    ("objects.source.position=[5, 5, 5]", "objects.source.position = [5.0, 5.0, 5.0]: wholly outside the domain"),
+    ("domain.sides={x_low={type='inflow', velocity=[1,0,0]}}", "an inflow into a closed domain"),
+    ("domain.sides={x_low='periodic'}", "sides.x_low is periodic but x_high is not"),
+    ("domain.sides={x_low={velocity=[1,0,0], type='wall'}}", "sides.x_low.velocity must lie in the plane of the wall"),
+    ("domain.sides={x_low={velocity=[0,1,0], slip=true, type='wall'}}", "has no effect on a slip wall"),
+    (
+        "domain.sides={x_low={type='inflow', velocity=[1,0,0], profile='table'}, y_high='open'}",
+        "profile = 'table' needs both coordinate and values",
+    ),
+    (
+        "domain.sides={x_low={type='inflow', velocity=[1,0,0], values=[1.0]}, y_high='open'}",
+        "values has no effect with profile = 'uniform'",
+    ),
+    (
+        "domain.sides={y_low={type='inflow', velocity=[0,1,0], profile='parabolic'}, x_low='open', z_low='open'}",
+        "needs no-slip walls at both ends",
+    ),
+    ("fluid.gravity=[0, 1]", "fluid.gravity = [0.0, 1.0]: must have 3 components in a 3D scene"),
+    ("probes.p={type='point', position=[9, 0, 0]}", "probes.p: the point [9.0, 0.0, 0.0] is outside the domain"),
+    ("probes.p={type='flux', axis='x', position=7}", "probes.p.position = 7: outside the domain"),
+    ("probes.p={type='force', objects=['bal']}", "probes.p.objects: there is no solid 'bal'; did you mean 'ball'?"),
+    ("time={end=1, fixed_step=0.1, max_step=0.1}", "max_step has no effect beside fixed_step"),
+    ("objects.source.stop=0.0", "objects.source.stop = 0.0: must be positive"),
+    # the assignment itself
+    ("objects.bal.slip=true", "there is no objects.bal; did you mean 'ball'?"),
+    ("objects.ball.shape.radius=wide", "'wide' is not a TOML value; text needs quotes"),
+    ("nothing", "must have the form a.b=value"),
+    ("name.x=1", "name is a value, not a table"),
+]
+
+
+@pytest.mark.parametrize(("assignment", "message"), BAD, ids=[a for a, _ in BAD])
+def test_bad_values_are_refused_in_words(assignment: str, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        find_scene("smoke-sphere", assignments=[assignment])
+    assert message in str(caught.value)
+    assert "pydantic" not in str(caught.value) and "validation error" not in str(caught.value)
+
+
+BAD_2D = [
+    ("fluid.gravity=[0, 0, 1]", "fluid.gravity = [0.0, 0.0, 1.0]: a 2D scene has no z"),
+    ("domain.sides={z_low='wall'}", "a 2D scene has no z sides"),
+    ("domain.resolution_along='z'", "resolution_along = 'z' in a 2D scene"),
+    ("domain.lower=[0, 0, 0]", "lower has 3 components and upper 2"),
+    ("probes.p={type='flux', axis='z', position=0}", "a 2D scene has no z"),
+    ("output.fields=['smoke']", "output.fields: 'smoke' needs smoke; add a [smoke] table"),
+    ("probes.p={type='point', position=[0.5, 0.5], fields=['smoke']}", "smoke and temperature need smoke"),
+    (
+        "objects.s={type='emitter', shape={type='sphere', radius=0.1}, position=[0.5, 0.5]}",
+        "objects.s: an emitter needs smoke",
+    ),
+    (
+        "objects.s={type='rigid_body', shape={type='sphere', radius=0.1}, position=[0, 0], rotation={axis=[1,0,0]}}",
+        "in a 2D scene bodies turn about z only",
+    ),
+]
+
+
+@pytest.mark.parametrize(("assignment", "message"), BAD_2D, ids=[a for a, _ in BAD_2D])
+def test_bad_values_of_a_2d_scene(assignment: str, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        find_scene("lid-cavity", assignments=[assignment])
+    assert message in str(caught.value)
+
+
+def test_files_that_are_no_scenes(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"no such scene file"):
+        find_scene(tmp_path / "none.toml")
+    with pytest.raises(UserError, match=r"no such scene file"):
+        find_scene(tmp_path / "none.py")
+    with pytest.raises(UserError, match=r"scene 'lid-cavty': not in the gallery .* did you mean 'lid-cavity'"):
+        find_scene("lid-cavty")
+    (tmp_path / "bad.toml").write_text("name = [")
+    with pytest.raises(UserError, match=r"bad.toml: not valid TOML"):
+        find_scene(tmp_path / "bad.toml")
+    (tmp_path / "bad.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UserError, match=r"cannot be read as a scene file"):
+        find_scene(tmp_path / "bad.toml")
+    with pytest.raises(UserError, match=r"the key 'name' is missing"):
+        toml.read("")
+    with pytest.raises(UserError, match=r"--frames 0: must be at least 1"):
+        find_scene("lid-cavity", frames=0)

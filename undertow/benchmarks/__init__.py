@@ -1,0 +1,1 @@
+"""Benchmarks: how fast, against what."""

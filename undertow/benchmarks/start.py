@@ -1,0 +1,37 @@
+"""From the start of the process to the end of step 1 of a 2D 64^2 scene, with a warm and with an empty kernel cache."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+PROGRAM = "import undertow as ut; ut.Simulation(ut.scene('lid-cavity', resolution=64), threads={threads}).step()"
+
+
+def run(threads: int) -> Iterator[dict[str, Any]]:
+    """Seconds of the cold and of the warm start, and of the first frame of the demo from an empty cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        cache = str(Path(folder) / "step")
+        program = PROGRAM.format(threads=threads)
+        cold = seconds_of([sys.executable, "-c", program], cache)
+        warm = min(seconds_of([sys.executable, "-c", program], cache) for _ in range(3))
+        yield {"quantity": "cold_seconds", "measured": cold, "size": "64^2", "seconds_per_step": cold}
+        yield {"quantity": "warm_seconds", "measured": warm, "size": "64^2", "seconds_per_step": warm,
+               "compile_seconds": cold - warm}  # fmt: skip
+        demo = [sys.executable, "-m", "undertow", "run", "smoke-sphere", "--frames", "1", "--quiet", "--threads",
+                str(threads), "--out", str(Path(folder) / "run")]  # fmt: skip
+        first = seconds_of(demo, str(Path(folder) / "demo"))
+        yield {"quantity": "demo_first_frame_seconds", "measured": first, "size": "demo", "seconds_per_step": first}
+
+
+def seconds_of(command: list[str], cache: str) -> float:
+    """Wall clock of a command with its own kernel cache [s]."""
+    begin = time.perf_counter()
+    subprocess.run(command, check=True, env={**os.environ, "NUMBA_CACHE_DIR": cache}, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - begin

@@ -1,0 +1,394 @@
+"""The ``undertow`` command. Heavy imports happen inside the command that needs them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import sys
+import time as clock
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from undertow.errors import PhysicsError, UserError
+
+if TYPE_CHECKING:
+    from undertow.run.driver import Progress
+    from undertow.run.record import Run
+
+app = typer.Typer(
+    name="undertow",
+    help="Two-way coupled simulation of fluids and solids.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Threads = Annotated[int | None, typer.Option("--threads", metavar="N", help="threads of the kernels; default all")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="no progress and no messages but errors")]
+Json = Annotated[bool, typer.Option("--json", help="one JSON object per line on standard output")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="run folder, such as runs/boat-0001")]
+Cases = Annotated[list[str] | None, typer.Argument(metavar="[CASE ...]", help="names of cases; default all")]
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """A command whose failures are one message on standard error and the exit status of the design."""
+
+    @functools.wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        from pydantic import ValidationError
+
+        try:
+            function(*args, **kwargs)
+        except UserError as error:
+            raise _fail(str(error), 2) from None
+        except ValidationError as error:
+            from undertow.scene.toml import describe
+
+            raise _fail(describe(error, "scene"), 2) from None
+        except PhysicsError as error:
+            raise _fail(str(error), 1) from None
+        except MemoryError as error:
+            detail = f" ({error})" if str(error) else ""
+            raise _fail(f"out of memory{detail}; lower the resolution or close other programs", 2) from None
+        except KeyboardInterrupt as error:
+            raise _fail(str(error) or "interrupted", getattr(error, "status", 130)) from None
+
+    app.command()(guarded)
+    return guarded
+
+
+def _fail(message: str, status: int) -> typer.Exit:
+    print(f"undertow: {message}", file=sys.stderr)
+    return typer.Exit(status)
+
+
+def _say(quiet: bool, text: str) -> None:
+    """A message for people, on standard error."""
+    if not quiet:
+        print(text, file=sys.stderr)
+
+
+def _begin(threads: int | None) -> None:
+    """Check --threads and, before Numba is loaded, let it start no more than so many."""
+    cores = os.cpu_count() or 1
+    if threads is None:
+        return
+    if not 1 <= threads <= cores:
+        raise UserError(f"--threads {threads}: must be between 1 and {cores}, the cores of this machine")
+    if "numba" not in sys.modules:
+        os.environ["NUMBA_NUM_THREADS"] = str(threads)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from undertow import __version__
+
+        print(f"undertow {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _undertow(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="version")] = False,
+) -> None:
+    """Two-way coupled simulation of fluids and solids."""
+
+
+@command
+def scenes(threads: Threads = None, quiet: Quiet = False) -> None:
+    """List the gallery: name, what it shows, source figure, cost."""
+    from undertow.scene import find_scene, gallery_names
+
+    _begin(threads)
+    rows: list[tuple[str, ...]] = [(s.name, s.description, s.source, s.cost) for s in map(find_scene, gallery_names())]
+    if not quiet:
+        _print_table(("name", "what it shows", "source", "cost on two cores"), rows)
+    else:
+        print("\n".join(row[0] for row in rows))
+
+
+@command
+def run(
+    scene: Annotated[str, typer.Argument(metavar="SCENE|FILE.toml|FILE.py", help="gallery name or scene file")],
+    resolution: Annotated[int | None, typer.Option(metavar="N", help="cells along the scene's main side")] = None,
+    frames: Annotated[int | None, typer.Option(metavar="N", help="number of frames after the first")] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="a.b=c", help="override a value of the scene (TOML)")
+    ] = None,
+    coupling: Annotated[str | None, typer.Option(metavar="NAME", help="coupling method")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="run folder; must not exist")] = None,
+    preview: Annotated[bool, typer.Option(help="draw preview.png, preview.mp4 and report.html at the end")] = True,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run a scene with a progress bar; leaves a run folder with frames, ledger, picture and film."""
+    from undertow.scene import find_scene
+
+    _begin(threads)
+    described = find_scene(scene, resolution, frames, coupling, assignments or ())
+    if out is not None and (out.exists() or out.is_symlink()):
+        raise UserError(f"{out}: exists already and is not overwritten; choose another --out, or resume it")
+    _say(quiet, f"{described.name}: {described.description}" if described.description else described.name)
+    from undertow.run.simulation import Simulation
+
+    sim = Simulation(described, threads)
+    for note in sim.notes:
+        _say(quiet, f"note: {note}")
+    nx, ny, nz = sim.grid.cells
+    _say(quiet, f"{nx} x {ny} x {nz} cells of {sim.grid.dx:.4g} m, {described.time.frames} frames")
+    with _ProgressBar(quiet) as bar:
+        done = sim.run(out, bar)
+    _finish(done, preview, quiet)
+
+
+@command
+def resume(
+    folder: RunPath,
+    frames: Annotated[int | None, typer.Option(metavar="N", help="N frames more than the checkpoint has")] = None,
+    preview: Annotated[bool, typer.Option(help="draw preview.png, preview.mp4 and report.html at the end")] = True,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Continue a run from its newest checkpoint, bit for bit."""
+    _begin(threads)
+    from undertow.run.driver import resume as resume_run
+
+    with _ProgressBar(quiet) as bar:
+        done = resume_run(folder, threads, frames, bar)
+    _finish(done, preview, quiet)
+
+
+def _finish(done: Run, preview: bool, quiet: bool) -> None:
+    """Draw the picture; a run without one is still a good run."""
+    if preview:
+        from undertow.output.render import render as draw
+        from undertow.output.report import write_report
+
+        try:
+            for path in [*draw(done.folder, quick=True), write_report(done.folder)]:
+                _say(quiet, f"wrote {path}")
+        except UserError as error:
+            _say(quiet, f"note: no picture: {error}")
+    print(done.folder)
+
+
+@command
+def view(
+    folder: RunPath,
+    port: Annotated[int, typer.Option(help="port of the page on this machine")] = 8080,
+    browser: Annotated[bool, typer.Option(help="open the page in the browser")] = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show a run as a web page; follows a run in progress."""
+    _begin(threads)
+    _check_run(folder)
+    from undertow.output.view import view as show
+
+    _say(quiet, f"http://127.0.0.1:{port} shows {folder}; Ctrl-C ends")
+    show(folder, port, open_browser=browser)
+
+
+@command
+def render(
+    folder: RunPath,
+    out: Annotated[Path | None, typer.Option(metavar="PATH", help="folder, .png or .mp4 file; default RUN")] = None,
+    width: Annotated[int, typer.Option(metavar="N", help="longer side of the picture [pixels]")] = 960,
+    field: Annotated[str | None, typer.Option(metavar="NAME", help="draw a slice of this field")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="half the width and at most 60 frames")] = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Draw preview.png and preview.mp4; needs no graphics driver."""
+    _begin(threads)
+    _check_run(folder)
+    from undertow.output.render import render as draw
+
+    for path in draw(folder, out, width=width, field=field, quick=quick):
+        print(path)
+
+
+@command
+def plot(
+    folder: RunPath,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="picture; default RUN/ledger.png")] = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Draw the ledger."""
+    _begin(threads)
+    _check_run(folder)
+    from undertow.output.plot import plot as draw
+
+    print(draw(folder, out))
+
+
+@command
+def export(
+    folder: RunPath,
+    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="vtk")],
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="folder to write; must not exist")] = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write the frames for another program."""
+    _begin(threads)
+    _check_run(folder)
+    from undertow.output.export import export as write
+
+    print(write(folder, to=to, out=out))
+
+
+@command
+def validate(
+    cases: Cases = None,
+    as_json: Json = False,
+    full: Annotated[bool, typer.Option("--full", help="also the long ladders")] = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Check the cases against their references: measured, reference, error, tolerance, pass."""
+    _begin(threads)
+    from undertow.run.machine import use_threads
+    from undertow.validation import runner
+
+    names = runner.chosen("validate", cases)
+    use_threads(threads)
+    results = runner.validate(names, full, functools.partial(_say, quiet))
+    _report(results, as_json, ("case", "quantity", "measured", "reference", "error", "tolerance", "passed", "seconds"))
+
+
+@command
+def bench(
+    cases: Cases = None,
+    as_json: Json = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Measure speed: seconds per step, throughput, iterations, memory, compile time apart."""
+    _begin(threads)
+    from undertow.run.machine import use_threads
+    from undertow.validation import runner
+
+    names = runner.chosen("bench", cases)
+    results = runner.bench(names, use_threads(threads), functools.partial(_say, quiet))
+    columns = ("case", "quantity", "size", "threads", "seconds_per_step", "throughput", "unit", "iterations", "ratio")
+    _report(results, as_json, (*columns, "bound", "passed"))
+
+
+def _report(results: Iterator[dict[str, Any]], as_json: bool, columns: tuple[str, ...]) -> None:
+    """Lines of JSON as they come, or a table at the end; exit status 1 when anything has not passed."""
+    rows = []
+    for result in results:
+        rows.append(result)
+        if as_json:
+            print(json.dumps(result, allow_nan=False), flush=True)
+    if not as_json:
+        _print_table(columns, [tuple(_short(row.get(c)) for c in columns) for row in rows])
+    failed = sum(not row["passed"] for row in rows)
+    if failed:
+        raise PhysicsError(f"{failed} of {len(rows)} quantities out of tolerance")
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    return "" if value is None else str(value)
+
+
+@command
+def info(threads: Threads = None, quiet: Quiet = False) -> None:
+    """Versions, threads, optional extras found."""
+    _begin(threads)
+    from undertow.run.machine import EXTRAS, describe_machine, version_of, versions
+
+    rows: list[tuple[str, ...]] = [(name, version or "not found") for name, version in versions().items()]
+    machine = describe_machine()
+    rows += [("processor", machine["processor"]), ("memory", f"{machine['memory_gb']} GB")]
+    rows += [("threads", f"{threads or machine['cores']} of {machine['cores']} cores")]
+    rows += [("kernel cache", os.environ.get("NUMBA_CACHE_DIR", ""))]
+    for extra, packages in EXTRAS.items():
+        found = [f"{p} {version_of(p)}" for p in packages if version_of(p)]
+        rows.append((f"extra {extra}", ", ".join(found) or f"not installed: pip install 'undertow[{extra}]'"))
+    _print_table(("what", "value"), rows)
+
+
+def _check_run(folder: Path) -> None:
+    from undertow.run.folder import check_run_folder
+
+    check_run_folder(folder)
+
+
+def _print_table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    wide = None if sys.stdout.isatty() else 160
+    table = Table(*columns, box=box.SIMPLE_HEAD)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console(width=wide).print(table)
+
+
+class _ProgressBar:
+    """Frame, simulated time, time step and its limit, iterations, seconds per frame, time left, on standard error."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.live = sys.stderr.isatty() and not quiet
+        self.printed = -math.inf
+        self.bar: Any = None
+        self.task: Any = None
+
+    def __enter__(self) -> _ProgressBar:
+        if self.live:
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn
+            from rich.progress import Progress as Bar
+
+            frame, text = TextColumn("frame {task.completed:.0f}/{task.total:.0f}"), TextColumn("{task.description}")
+            self.bar = Bar(frame, BarColumn(20), text, console=Console(stderr=True), refresh_per_second=4)
+            self.bar.start()
+            self.task = self.bar.add_task("compiling kernels (first run only) ...", total=1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def __call__(self, p: Progress) -> None:
+        if self.quiet:
+            return
+        per_frame = "" if p.seconds_per_frame is None else f", {p.seconds_per_frame:.2g} s/frame"
+        left = "" if p.seconds_left is None else f", {_duration(p.seconds_left)} left"
+        text = f"t = {p.time:.4g} s, dt = {p.time_step:.2g} s ({p.limit}), {p.iterations} iterations{per_frame}{left}"
+        if self.live:
+            self.bar.update(self.task, completed=p.frame, total=p.frames, description=text)
+        elif p.frame == p.frames or clock.monotonic() - self.printed > 5.0:
+            self.printed = clock.monotonic()
+            print(f"frame {p.frame}/{p.frames}: {text}", file=sys.stderr)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def main() -> None:
+    """Entry point of the ``undertow`` script."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

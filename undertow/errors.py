@@ -1,0 +1,9 @@
+"""The two ways a command can fail, each with its exit status."""
+
+
+class UserError(Exception):
+    """The user's mistake or a missing optional package: one readable message, exit status 2."""
+
+
+class PhysicsError(Exception):
+    """The physics failed (NaN, a diverging solve, lost volume): a plain sentence, exit status 1."""

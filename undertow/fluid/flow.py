@@ -1,0 +1,178 @@
+"""Single-phase incompressible flow with smoke around solids that move as prescribed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from undertow.fluid import measure
+from undertow.fluid.domain import FluidDomain
+from undertow.fluid.forces import VorticityConfinement, add_acceleration, add_buoyancy
+from undertow.fluid.smoke import Smoke, SmokeEmitter
+from undertow.fluid.solve import CoupledSolve, ImplicitSolve, PressureSolve, SplitSolve
+from undertow.fluid.state import FlowReport, FlowSettings, FlowState, SolidForce
+from undertow.fluid.steppers import make_stepper
+from undertow.geometry import SolidFields
+from undertow.grid import Array, Grid, Sides
+from undertow.linalg import used_planes
+from undertow.transport import Advection, Extrapolation
+
+EXTRAPOLATED_LAYERS = 4
+"""Layers of faces inside solids that get a velocity from the flow: what transport may read at CFL numbers up to 2."""
+
+
+class Flow:
+    """State, work arrays and the step of one flow.
+
+    ``side_velocity(time)`` sets the velocity planes of the sides for a time; None when they are constant.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        sides: Sides,
+        solids: SolidFields | None,
+        settings: FlowSettings,
+        emitters: Sequence[SmokeEmitter] = (),
+        side_velocity: Callable[[float], None] | None = None,
+    ) -> None:
+        self.grid = grid
+        self.sides = sides
+        self.solids = solids
+        self.settings = settings
+        self.side_velocity = side_velocity
+        voxel = settings.no_slip == "extra_faces" and settings.viscosity > 0.0
+        self.domain = FluidDomain(grid, sides, solids, settings.density, voxel)
+        self.advection = Advection(grid, sides, settings.advection, settings.limiter)
+        self.extrapolation = Extrapolation(grid, sides) if solids is not None else None
+        self.smoke = None
+        self.confinement = None
+        if settings.smoke is not None:
+            self.smoke = Smoke(grid, sides, settings.smoke, tuple(emitters), self.advection)
+            if settings.smoke.confinement > 0.0:
+                self.confinement = VorticityConfinement(grid, settings.smoke.confinement)
+        self.solve = self._make_solve()
+        self.solve.rebuild()
+        none = np.zeros(0)
+        two = settings.stepper == "second_order"
+        self.state = FlowState(
+            grid.face_field(), grid.cell_field(), grid.face_field() if two else none,
+            none if self.smoke is None else grid.cell_field(), none if self.smoke is None else grid.cell_field(),
+        )  # fmt: skip
+        if settings.smoke is not None:
+            self.state.temperature[:] = settings.smoke.ambient_temperature
+        self.u_star = grid.face_field()
+        self.z_c = grid.cell_field()
+        self.gradient_f = grid.face_field() if two else none
+        self.row_c = grid.cell_field()
+        self.stepper = make_stepper(settings.stepper, self)
+        self.place(0.0)
+
+    def _make_solve(self) -> ImplicitSolve:
+        s = self.settings
+        if s.viscosity == 0.0:
+            return PressureSolve(self.domain, s.tolerance)
+        solids = () if self.solids is None else self.solids.solids
+        slip_b = np.array([solid.slip for solid in solids], dtype=np.int64)
+        form: type[SplitSolve] | type[CoupledSolve] = CoupledSolve if s.viscosity_form == "coupled" else SplitSolve
+        return form(self.domain, s.tolerance, s.viscosity, slip_b, s.stepper == "second_order")
+
+    def place(self, time: float) -> None:
+        """Put sides and solids at ``time`` [s] and rebuild what depends on where they are."""
+        if self.side_velocity is not None:
+            self.side_velocity(time)
+        if self.solids is not None and self.solids.update(time):
+            self.domain.rebuild()
+            self.solve.rebuild()
+
+    def step(self, time: float, dt: float) -> FlowReport:
+        """Advance the state from ``time`` by ``dt`` [s]."""
+        return self.stepper.step(time, dt)
+
+    # the verbs of a step -------------------------------------------------------------------------------------------
+
+    def emit(self, time: float) -> None:
+        """Sources of smoke."""
+        if self.smoke is not None:
+            self.smoke.emit(time, self.state.smoke, self.state.temperature, self.state.u)
+            self.sides.fill_velocity(self.state.u)
+
+    def transport_smoke(self, by_f: Array, dt: float) -> None:
+        if self.smoke is not None:
+            self.smoke.transport(self.state.smoke, self.state.temperature, by_f, self.domain.volume_c, dt)
+
+    def add_forces(self, u_f: Array, dt: float) -> None:
+        """Body forces over dt on u_f (ghosts filled on entry and on exit)."""
+        s = self.settings
+        if self.smoke is not None and s.smoke is not None:
+            length = float(np.linalg.norm(s.gravity))
+            up = tuple(-g / length for g in s.gravity) if length > 0 else (0.0, 0.0, 0.0)
+            add_buoyancy(
+                self.grid, self.state.smoke, self.state.temperature, up, s.smoke.buoyancy_density,  # type: ignore[arg-type]
+                s.smoke.buoyancy_temperature, s.smoke.ambient_temperature, dt, u_f,
+            )  # fmt: skip
+            if self.confinement is not None:
+                self.confinement.add(dt, u_f)
+        add_acceleration(self.grid, s.acceleration, dt, u_f)
+        self.sides.fill_velocity(u_f)
+
+    def add_pressure_gradient(self, p_c: Array, dt: float, u_f: Array) -> None:
+        """u -= dt grad p / rho on the free faces; ghosts filled."""
+        used_planes(self.gradient_f)[...] = 0.0
+        self.solve.rows.add_transpose(p_c, {"fluid": self.gradient_f})
+        measure.subtract_scaled(self.domain.inv_mass_f, self.gradient_f, dt, u_f)
+        self.sides.fill_velocity(u_f)
+
+    def add_viscous_half(self, dt: float, u_f: Array) -> None:
+        """The explicit half of Crank-Nicolson: u += dt nu L u on rows away from cut faces; ghosts filled."""
+        used_planes(self.gradient_f)[...] = 0.0
+        self.solve.add_explicit_viscosity(u_f, self.gradient_f)
+        measure.subtract_scaled(self.domain.inv_mass_f, self.gradient_f, dt, u_f)
+        self.sides.fill_velocity(u_f)
+
+    def project(self, u_f: Array, viscous_dt: float) -> FlowReport:
+        """The implicit solve on u_f in place; z_c holds dt p (guess on entry)."""
+        self.sides.fill_velocity(u_f)  # the sides may have been placed at another time since
+        self.domain.prescribe(u_f)
+        report = FlowReport()
+        report.row_before = self._largest_row(u_f)
+        report.solves = self.solve.solve(u_f, self.z_c, viscous_dt)
+        report.row_after = self._largest_row(u_f)
+        return report
+
+    def finish(self, u_f: Array) -> None:
+        """Velocities inside solids (the wall's where it is no-slip, else extrapolated) and ghosts."""
+        if self.extrapolation is not None:
+            self.sides.fill_velocity(u_f)
+            self.extrapolation.velocity(u_f, self.domain.open_f, EXTRAPOLATED_LAYERS)
+            if self.settings.viscosity > 0.0:
+                self.domain.set_wall_velocity(u_f)
+        self.sides.fill_velocity(u_f)
+
+    def _largest_row(self, u_f: Array) -> float:
+        self.solve.rows.set_wall_flux()
+        self.solve.rows.apply({"fluid": u_f}, self.row_c)
+        return measure.largest_difference(self.grid, self.row_c, self.solve.rows.target)
+
+    # what others ask -----------------------------------------------------------------------------------------------
+
+    def limits(self, time: float) -> dict[str, float]:
+        """Largest time step [s] by each rule: the flow crosses at most one cell, a solid moves at most one cell."""
+        rules = {}
+        speed = measure.largest_speed(self.grid, self.state.u)
+        if speed > 0.0:
+            rules["cfl"] = self.grid.dx / speed
+        if self.solids is not None:
+            speed = measure.largest_speed(self.grid, self.solids.velocity_c)
+            if speed > 0.0:
+                rules["solid_motion"] = self.grid.dx / speed
+        return rules
+
+    def forces(self) -> dict[str, SolidForce]:
+        """Force and torque of the fluid on every solid, from the pressure on its walls and the viscous wall rows."""
+        return measure.solid_forces(self)
+
+    def ledger(self) -> dict[str, float]:
+        """Physical sums of the present state."""
+        return measure.ledger(self)

@@ -1,0 +1,128 @@
+"""Body forces on the face velocities: uniform acceleration, smoke buoyancy, vorticity confinement."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from undertow.grid import GHOSTS, Array, Grid
+from undertow.linalg import used_planes
+
+
+def add_acceleration(grid: Grid, acceleration: tuple[float, float, float], dt: float, u_f: Array) -> None:
+    """u += dt a on every face; prescribed faces are restored by the sides."""
+    for axis in grid.axes:
+        if acceleration[axis] != 0.0:
+            used_planes(u_f[axis])[...] += dt * acceleration[axis]
+
+
+def add_buoyancy(
+    grid: Grid,
+    smoke_c: Array,
+    temperature_c: Array,
+    up: tuple[float, float, float],
+    buoyancy_density: float,
+    buoyancy_temperature: float,
+    ambient_temperature: float,
+    dt: float,
+    u_f: Array,
+) -> None:
+    """u += dt up (-alpha s + beta (T - T_ambient)), s and T averaged to the face (Fedkiw, Stam and Jensen 2001)."""
+    scaled = (up[0] * dt, up[1] * dt, up[2] * dt)
+    _add_buoyancy(
+        grid.spec, smoke_c, temperature_c, scaled, buoyancy_density, buoyancy_temperature, ambient_temperature, u_f
+    )
+
+
+@njit(parallel=True, cache=True)
+def _add_buoyancy(spec, s, t, scaled, alpha, beta, ambient, u):  # type: ignore[no-untyped-def]
+    for row in prange(spec.nz * spec.ny):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        for a in range(spec.dimensions):
+            if scaled[a] == 0.0:
+                continue
+            kl, jl, dx = k - int(a == 2), j - int(a == 1), int(a == 0)
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                smoke = 0.5 * (s[k, j, i] + s[kl, jl, i - dx])
+                heat = 0.5 * (t[k, j, i] + t[kl, jl, i - dx]) - ambient
+                u[a, k, j, i] += scaled[a] * (beta * heat - alpha * smoke)
+
+
+class VorticityConfinement:
+    """f = epsilon h (N x omega), N = grad |omega| / |grad |omega|| [m/s^2] (Fedkiw, Stam and Jensen 2001, eq. 11)."""
+
+    def __init__(self, grid: Grid, epsilon: float) -> None:
+        self.grid = grid
+        self.epsilon = epsilon
+        self.vorticity_c = np.zeros((3, *grid.padded))
+        self.magnitude_c = grid.cell_field()
+
+    def add(self, dt: float, u_f: Array) -> None:
+        """u += dt f, f averaged from the cells to the faces; u has its ghosts filled."""
+        _compute_vorticity(self.grid.spec, u_f, self.vorticity_c, self.magnitude_c)
+        _add_confinement(self.grid.spec, self.vorticity_c, self.magnitude_c, dt * self.epsilon * self.grid.dx, u_f)
+
+
+@njit(cache=True, inline="always")
+def _slope(spec, u, c, b, k, j, i):  # type: ignore[no-untyped-def]
+    """Central difference of velocity component c along b at a cell centre, c averaged from its two faces."""
+    if b >= spec.dimensions:
+        return 0.0
+    bz, by, bx = int(b == 2), int(b == 1), int(b == 0)
+    cz, cy, cx = int(c == 2), int(c == 1), int(c == 0)
+    hi = u[c, k + bz, j + by, i + bx] + u[c, k + bz + cz, j + by + cy, i + bx + cx]
+    lo = u[c, k - bz, j - by, i - bx] + u[c, k - bz + cz, j - by + cy, i - bx + cx]
+    return 0.25 * (hi - lo) / spec.dx
+
+
+@njit(parallel=True, cache=True)
+def _compute_vorticity(spec, u, out_vorticity, out_magnitude):  # type: ignore[no-untyped-def]
+    for row in prange(spec.nz * spec.ny):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            wz = _slope(spec, u, 1, 0, k, j, i) - _slope(spec, u, 0, 1, k, j, i)
+            wx, wy = 0.0, 0.0
+            if spec.dimensions == 3:
+                wx = _slope(spec, u, 2, 1, k, j, i) - _slope(spec, u, 1, 2, k, j, i)
+                wy = _slope(spec, u, 0, 2, k, j, i) - _slope(spec, u, 2, 0, k, j, i)
+            out_vorticity[0, k, j, i] = wx
+            out_vorticity[1, k, j, i] = wy
+            out_vorticity[2, k, j, i] = wz
+            out_magnitude[k, j, i] = np.sqrt(wx * wx + wy * wy + wz * wz)
+
+
+@njit(cache=True, inline="always")
+def _confinement_force(spec, w, m, a, k, j, i):  # type: ignore[no-untyped-def]
+    """Component a of N x omega at a cell; |omega| is taken as constant beyond the sides."""
+    gx = m[k, j, min(i + 1, GHOSTS + spec.nx - 1)] - m[k, j, max(i - 1, GHOSTS)]
+    gy = m[k, min(j + 1, GHOSTS + spec.ny - 1), i] - m[k, max(j - 1, GHOSTS), i]
+    gz = m[min(k + 1, GHOSTS + spec.nz - 1), j, i] - m[max(k - 1, GHOSTS), j, i]
+    length = np.sqrt(gx * gx + gy * gy + gz * gz) + 1e-12
+    if a == 0:
+        return (gy * w[2, k, j, i] - gz * w[1, k, j, i]) / length
+    if a == 1:
+        return (gz * w[0, k, j, i] - gx * w[2, k, j, i]) / length
+    return (gx * w[1, k, j, i] - gy * w[0, k, j, i]) / length
+
+
+@njit(parallel=True, cache=True)
+def _add_confinement(spec, w, m, scale, u):  # type: ignore[no-untyped-def]
+    for row in prange(spec.nz * spec.ny):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        for a in range(spec.dimensions):
+            az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                at = i if a == 0 else (j if a == 1 else k)
+                if at == GHOSTS:
+                    continue
+                u[a, k, j, i] += (
+                    0.5
+                    * scale
+                    * (
+                        _confinement_force(spec, w, m, a, k, j, i)
+                        + _confinement_force(spec, w, m, a, k - az, j - ay, i - ax)
+                    )
+                )

@@ -1,0 +1,266 @@
+"""Sums and maxima over a flow: time-step limits, ledger, forces on solids. Partial results per row, added in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit, prange
+
+from undertow.fluid.state import SolidForce
+from undertow.grid import GHOSTS, Array, Grid
+from undertow.linalg import used_ranges
+
+if TYPE_CHECKING:
+    from undertow.fluid.flow import Flow
+
+
+def largest_difference(grid: Grid, a_c: Array, b_c: Array | None) -> float:
+    """max |a - b| over the interior cells (b = 0 when None)."""
+    partial = np.zeros(grid.spec.nz * grid.spec.ny)
+    _row_difference(grid.spec, a_c, a_c if b_c is None else b_c, 0.0 if b_c is None else 1.0, partial)
+    return float(partial.max())
+
+
+def largest_speed(grid: Grid, u_f: Array) -> float:
+    """max over cells of sum_axis max(|u_lo|, |u_hi|) [m/s]."""
+    partial = np.zeros(grid.spec.nz * grid.spec.ny)
+    _row_speed(grid.spec, u_f, partial)
+    return float(partial.max())
+
+
+def largest_change(grid: Grid, new_f: Array, old_f: Array) -> tuple[float, float]:
+    """max |new - old| and max |new| over all faces."""
+    partial = np.zeros((grid.spec.nz * grid.spec.ny, 2))
+    _row_change(grid.spec, new_f, old_f, partial)
+    return float(partial[:, 0].max()), float(partial[:, 1].max())
+
+
+def subtract_scaled(inv_mass_f: Array, force_f: Array, dt: float, u_f: Array) -> None:
+    """u -= dt force / mass."""
+    m, f, u = inv_mass_f.reshape(-1), force_f.reshape(-1), u_f.reshape(-1)
+    for low, high in used_ranges(u_f.shape):
+        _subtract_scaled(m[low:high], f[low:high], dt, u[low:high])
+
+
+def ledger(flow: Flow) -> dict[str, float]:
+    """Fluid volume [m^3], momentum [kg m/s], angular momentum about the origin, kinetic energy [J], smoke [kg]."""
+    grid, state = flow.grid, flow.state
+    rows = grid.spec.nz * grid.spec.ny
+    partial = np.zeros((rows, 9))
+    smoke = state.smoke if state.smoke.size else np.zeros((1, 1, 1))
+    mass = flow.settings.density * grid.cell_volume
+    _sum_rows(grid.spec, flow.domain.area_f, flow.domain.volume_c, state.u, smoke, partial)
+    total = partial.sum(axis=0)
+    values = {
+        "fluid_volume": total[0] * grid.cell_volume,
+        "momentum_x": total[1] * mass, "momentum_y": total[2] * mass, "momentum_z": total[3] * mass,
+        "angular_momentum_x": total[4] * mass, "angular_momentum_y": total[5] * mass,
+        "angular_momentum_z": total[6] * mass, "kinetic_energy": 0.5 * total[7] * mass,
+    }  # fmt: skip
+    if state.smoke.size:
+        values["smoke_mass"] = total[8] * grid.cell_volume
+    return {name: float(value) for name, value in values.items()}
+
+
+def solid_forces(flow: Flow) -> dict[str, SolidForce]:
+    """See ``Flow.forces``. Pressure acts on the wall area vector of each cut cell, viscosity through the wall rows."""
+    if flow.solids is None:
+        return {}
+    grid, settings = flow.grid, flow.settings
+    solids = flow.solids.solids
+    count = len(solids)
+    centre = flow.solids.spec.position
+    partial = np.zeros((grid.spec.nz * grid.spec.ny, count, 10))
+    walls, viscous = flow.solve.walls, flow.solve.viscous
+    domain = flow.domain
+    # the dual of a row is sqrt(dt weight) (u - v) at the viscous solve, before the projection of the split form
+    root_dt = 1.0 if walls is None or walls.time_step == 0.0 else float(np.sqrt(walls.time_step))
+    if domain.voxel:
+        assert viscous is not None
+        _sum_voxel_forces(
+            grid.spec, domain.volume_c, domain.open_f, domain.inv_mass_f, flow.solids.body_c, centre, flow.state.p,
+            grid.face_area, viscous.root, flow.solve.strain_z, 1.0 / root_dt, partial,
+        )  # fmt: skip
+    else:
+        none = np.zeros((3, 1, 1, 1))
+        _sum_forces(
+            grid.spec, domain.area_f, domain.volume_c, flow.solids.body_c, centre, flow.state.p, grid.face_area,
+            none if walls is None else walls.solid_weight_f, none if walls is None else walls.root_f,
+            none if walls is None else flow.solve.walls_z, 1.0 / root_dt, partial,
+        )  # fmt: skip
+    total = partial.sum(axis=0)
+    forces = {}
+    for b, solid in enumerate(solids):
+        weight = -settings.density * total[b, 9] * grid.cell_volume
+        static = [weight * g if a in grid.axes else 0.0 for a, g in enumerate(settings.gravity)]
+        forces[solid.name] = SolidForce(
+            tuple(float(total[b, a] + static[a]) for a in range(3)),  # type: ignore[arg-type]
+            tuple(float(total[b, 3 + a]) for a in range(3)),  # type: ignore[arg-type]
+            tuple(float(total[b, 6 + a]) for a in range(3)),  # type: ignore[arg-type]
+        )
+    return forces
+
+
+@njit(parallel=True, cache=True)
+def _subtract_scaled(inv_mass, force, dt, u):  # type: ignore[no-untyped-def]
+    for i in prange(u.size):
+        u[i] -= dt * inv_mass[i] * force[i]
+
+
+@njit(parallel=True, cache=True)
+def _row_difference(spec, a, b, factor, out):  # type: ignore[no-untyped-def]
+    for row in prange(spec.nz * spec.ny):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        largest = 0.0
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            value = abs(a[k, j, i] - factor * b[k, j, i])
+            # written so that a NaN wins
+            if not value <= largest:
+                largest = value
+        out[row] = largest
+
+
+@njit(parallel=True, cache=True)
+def _row_speed(spec, u, out):  # type: ignore[no-untyped-def]
+    for row in prange(spec.nz * spec.ny):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        largest = 0.0
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            speed = max(abs(u[0, k, j, i]), abs(u[0, k, j, i + 1])) + max(abs(u[1, k, j, i]), abs(u[1, k, j + 1, i]))
+            if spec.dimensions == 3:
+                speed += max(abs(u[2, k, j, i]), abs(u[2, k + 1, j, i]))
+            if not speed <= largest:
+                largest = speed
+        out[row] = largest
+
+
+@njit(parallel=True, cache=True)
+def _row_change(spec, new, old, out):  # type: ignore[no-untyped-def]
+    for row in prange(spec.nz * spec.ny):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        change, size = 0.0, 0.0
+        for a in range(spec.dimensions):
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                change = max(change, abs(new[a, k, j, i] - old[a, k, j, i]))
+                size = max(size, abs(new[a, k, j, i]))
+        out[row, 0] = change
+        out[row, 1] = size
+
+
+@njit(parallel=True, cache=True)
+def _sum_rows(spec, area, volume, u, smoke, out):  # type: ignore[no-untyped-def]
+    """Per row: volume, momentum (3), angular momentum (3), u^2, smoke; faces shared half and half by their cells."""
+    for row in prange(spec.nz * spec.ny):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        y = spec.y0 + (j - GHOSTS + 0.5) * spec.dx
+        z = spec.z0 + (k - GHOSTS + 0.5) * spec.dx if spec.dimensions == 3 else 0.0
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            x = spec.x0 + (i - GHOSTS + 0.5) * spec.dx
+            ul, uh = area[0, k, j, i] * u[0, k, j, i], area[0, k, j, i + 1] * u[0, k, j, i + 1]
+            vl, vh = area[1, k, j, i] * u[1, k, j, i], area[1, k, j + 1, i] * u[1, k, j + 1, i]
+            wl, wh = 0.0, 0.0
+            square = ul * u[0, k, j, i] + uh * u[0, k, j, i + 1] + vl * u[1, k, j, i] + vh * u[1, k, j + 1, i]
+            if spec.dimensions == 3:
+                wl, wh = area[2, k, j, i] * u[2, k, j, i], area[2, k + 1, j, i] * u[2, k + 1, j, i]
+                square += wl * u[2, k, j, i] + wh * u[2, k + 1, j, i]
+            mx, my, mz = 0.5 * (ul + uh), 0.5 * (vl + vh), 0.5 * (wl + wh)
+            out[row, 0] += volume[k, j, i]
+            out[row, 1] += mx
+            out[row, 2] += my
+            out[row, 3] += mz
+            out[row, 4] += y * mz - z * my
+            out[row, 5] += z * mx - x * mz
+            out[row, 6] += x * my - y * mx
+            out[row, 7] += 0.5 * square
+            if smoke.size > 1:
+                out[row, 8] += smoke[k, j, i] * volume[k, j, i]
+
+
+@njit(cache=True, inline="always")
+def _add_force(out, a, f, x, y, z, first):  # type: ignore[no-untyped-def]
+    """Force component a at offset (x, y, z) from the centre: force in out[first + a], torque in out[6:9]."""
+    out[first + a] += f
+    if a == 0:
+        out[7] += z * f
+        out[8] -= y * f
+    elif a == 1:
+        out[6] -= z * f
+        out[8] += x * f
+    else:
+        out[6] += y * f
+        out[7] -= x * f
+
+
+@njit(parallel=True, cache=True)
+def _sum_forces(  # type: ignore[no-untyped-def]
+    spec, area, volume, body_c, centre, p, face_area, weight, root, z_f, inv_root_dt, out
+):
+    """Per row and body: pressure force (3), viscous force (3), torque (3), covered volume [cells]."""
+    for row in prange(spec.nz * spec.ny):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            b = body_c[k, j, i]
+            if b < 0:
+                continue
+            x = spec.x0 + (i - GHOSTS + 0.5) * spec.dx - centre[b, 0]
+            y = spec.y0 + (j - GHOSTS + 0.5) * spec.dx - centre[b, 1]
+            z = spec.z0 + (k - GHOSTS + 0.5) * spec.dx - centre[b, 2] if spec.dimensions == 3 else 0.0
+            out[row, b, 9] += 1.0 - volume[k, j, i]
+            for a in range(spec.dimensions):
+                az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
+                wall = area[a, k, j, i] - area[a, k + az, j + ay, i + ax]
+                if wall != 0.0:
+                    _add_force(out[row, b], a, p[k, j, i] * wall * face_area, x, y, z, 0)
+                if weight.size > 3 and weight[a, k, j, i] > 0.0:
+                    f = weight[a, k, j, i] / root[a, k, j, i] * z_f[a, k, j, i] * inv_root_dt
+                    h = 0.5 * spec.dx
+                    _add_force(out[row, b], a, f, x - ax * h, y - ay * h, z - az * h, 3)
+
+
+@njit(parallel=True, cache=True)
+def _sum_voxel_forces(  # type: ignore[no-untyped-def]
+    spec, volume, open_f, inv_mass, body_c, centre, p, face_area, root, z_r, inv_root_dt, out
+):
+    """The same for the faces of solid voxels: pressure of the fluid cell before them, viscous rows to free faces."""
+    for row in prange(spec.nz * spec.ny):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            for a in range(spec.dimensions):
+                if open_f[a, k, j, i] == 1:
+                    if body_c[k, j, i] >= 0 and a == 0:
+                        out[row, body_c[k, j, i], 9] += 1.0 - volume[k, j, i]
+                    continue
+                az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
+                b = max(body_c[k, j, i], body_c[k - az, j - ay, i - ax])
+                if b < 0:
+                    continue
+                h = 0.5 * spec.dx
+                x = spec.x0 + (i - GHOSTS) * spec.dx + h * (1 - ax) - centre[b, 0]
+                y = spec.y0 + (j - GHOSTS) * spec.dx + h * (1 - ay) - centre[b, 1]
+                z = spec.z0 + (k - GHOSTS) * spec.dx + h * (1 - az) - centre[b, 2] if spec.dimensions == 3 else 0.0
+                if a == 0:
+                    out[row, b, 9] += 1.0 - volume[k, j, i]
+                before, after = volume[k - az, j - ay, i - ax] >= 0.5, volume[k, j, i] >= 0.5
+                if before and not after:
+                    _add_force(out[row, b], a, p[k - az, j - ay, i - ax] * face_area, x, y, z, 0)
+                if after and not before:
+                    _add_force(out[row, b], a, -p[k, j, i] * face_area, x, y, z, 0)
+                for c in range(spec.dimensions):
+                    cz, cy, cx = int(c == 2), int(c == 1), int(c == 0)
+                    low = 1 if a == c else 0
+                    r = 3 * a + c
+                    kl, jl, il = k - low * cz, j - low * cy, i - low * cx
+                    kh, jh, ih = k + (1 - low) * cz, j + (1 - low) * cy, i + (1 - low) * cx
+                    f = 0.0
+                    if inv_mass[a, k - cz, j - cy, i - cx] > 0.0:
+                        f -= root[r, kl, jl, il] * z_r[r, kl, jl, il]
+                    if inv_mass[a, k + cz, j + cy, i + cx] > 0.0:
+                        f += root[r, kh, jh, ih] * z_r[r, kh, jh, ih]
+                    _add_force(out[row, b], a, f * inv_root_dt, x, y, z, 3)

@@ -1,0 +1,168 @@
+"""Incompressibility: the divergence rows K = G^T of the coupled system and the pressure solve.
+
+With open fractions phi, face area A and solid velocity v, mass conservation of the open part of a cell reads
+
+    (K w)_c = sum_axis A [phi_lo u_lo - phi_hi u_hi] = s_c,    s_c = sum_axis A (phi_lo - phi_hi) v_axis,
+
+the right side being the flux through the wall inside the cell, whose area vector closes that of the open faces. K is
+minus the volume-weighted divergence, so K^T z = G z with z = dt p (thesis 5.13, 6.3.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from numba import njit, prange
+
+from undertow.fluid.domain import FluidDomain, last_face, wrap
+from undertow.grid import GHOSTS, PERIODIC, Array
+from undertow.linalg import Stencil
+
+
+class DivergenceRows:
+    """One constraint row per cell on the face velocities, named ``pressure``; its dual unknown is dt p [Pa s]."""
+
+    name = "pressure"
+    damping = False
+    folded = False
+
+    def __init__(self, domain: FluidDomain) -> None:
+        self.domain = domain
+        grid = domain.grid
+        self.shape: tuple[int, ...] = grid.padded
+        self.target: Array | None = None if domain.solids is None or domain.voxel else grid.cell_field()
+        self.stencil: Stencil | None = Stencil(grid, domain.periodic_axes)
+
+    def rebuild(self) -> None:
+        """Coefficients a_f = (phi A)^2 / beta and d_c of the p = 0 sides, after the masses changed."""
+        d = self.domain
+        assert self.stencil is not None
+        _compute_stencil(
+            d.grid.spec, d.sides.spec.kind, d.area_f, d.inv_mass_f, d.grid.face_area,
+            self.stencil.face_f, self.stencil.dirichlet_c,
+        )  # fmt: skip
+        self.stencil.setup()
+
+    def set_wall_flux(self) -> None:
+        """s: the flux through the walls inside cells, from the solids' present velocity."""
+        solids = self.domain.solids
+        if solids is not None and self.target is not None:
+            _compute_wall_flux(
+                self.domain.grid.spec, self.domain.area_f, solids.velocity_c, self.domain.grid.face_area, self.target
+            )
+
+    def apply(self, w: Mapping[str, Array], out: Array) -> None:
+        d = self.domain
+        _apply_divergence(d.grid.spec, d.periodic, d.area_f, d.grid.face_area, w["fluid"], out)
+
+    def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
+        d = self.domain
+        _add_gradient(d.grid.spec, d.periodic, d.area_f, d.grid.face_area, z, w["fluid"])
+
+    def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
+        d = self.domain
+        _add_divergence_diagonal(d.grid.spec, d.periodic, d.area_f, d.grid.face_area, inv_mass["fluid"], out)
+
+
+@njit(parallel=True, cache=True)
+def _compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirichlet):  # type: ignore[no-untyped-def]
+    for row in prange(spec.nz * spec.ny):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            out_dirichlet[k, j, i] = 0.0
+        for a in range(spec.dimensions):
+            dz, dy, dx = int(a == 2), int(a == 1), int(a == 0)
+            n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                at = i if a == 0 else (j if a == 1 else k)
+                c = area[a, k, j, i] * face_area
+                lower = c * c * inv_mass[a, k, j, i]
+                if at == GHOSTS and kind[2 * a] != PERIODIC:
+                    out_dirichlet[k, j, i] += lower
+                    lower = 0.0
+                out_face[a, k, j, i] = lower
+                if at == GHOSTS + n - 1:
+                    kh, jh, ih = k + dz, j + dy, i + dx
+                    c = area[a, kh, jh, ih] * face_area
+                    if kind[2 * a + 1] == PERIODIC:
+                        kf = k - (n - 1) * dz
+                        jf = j - (n - 1) * dy
+                        jx = i - (n - 1) * dx
+                        first = area[a, kf, jf, jx] * face_area
+                        out_face[a, kh, jh, ih] = first * first * inv_mass[a, kf, jf, jx]
+                    else:
+                        out_dirichlet[k, j, i] += c * c * inv_mass[a, kh, jh, ih]
+                        out_face[a, kh, jh, ih] = 0.0
+
+
+@njit(parallel=True, cache=True)
+def _compute_wall_flux(spec, area, velocity_c, face_area, out):  # type: ignore[no-untyped-def]
+    for row in prange(spec.nz * spec.ny):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            s = 0.0
+            for a in range(spec.dimensions):
+                lo = area[a, k, j, i]
+                hi = area[a, k + int(a == 2), j + int(a == 1), i + int(a == 0)]
+                s += (lo - hi) * velocity_c[a, k, j, i]
+            out[k, j, i] = s * face_area
+
+
+@njit(parallel=True, cache=True)
+def _apply_divergence(spec, periodic, area, face_area, u, out):  # type: ignore[no-untyped-def]
+    for row in prange(spec.nz * spec.ny):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        jp = wrap(j + 1, spec.ny, periodic[1])
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            ip = wrap(i + 1, spec.nx, periodic[0])
+            s = area[0, k, j, i] * u[0, k, j, i] - area[0, k, j, ip] * u[0, k, j, ip]
+            s += area[1, k, j, i] * u[1, k, j, i] - area[1, k, jp, i] * u[1, k, jp, i]
+            out[k, j, i] = s * face_area
+        if spec.dimensions == 3:
+            kp = wrap(k + 1, spec.nz, periodic[2])
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                s = area[2, k, j, i] * u[2, k, j, i] - area[2, kp, j, i] * u[2, kp, j, i]
+                out[k, j, i] += s * face_area
+
+
+@njit(parallel=True, cache=True)
+def _add_gradient(spec, periodic, area, face_area, z, w):  # type: ignore[no-untyped-def]
+    """w_f += phi A (z_hi - z_lo), z = 0 beyond the sides: the transpose of ``_apply_divergence``."""
+    n = (spec.nx, spec.ny, spec.nz)
+    nz = spec.nz + (1 if spec.dimensions == 3 else 0)
+    ny = spec.ny + 1
+    for row in prange(nz * ny):
+        k = row // ny + GHOSTS
+        j = row % ny + GHOSTS
+        for a in range(spec.dimensions):
+            if a != 1 and j == GHOSTS + spec.ny or a != 2 and k == GHOSTS + spec.nz:
+                continue
+            if k >= last_face(spec.nz, periodic[2]) or j >= last_face(spec.ny, periodic[1]):
+                continue
+            kl = wrap(k - int(a == 2), spec.nz, periodic[2])
+            jl = wrap(j - int(a == 1), spec.ny, periodic[1])
+            stop = last_face(spec.nx, periodic[0]) if a == 0 else GHOSTS + spec.nx
+            for i in range(GHOSTS, stop):
+                il = wrap(i - 1, spec.nx, periodic[0]) if a == 0 else i
+                at = i if a == 0 else (j if a == 1 else k)
+                lo = z[kl, jl, il] if at > GHOSTS or periodic[a] == 1 else 0.0
+                hi = z[k, j, i] if at < GHOSTS + n[a] else 0.0
+                w[a, k, j, i] += area[a, k, j, i] * face_area * (hi - lo)
+
+
+@njit(parallel=True, cache=True)
+def _add_divergence_diagonal(spec, periodic, area, face_area, inv_mass, out):  # type: ignore[no-untyped-def]
+    for row in prange(spec.nz * spec.ny):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        for a in range(spec.dimensions):
+            kp = wrap(k + int(a == 2), spec.nz, periodic[2])
+            jp = wrap(j + int(a == 1), spec.ny, periodic[1])
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                ip = wrap(i + int(a == 0), spec.nx, periodic[0])
+                lo = area[a, k, j, i] * face_area
+                hi = area[a, kp, jp, ip] * face_area
+                out[k, j, i] += lo * lo * inv_mass[a, k, j, i] + hi * hi * inv_mass[a, kp, jp, ip]

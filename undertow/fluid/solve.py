@@ -1,0 +1,144 @@
+"""The implicit part of a step: pressure alone, viscosity then pressure (Chorin splitting), or both in one SPD system.
+
+Each solver takes u* and returns u^{n+1} in place, with z = dt p beside it. ``half`` says that the stepper treats
+viscosity by Crank-Nicolson, so that viscous_dt is dt / 2 except on the rows at cut faces and solid walls.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from undertow.fluid.domain import FluidDomain
+from undertow.fluid.pressure import DivergenceRows
+from undertow.fluid.viscosity import ViscousRows, WallRows
+from undertow.grid import Array
+from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock
+
+
+class ImplicitSolve(Protocol):
+    """What a stepper asks of the implicit solve."""
+
+    rows: DivergenceRows
+    strain_z: Array
+    walls_z: Array
+
+    @property
+    def viscous(self) -> ViscousRows | None:
+        """The rows between faces, None when inviscid."""
+
+    @property
+    def walls(self) -> WallRows | None:
+        """The rows to walls, None when inviscid."""
+
+    def rebuild(self) -> None:
+        """Take over a changed geometry."""
+
+    def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
+        """u* -> u^{n+1} in place; z_c: guess on entry, dt p on exit [Pa s]; viscosity is implicit over viscous_dt."""
+
+    def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
+        """out += C^T (C u - s) / dt of the rows that Crank-Nicolson treats half explicitly [N]."""
+
+
+class PressureSolve:
+    """Inviscid: the projection K w = s alone."""
+
+    viscous: ViscousRows | None = None
+    walls: WallRows | None = None
+    strain_z = np.zeros(0)
+    walls_z = np.zeros(0)
+
+    def __init__(self, domain: FluidDomain, tolerance: float) -> None:
+        self.domain = domain
+        self.tolerance = tolerance
+        self.rows = DivergenceRows(domain)
+        self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
+        block = VelocityBlock("fluid", domain.inv_mass_f)
+        self.system = CoupledSystem([block], [self.rows], {"pressure": self.multigrid})
+
+    def rebuild(self) -> None:
+        self.rows.rebuild()
+        assert self.rows.stencil is not None
+        self.multigrid.setup(self.rows.stencil)
+
+    def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
+        self.rows.set_wall_flux()
+        return [self.system.solve({"fluid": u_f}, {"pressure": z_c}, self.tolerance)]
+
+    def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
+        """Nothing: inviscid."""
+
+
+class SplitSolve:
+    """Chorin splitting: the implicit viscous solve (rows folded into the mass), then the projection."""
+
+    def __init__(self, domain: FluidDomain, tolerance: float, viscosity: float, slip_b: np.ndarray, half: bool) -> None:
+        self.pressure = PressureSolve(domain, tolerance)
+        self.rows = self.pressure.rows
+        self.tolerance = tolerance
+        self.viscous = ViscousRows(domain, viscosity, folded=True, half=half)
+        self.walls = WallRows(domain, viscosity, slip_b, folded=True, half=half)
+        block = VelocityBlock("fluid", domain.inv_mass_f)
+        self.system = CoupledSystem([block], [self.viscous, self.walls])
+        self.walls_z = np.zeros(self.walls.shape)
+        self.z = {"walls": self.walls_z}
+        # only the forces on voxels need the dual of the rows between faces
+        self.strain_z = np.zeros(self.viscous.shape if domain.voxel else 0)
+        if domain.voxel:
+            self.z["viscosity"] = self.strain_z
+
+    def rebuild(self) -> None:
+        self.pressure.rebuild()
+        self.viscous.rebuild()
+
+    def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
+        self.viscous.time_step = viscous_dt
+        self.walls.rebuild(viscous_dt)
+        stats = self.system.solve({"fluid": u_f}, self.z, self.tolerance)
+        return [stats, *self.pressure.solve(u_f, z_c, viscous_dt)]
+
+    def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
+        self.viscous.add_explicit(u_f, out_f)
+        self.walls.add_explicit(u_f, out_f)
+
+
+class CoupledSolve:
+    """Pressure, viscosity and walls in one SPD system (thesis 5.31): no splitting error, any viscosity."""
+
+    def __init__(self, domain: FluidDomain, tolerance: float, viscosity: float, slip_b: np.ndarray, half: bool) -> None:
+        self.tolerance = tolerance
+        self.rows = DivergenceRows(domain)
+        self.viscous = ViscousRows(domain, viscosity, folded=False, half=half)
+        self.walls = WallRows(domain, viscosity, slip_b, folded=False, half=half)
+        self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
+        block = VelocityBlock("fluid", domain.inv_mass_f)
+        self.system = CoupledSystem(
+            [block], [self.rows, self.viscous, self.walls], {"pressure": self.multigrid}
+        )  # fmt: skip
+        self.strain_z = np.zeros(self.viscous.shape)
+        self.walls_z = np.zeros(self.walls.shape)
+
+    def rebuild(self) -> None:
+        self.rows.rebuild()
+        self.viscous.rebuild()
+        assert self.rows.stencil is not None
+        self.multigrid.setup(self.rows.stencil)
+
+    def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
+        self.viscous.time_step = viscous_dt
+        self.walls.rebuild(viscous_dt)
+        self.rows.set_wall_flux()
+        w = {"fluid": u_f}
+        # first guess z = C u* - s: it follows from the state alone, so that a resumed run repeats every bit
+        self.viscous.apply(w, self.strain_z)
+        self.walls.apply(w, self.walls_z)
+        if self.walls.target is not None:
+            self.walls_z -= self.walls.target
+        z = {"pressure": z_c, "viscosity": self.strain_z, "walls": self.walls_z}
+        return [self.system.solve(w, z, self.tolerance)]
+
+    def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
+        self.viscous.add_explicit(u_f, out_f)
+        self.walls.add_explicit(u_f, out_f)

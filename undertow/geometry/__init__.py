@@ -1,0 +1,25 @@
+"""Shapes, meshes, signed distances, prescribed motions, and what solids do to the faces and cells of a grid."""
+
+from undertow.geometry.bunny import make_bunny
+from undertow.geometry.fractions import measure_fractions
+from undertow.geometry.meshes import AnimatedMesh, MeshShape, load_mesh, load_sequence
+from undertow.geometry.motion import (
+    ConstantCurve,
+    Curve,
+    Keyframes,
+    Motion,
+    SineCurve,
+    Static,
+    TableCurve,
+    VelocityCurves,
+    rotation_matrix,
+)
+from undertow.geometry.shapes import AnalyticShape, Box, Capsule, Cylinder, Plane, Sphere, Torus
+from undertow.geometry.solids import BAND, Solid, SolidFields, SolidSpec
+
+__all__ = [
+    "BAND", "AnalyticShape", "AnimatedMesh", "Box", "Capsule", "ConstantCurve", "Curve", "Cylinder", "Keyframes",
+    "MeshShape", "Motion", "Plane", "SineCurve", "Solid", "SolidFields", "SolidSpec", "Sphere", "Static", "TableCurve",
+    "Torus", "VelocityCurves", "load_mesh", "load_sequence", "make_bunny", "measure_fractions",
+    "rotation_matrix",
+]  # fmt: skip

@@ -1,0 +1,391 @@
+"""Triangle meshes as solids: reading, checking, signed distance, and sequences of meshes that move.
+
+Distances are those of libigl (exact distance to the triangles, sign by the fast winding number of Barill et al. 2018,
+ACM Trans. Graph. 37(4), which forgives overlapping closed parts). Kernels read them from a table: the distance sampled
+once on a body-space grid as fine as the fluid's and interpolated trilinearly, second order for smooth surfaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from undertow.errors import UserError
+from undertow.geometry.shapes import Surface, Triangles
+from undertow.grid import Array
+
+READABLE = (".obj", ".ply", ".stl", ".gltf", ".glb")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Distance, and for moving meshes velocity, on a body-space grid.
+
+    origin (3,) and spacing [m]; values (1 or 4, z, y, x): distance [m] and velocity x, y, z [m/s] of the nearest point
+    of the surface; lower, upper (3,): bounds of the surface.
+    """
+
+    origin: Array
+    spacing: float
+    values: Array
+    lower: Array
+    upper: Array
+
+
+class MeshShape:
+    """Closed triangle mesh in its body frame: vertices (n, 3) [m], triangles (m, 3) wound outward.
+
+    Must be watertight and consistently wound, else UserError; a mesh that is wound inward as a whole is turned.
+    """
+
+    def __init__(self, vertices: object, triangles: object, name: str = "mesh"):
+        self.vertices = np.ascontiguousarray(vertices, dtype=np.float64)
+        self.triangles = np.ascontiguousarray(triangles, dtype=np.int64)
+        _check_closed(name, self.vertices, self.triangles)
+        if _enclosed_volume(self.vertices, self.triangles) < 0.0:
+            self.triangles = np.ascontiguousarray(self.triangles[:, ::-1])
+        self._table: tuple[tuple[float, float, bool], Table] | None = None
+
+    def scaled(self, factor: float) -> MeshShape:
+        """The same mesh, ``factor`` times as large."""
+        if not (np.isfinite(factor) and factor > 0):
+            raise UserError(f"mesh: scale = {factor}: must be positive")
+        return MeshShape(factor * self.vertices, self.triangles)
+
+    def distance(self, points: Array) -> Array:
+        """Signed distance [m] at body-frame points (n, 3), negative inside."""
+        return _measure_mesh(self.vertices, self.triangles, points)[0]
+
+    def bounds(self) -> tuple[Array, Array]:
+        return self.vertices.min(axis=0), self.vertices.max(axis=0)
+
+    def surface(self, resolution: int = 48) -> Surface:
+        """The mesh itself, whatever the resolution."""
+        return self.vertices, self.triangles
+
+    def volume(self) -> float:
+        """[m^3]"""
+        return _enclosed_volume(self.vertices, self.triangles)
+
+    def thickness(self, dimensions: int = 3) -> float:
+        """Estimate of the smallest thickness [m]: see ``_mesh_thickness``."""
+        return _mesh_thickness(self.vertices, self.triangles)
+
+    def sample(self, t: float, spacing: float, margin: float, flat: bool = False) -> Table:
+        """Table of the distance with ``margin`` [m] around the mesh; sampled at the first call and kept.
+
+        ``flat``: only the layer about the body's x-y plane, all that a 2D grid needs.
+        """
+        key = (spacing, margin, flat)
+        if self._table is None or self._table[0] != key:
+            lower, upper = self.bounds()
+            origin, shape = _table_grid(lower, upper, spacing, margin, flat)
+            values = _sample_mesh(self.vertices, self.triangles, None, origin, spacing, shape, margin)
+            self._table = (key, Table(origin, spacing, values, lower, upper))
+        return self._table[1]
+
+
+class AnimatedMesh:
+    """A sequence of closed meshes with one topology: frames (f, n, 3) [m] at frame_rate [1/s] from ``start`` [s] on.
+
+    Between frames the vertices (and for the kernels the distance) are interpolated linearly in time; before the first
+    and after the last frame the mesh is at rest. The velocity of a vertex is the central difference of the frames
+    around it (one-sided at the ends), interpolated linearly in time: second order for smooth motion, and continuous.
+    """
+
+    def __init__(
+        self, frames: object, triangles: object, frame_rate: float, start: float = 0.0, name: str = "mesh sequence"
+    ):
+        self.frames = np.ascontiguousarray(frames, dtype=np.float64)
+        self.triangles = np.ascontiguousarray(triangles, dtype=np.int64)
+        self.frame_rate, self.start = float(frame_rate), float(start)
+        if self.frames.ndim != 3 or len(self.frames) < 2:
+            raise UserError(f"{name}: {len(self.frames)} frame(s): a sequence needs at least two")
+        if not (np.isfinite(self.frame_rate) and self.frame_rate > 0):
+            raise UserError(f"{name}: frame_rate = {frame_rate}: must be positive; give it in frames per second")
+        for vertices in self.frames:
+            _check_closed(name, vertices, self.triangles)
+        if _enclosed_volume(self.frames[0], self.triangles) < 0.0:
+            self.triangles = np.ascontiguousarray(self.triangles[:, ::-1])
+        self.velocities = np.gradient(self.frames, 1.0 / self.frame_rate, axis=0)
+        self._samples: tuple[tuple[int, float, float, bool], Array, Array, Array] | None = None
+        self._table: tuple[tuple[float, float, float], Table] | None = None
+
+    def _locate(self, t: float) -> tuple[int, float]:
+        """Frame n and the fraction of the way to frame n + 1."""
+        place = min(max((t - self.start) * self.frame_rate, 0.0), len(self.frames) - 1.0)
+        n = min(int(place), len(self.frames) - 2)
+        return n, place - n
+
+    def is_moving(self, t: float) -> bool:
+        """True between the first and the last frame."""
+        return self.start <= t < self.start + (len(self.frames) - 1) / self.frame_rate
+
+    def at(self, t: float) -> MeshShape:
+        """The mesh at time t."""
+        n, s = self._locate(t)
+        shape = MeshShape.__new__(MeshShape)
+        shape.vertices = (1.0 - s) * self.frames[n] + s * self.frames[n + 1]
+        shape.triangles = self.triangles
+        shape._table = None
+        return shape
+
+    def velocity(self, t: float) -> Array:
+        """Velocity of the vertices (n, 3) [m/s] in the body frame."""
+        n, s = self._locate(t)
+        if not self.is_moving(t):
+            return np.zeros_like(self.frames[0])
+        return (1.0 - s) * self.velocities[n] + s * self.velocities[n + 1]
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Box around all frames."""
+        return self.frames.min(axis=(0, 1)), self.frames.max(axis=(0, 1))
+
+    def thickness(self, dimensions: int = 3) -> float:
+        """Estimate for the first frame."""
+        return _mesh_thickness(self.frames[0], self.triangles)
+
+    def sample(self, t: float, spacing: float, margin: float, flat: bool = False) -> Table:
+        """Table at time t: each interval between frames samples both ends once, times between them mix the two."""
+        n, s = self._locate(t)
+        moving = self.is_moving(t)
+        key = (n, spacing, margin, flat)
+        if self._samples is None or self._samples[0] != key:
+            ends = self.frames[n : n + 2]
+            lower, upper = ends.min(axis=(0, 1)), ends.max(axis=(0, 1))
+            origin, shape = _table_grid(lower, upper, spacing, margin, flat)
+            first, second = (
+                _sample_mesh(self.frames[m], self.triangles, self.velocities[m], origin, spacing, shape, margin)
+                for m in (n, n + 1)
+            )
+            self._samples = (key, origin, first, second)
+            self._table = None
+        # a mesh at rest has one table for all times; the caller sees by its identity that nothing changed
+        when = (float(n), s, float(moving))
+        if self._table is None or self._table[0] != when:
+            _, origin, first, second = self._samples
+            ends = self.frames[n : n + 2]
+            values = (1.0 - s) * first + s * second
+            if not moving:
+                values[1:] = 0.0
+            self._table = (when, Table(origin, spacing, values, ends.min(axis=(0, 1)), ends.max(axis=(0, 1))))
+        return self._table[1]
+
+
+def load_mesh(path: str | Path) -> MeshShape:
+    """A solid from an OBJ, PLY, STL or glTF file (lengths taken as metres)."""
+    vertices, triangles = _read_mesh(Path(path))
+    keep = _merged(vertices)
+    return MeshShape(vertices[keep[0]], _without_slivers(keep[1][triangles]), name=f"mesh {Path(path).name}")
+
+
+def load_sequence(paths: Sequence[str | Path], frame_rate: float, start: float = 0.0) -> AnimatedMesh:
+    """A moving solid from one file per frame, all with the vertices and triangles in the same order."""
+    if len(paths) < 2:
+        raise UserError(f"mesh sequence: {len(paths)} file(s): a sequence needs at least two")
+    frames: list[Array] = []
+    first: Triangles | None = None
+    for path in map(Path, paths):
+        vertices, triangles = _read_mesh(path)
+        if first is None:
+            first = triangles
+        elif len(vertices) != len(frames[0]) or not np.array_equal(triangles, first):
+            raise UserError(
+                f"mesh sequence: {path.name} has {len(vertices)} vertices and {len(triangles)} triangles that do not "
+                f"match those of {Path(paths[0]).name} ({len(frames[0])} and {len(first)}): all files must have the "
+                "same topology in the same order; export the frames from one mesh"
+            )
+        frames.append(vertices)
+    assert first is not None
+    keep, merged = _merged(frames[0])
+    name = f"mesh sequence {Path(paths[0]).name} ... {Path(paths[-1]).name}"
+    return AnimatedMesh(
+        np.stack(frames)[:, keep], _without_slivers(merged[first]), frame_rate=frame_rate, start=start, name=name
+    )
+
+
+def _read_mesh(path: Path) -> tuple[Array, Triangles]:
+    """Vertices and triangles as stored in a file."""
+    if path.suffix.lower() not in READABLE:
+        raise UserError(f"mesh {path}: unknown kind of file {path.suffix!r}: give one of {', '.join(READABLE)}")
+    if not path.is_file():
+        raise UserError(f"mesh {path}: there is no such file; paths are relative to the scene file")
+    import trimesh
+
+    try:
+        mesh: Any = trimesh.load(path, force="mesh", process=False, maintain_order=True)
+        vertices = np.array(mesh.vertices, dtype=np.float64)
+        triangles = np.array(mesh.faces, dtype=np.int64)
+    # the readers of four formats fail in many ways; for the user they are one: the file cannot be read
+    except Exception as error:
+        raise UserError(f"mesh {path.name}: cannot be read ({error}); check that the file is complete") from error
+    if len(triangles) == 0 or triangles.ndim != 2 or triangles.shape[1] != 3:
+        raise UserError(f"mesh {path.name}: holds no triangles; export the surface as triangles or polygons")
+    return vertices, triangles
+
+
+def _merged(vertices: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Indices of one vertex per distinct position, and the new number of every vertex (files split them at seams)."""
+    _, keep, number = np.unique(vertices, axis=0, return_index=True, return_inverse=True)
+    return keep.astype(np.int64), number.reshape(-1).astype(np.int64)
+
+
+def _without_slivers(triangles: Triangles) -> Triangles:
+    """Triangles with three different corners."""
+    a, b, c = triangles.T
+    return np.ascontiguousarray(triangles[(a != b) & (b != c) & (c != a)])
+
+
+def _check_closed(name: str, vertices: Array, triangles: Triangles) -> None:
+    """Raise unless every edge is run through as often in one direction as in the other."""
+    if vertices.ndim != 2 or vertices.shape[1] != 3 or triangles.ndim != 2 or triangles.shape[1] != 3:
+        raise UserError(f"{name}: needs vertices (n, 3) and triangles (m, 3), got {vertices.shape}, {triangles.shape}")
+    if not np.all(np.isfinite(vertices)):
+        raise UserError(f"{name}: a vertex is not a finite number; repair the file")
+    if len(triangles) < 4 or triangles.min() < 0 or triangles.max() >= len(vertices):
+        raise UserError(f"{name}: {len(triangles)} triangles on {len(vertices)} vertices do not form a closed surface")
+    start = triangles.ravel()
+    end = triangles[:, [1, 2, 0]].ravel()
+    low, high = np.minimum(start, end), np.maximum(start, end)
+    edges, edge = np.unique(low * len(vertices) + high, return_inverse=True)
+    uses = np.bincount(edge.reshape(-1), minlength=len(edges))
+    balance = np.bincount(edge.reshape(-1), weights=np.where(start < end, 1.0, -1.0), minlength=len(edges))
+    open_edges = int(np.sum(uses % 2 == 1))
+    if open_edges:
+        raise UserError(
+            f"{name}: not watertight: {open_edges} open edges of {len(edges)}; close the holes (for example "
+            "'fill holes' and 'merge by distance' in a mesh editor), a solid needs an inside"
+        )
+    turned = int(np.sum(balance != 0))
+    if turned:
+        raise UserError(
+            f"{name}: triangles are wound inconsistently at {turned} edges; recalculate the normals outward in a mesh "
+            "editor, the winding says which side is inside"
+        )
+
+
+def _enclosed_volume(vertices: Array, triangles: Triangles) -> float:
+    """Sum of signed tetrahedra about the middle of the mesh [m^3]."""
+    a, b, c = (vertices[triangles[:, n]] - vertices.mean(axis=0) for n in range(3))
+    return float(np.sum(a * np.cross(b, c)) / 6.0)
+
+
+def _mesh_thickness(vertices: Array, triangles: Triangles) -> float:
+    """Length of rays shot inward from the middle of up to 100 triangles spread over the mesh: the smallest but 2% [m].
+
+    The shortest few are dropped: near sharp edges every solid is as thin as one likes.
+    """
+    a, b, c = (vertices[triangles[:, n]] for n in range(3))
+    normals = np.cross(b - a, c - a)
+    area = np.linalg.norm(normals, axis=1)
+    chosen = np.unique(np.linspace(0, len(triangles) - 1, 100).astype(np.int64))
+    chosen = chosen[area[chosen] > 0]
+    edge1, edge2 = b - a, c - a
+    lengths = []
+    for n in chosen:
+        direction = -normals[n] / area[n]
+        origin = (a[n] + b[n] + c[n]) / 3.0
+        # Moeller and Trumbore 1997: solve origin + t direction = a + u edge1 + v edge2
+        p = np.cross(direction, edge2)
+        det = np.einsum("ij,ij->i", edge1, p)
+        det[np.abs(det) < 1e-300] = np.inf
+        s = origin - a
+        u = np.einsum("ij,ij->i", s, p) / det
+        q = np.cross(s, edge1)
+        v = q @ direction / det
+        t = np.einsum("ij,ij->i", edge2, q) / det
+        hit = (u >= 0) & (v >= 0) & (u + v <= 1) & (t > 0)
+        hit[n] = False
+        if hit.any():
+            lengths.append(float(t[hit].min()))
+    return float(np.quantile(lengths, 0.02)) if lengths else 0.0
+
+
+def _table_grid(
+    lower: Array, upper: Array, spacing: float, margin: float, flat: bool
+) -> tuple[Array, tuple[int, int, int]]:
+    """Origin and shape (z, y, x) of a table around a box, or of three layers about z = 0."""
+    counts = np.ceil((upper - lower + 2.0 * margin) / spacing).astype(int) + 1
+    centre = 0.5 * (lower + upper)
+    if flat:
+        counts[2], centre[2] = 3, 0.0
+    origin = centre - 0.5 * (counts - 1) * spacing
+    return origin, (int(counts[2]), int(counts[1]), int(counts[0]))
+
+
+def _measure_mesh(vertices: Array, triangles: Triangles, points: Array) -> tuple[Array, NDArray[np.int64], Array]:
+    """Signed distance (n,), nearest triangle (n,) and nearest point (n, 3)."""
+    import igl
+
+    points = np.ascontiguousarray(points, dtype=np.float64)
+    distance_sq, triangle, nearest = igl.point_mesh_squared_distance(points, vertices, triangles)
+    inside = igl.fast_winding_number(vertices, triangles, points) > 0.5
+    return np.where(inside, -1.0, 1.0) * np.sqrt(distance_sq), triangle, nearest
+
+
+COARSE = 4
+"""A table is first sampled at every COARSE-th point, then exactly where the surface is near."""
+
+
+def _sample_mesh(
+    vertices: Array,
+    triangles: Triangles,
+    velocities: Array | None,
+    origin: Array,
+    spacing: float,
+    shape: tuple[int, int, int],
+    band: float,
+) -> Array:
+    """Distance, and with vertex ``velocities`` (n, 3) velocity, at the points of a table: (1 or 4, z, y, x).
+
+    Exact up to ``band`` outside and half of it inside; farther away interpolated from every fourth point.
+    """
+    axes = [origin[a] + spacing * np.arange(shape[2 - a]) for a in range(3)]
+    strides = [COARSE if n > 2 * COARSE else 1 for n in shape]
+    counts = [-(-(n - 1) // stride) + 1 for n, stride in zip(shape, strides, strict=True)]
+    coarse_axes = [origin[a] + strides[2 - a] * spacing * np.arange(counts[2 - a]) for a in range(3)]
+    values = _evaluate_mesh(vertices, triangles, velocities, _lattice(*coarse_axes)).reshape(-1, *counts)
+    if max(strides) == 1:
+        return values
+    for axis in range(3):
+        values = _refine(values, axis + 1, shape[axis], strides[axis])
+    # interpolation over a coarse cell is off by less than half its diagonal
+    slack = 0.5 * np.sqrt(3.0) * COARSE * spacing
+    near = (values[0] < band + slack) & (values[0] > -0.5 * band - slack)
+    values[:, near] = _evaluate_mesh(vertices, triangles, velocities, _lattice(*axes)[near.ravel()])
+    return np.ascontiguousarray(values)
+
+
+def _lattice(x: Array, y: Array, z: Array) -> Array:
+    """All points of a table, x fastest, (n, 3)."""
+    Z, Y, X = np.meshgrid(z, y, x, indexing="ij")
+    return np.stack([X.ravel(), Y.ravel(), Z.ravel()], axis=1)
+
+
+def _refine(values: Array, axis: int, count: int, stride: int) -> Array:
+    """Linear interpolation of every stride-th point along an axis to all ``count`` of them."""
+    place = np.arange(count) / stride
+    low = np.minimum(place.astype(int), values.shape[axis] - 2)
+    weight = (place - low).reshape([-1 if a == axis else 1 for a in range(values.ndim)])
+    return (1.0 - weight) * np.take(values, low, axis=axis) + weight * np.take(values, low + 1, axis=axis)
+
+
+def _evaluate_mesh(vertices: Array, triangles: Triangles, velocities: Array | None, points: Array) -> Array:
+    """Distance and velocity at points, (1 or 4, n)."""
+    distance, triangle, nearest = _measure_mesh(vertices, triangles, points)
+    if velocities is None:
+        return distance[None]
+    corners = triangles[triangle]
+    a, b, c = (vertices[corners[:, n]] for n in range(3))
+    normal = np.cross(b - a, c - a)
+    size = np.maximum(np.einsum("ij,ij->i", normal, normal), 1e-300)
+    wb = np.einsum("ij,ij->i", np.cross(nearest - a, c - a), normal) / size
+    wc = np.einsum("ij,ij->i", np.cross(b - a, nearest - a), normal) / size
+    w = np.stack([1.0 - wb - wc, wb, wc], axis=1)
+    velocity = np.einsum("nc,nci->in", w, velocities[corners])
+    return np.concatenate([distance[None], velocity])

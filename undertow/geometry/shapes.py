@@ -1,0 +1,317 @@
+"""Solid shapes in their body frame: distance, bounds, volume and a surface to draw.
+
+Lengths in metres. The axis of capsule, cylinder and torus is the body y axis; a half space lies below its plane. In a
+2D scene a shape is cut by the x-y plane through its own origin: a sphere is a disc, a box a rectangle, a cylinder
+turned onto the z axis a disc.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from undertow.errors import UserError
+from undertow.geometry.distance import BOX, CAPSULE, CYLINDER, PARAMETERS, PLANE, SPHERE, TORUS, distance_analytic
+from undertow.grid import Array
+
+Triangles = NDArray[np.int64]
+Surface = tuple[Array, Triangles]
+
+
+class AnalyticShape(ABC):
+    """A shape with a closed distance formula: ``kind`` and ``parameters`` are what the kernels get."""
+
+    kind: int
+
+    @property
+    @abstractmethod
+    def parameters(self) -> Array:
+        """Parameter row of the kernels (see ``distance.PARAMETERS``)."""
+
+    @abstractmethod
+    def bounds(self) -> tuple[Array, Array]:
+        """Lower and upper corner (3,) of the bounding box [m]."""
+
+    @abstractmethod
+    def volume(self) -> float:
+        """[m^3]"""
+
+    @abstractmethod
+    def thickness(self, dimensions: int = 3) -> float:
+        """Smallest thickness [m]; solids thinner than two cells are seen badly or not at all by the grid nodes."""
+
+    @abstractmethod
+    def surface(self, resolution: int = 48) -> Surface:
+        """Vertices (n, 3) and triangles (m, 3), wound outward, ``resolution`` segments around."""
+
+    def section(self, rotation: Array) -> Array:
+        """Parameter row in a 2D grid, where a body has no ends along z; ``rotation`` (3, 3), body to world."""
+        return self.parameters
+
+    def distance(self, points: Array) -> Array:
+        """Signed distance [m] at body-frame points (n, 3), negative inside."""
+        return distance_analytic(self.kind, self.parameters, points)
+
+
+ENDLESS = 1e30
+"""Half length of a body along z in a 2D grid."""
+
+
+def is_across(rotation: Array, axis: int) -> bool:
+    """True when a body axis is the world's z axis."""
+    return abs(rotation[2, axis]) > 1.0 - 1e-9
+
+
+def _row(*values: float) -> Array:
+    row = np.zeros(PARAMETERS)
+    row[: len(values)] = values
+    return row
+
+
+def _check_positive(shape: object, **lengths: float) -> None:
+    for name, value in lengths.items():
+        if not (np.isfinite(value) and value > 0):
+            raise UserError(f"{type(shape).__name__.lower()}: {name} = {value}: must be positive; give it in metres")
+
+
+@dataclass(frozen=True)
+class Sphere(AnalyticShape):
+    """Ball of ``radius`` about the origin."""
+
+    radius: float
+    kind = SPHERE
+
+    def __post_init__(self) -> None:
+        _check_positive(self, radius=self.radius)
+
+    @property
+    def parameters(self) -> Array:
+        return _row(self.radius)
+
+    def bounds(self) -> tuple[Array, Array]:
+        return np.full(3, -self.radius), np.full(3, self.radius)
+
+    def volume(self) -> float:
+        return 4.0 / 3.0 * np.pi * self.radius**3
+
+    def thickness(self, dimensions: int = 3) -> float:
+        return 2.0 * self.radius
+
+    def surface(self, resolution: int = 48) -> Surface:
+        angle = np.linspace(-0.5 * np.pi, 0.5 * np.pi, max(resolution // 2, 2) + 1)
+        return _revolve(self.radius * np.cos(angle), self.radius * np.sin(angle), resolution)
+
+
+@dataclass(frozen=True)
+class Box(AnalyticShape):
+    """Box of edge lengths ``size`` (x, y, z) centred on the origin."""
+
+    size: tuple[float, float, float]
+    kind = BOX
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", tuple(float(s) for s in self.size))
+        if len(self.size) != 3:
+            raise UserError(f"box: size = {self.size}: needs three edge lengths x, y, z in metres")
+        for name, value in zip("xyz", self.size, strict=True):
+            _check_positive(self, **{f"size {name}": value})
+
+    @property
+    def parameters(self) -> Array:
+        return _row(*(0.5 * s for s in self.size))
+
+    def section(self, rotation: Array) -> Array:
+        return _row(*(ENDLESS if is_across(rotation, a) else 0.5 * s for a, s in enumerate(self.size)))
+
+    def bounds(self) -> tuple[Array, Array]:
+        half = 0.5 * np.array(self.size)
+        return -half, half
+
+    def volume(self) -> float:
+        return float(np.prod(self.size))
+
+    def thickness(self, dimensions: int = 3) -> float:
+        return min(self.size[:dimensions])
+
+    def surface(self, resolution: int = 48) -> Surface:
+        """Twelve triangles, whatever the resolution."""
+        corners = np.array([(x, y, z) for z in (-0.5, 0.5) for y in (-0.5, 0.5) for x in (-0.5, 0.5)])
+        quads = [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)]
+        triangles = [t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))]
+        return corners * np.array(self.size), np.array(triangles, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Capsule(AnalyticShape):
+    """All points within ``radius`` of a segment of ``length`` along y (the caps add a radius at either end)."""
+
+    radius: float
+    length: float
+    kind = CAPSULE
+
+    def __post_init__(self) -> None:
+        _check_positive(self, radius=self.radius, length=self.length)
+
+    @property
+    def parameters(self) -> Array:
+        return _row(self.radius, 0.5 * self.length)
+
+    def bounds(self) -> tuple[Array, Array]:
+        half = np.array([self.radius, 0.5 * self.length + self.radius, self.radius])
+        return -half, half
+
+    def volume(self) -> float:
+        return np.pi * self.radius**2 * (self.length + 4.0 / 3.0 * self.radius)
+
+    def thickness(self, dimensions: int = 3) -> float:
+        return 2.0 * self.radius
+
+    def surface(self, resolution: int = 48) -> Surface:
+        angle = np.linspace(0.0, 0.5 * np.pi, max(resolution // 4, 1) + 1)
+        r = self.radius * np.cos(angle)
+        y = 0.5 * self.length + self.radius * np.sin(angle)
+        return _revolve(np.concatenate([r[::-1], r]), np.concatenate([-y[::-1], y]), resolution)
+
+
+@dataclass(frozen=True)
+class Cylinder(AnalyticShape):
+    """Cylinder of ``radius`` and ``length`` along y, flat ends."""
+
+    radius: float
+    length: float
+    kind = CYLINDER
+
+    def __post_init__(self) -> None:
+        _check_positive(self, radius=self.radius, length=self.length)
+
+    @property
+    def parameters(self) -> Array:
+        return _row(self.radius, 0.5 * self.length)
+
+    def section(self, rotation: Array) -> Array:
+        return _row(self.radius, ENDLESS if is_across(rotation, 1) else 0.5 * self.length)
+
+    def bounds(self) -> tuple[Array, Array]:
+        half = np.array([self.radius, 0.5 * self.length, self.radius])
+        return -half, half
+
+    def volume(self) -> float:
+        return np.pi * self.radius**2 * self.length
+
+    def thickness(self, dimensions: int = 3) -> float:
+        return min(2.0 * self.radius, self.length)
+
+    def surface(self, resolution: int = 48) -> Surface:
+        h = 0.5 * self.length
+        return _revolve(np.array([0.0, self.radius, self.radius, 0.0]), np.array([-h, -h, h, h]), resolution)
+
+
+@dataclass(frozen=True)
+class Torus(AnalyticShape):
+    """Ring about y: centre line of ``radius``, ``tube`` is the radius of the tube."""
+
+    radius: float
+    tube: float
+    kind = TORUS
+
+    def __post_init__(self) -> None:
+        _check_positive(self, radius=self.radius, tube=self.tube)
+        if self.tube >= self.radius:
+            raise UserError(
+                f"torus: tube = {self.tube} is not smaller than radius = {self.radius}: the ring would have no hole; "
+                "use a sphere or a smaller tube"
+            )
+
+    @property
+    def parameters(self) -> Array:
+        return _row(self.radius, self.tube)
+
+    def bounds(self) -> tuple[Array, Array]:
+        half = np.array([self.radius + self.tube, self.tube, self.radius + self.tube])
+        return -half, half
+
+    def volume(self) -> float:
+        return 2.0 * np.pi**2 * self.radius * self.tube**2
+
+    def thickness(self, dimensions: int = 3) -> float:
+        return 2.0 * self.tube
+
+    def surface(self, resolution: int = 48) -> Surface:
+        m = max(resolution // 2, 3)
+        a = 2.0 * np.pi * np.arange(resolution) / resolution
+        b = 2.0 * np.pi * np.arange(m) / m
+        r = self.radius + self.tube * np.cos(b)[None, :]
+        y = np.broadcast_to(self.tube * np.sin(b)[None, :], (resolution, m))
+        vertices = np.stack([r * np.sin(a)[:, None], y, r * np.cos(a)[:, None]], axis=-1).reshape(-1, 3)
+        i, j = (q.ravel() for q in np.meshgrid(np.arange(resolution), np.arange(m), indexing="ij"))
+        i1, j1 = (i + 1) % resolution, (j + 1) % m
+        p, q, s, t = i * m + j, i1 * m + j, i1 * m + j1, i * m + j1
+        triangles = np.concatenate([np.stack([p, q, s], axis=1), np.stack([p, s, t], axis=1)])
+        return vertices, triangles.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Plane(AnalyticShape):
+    """Half space below the plane through the origin with outward ``normal``; drawn as a square of side 2 ``extent``."""
+
+    normal: tuple[float, float, float] = (0.0, 1.0, 0.0)
+    extent: float = 10.0
+    kind = PLANE
+
+    def __post_init__(self) -> None:
+        length = float(np.linalg.norm(self.normal))
+        if len(self.normal) != 3 or not (np.isfinite(length) and length > 0):
+            raise UserError(f"plane: normal = {self.normal}: must be three numbers, not all zero; e.g. [0, 1, 0]")
+        object.__setattr__(self, "normal", tuple(float(c) / length for c in self.normal))
+        _check_positive(self, extent=self.extent)
+
+    @property
+    def parameters(self) -> Array:
+        return _row(*self.normal)
+
+    def bounds(self) -> tuple[Array, Array]:
+        return np.full(3, -np.inf), np.full(3, np.inf)
+
+    def volume(self) -> float:
+        return np.inf
+
+    def thickness(self, dimensions: int = 3) -> float:
+        return np.inf
+
+    def surface(self, resolution: int = 48) -> Surface:
+        """Two triangles, whatever the resolution."""
+        n = np.array(self.normal)
+        a = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
+        a *= self.extent / np.linalg.norm(a)
+        b = np.cross(n, a)
+        vertices = np.array([-a - b, a - b, a + b, -a + b])
+        return vertices, np.array([(0, 1, 2), (0, 2, 3)], dtype=np.int64)
+
+
+def _revolve(r: Array, y: Array, resolution: int) -> Surface:
+    """Closed surface of revolution about y of a profile that runs up from the axis to the axis (r = 0 at both ends)."""
+    n = max(resolution, 3)
+    angle = 2.0 * np.pi * np.arange(n) / n
+    rings = len(r) - 2
+    ring = np.stack(
+        [
+            r[1:-1, None] * np.sin(angle)[None, :],
+            np.repeat(y[1:-1, None], n, axis=1),
+            r[1:-1, None] * np.cos(angle)[None, :],
+        ],
+        axis=-1,
+    ).reshape(-1, 3)
+    vertices = np.concatenate([ring, [[0.0, y[0], 0.0], [0.0, y[-1], 0.0]]])
+    bottom, top = rings * n, rings * n + 1
+    i = np.arange(n)
+    i1 = (i + 1) % n
+    parts = [np.stack([np.full(n, bottom), i1, i], axis=1)]
+    for k in range(rings - 1):
+        a, b, c, d = k * n + i, k * n + i1, (k + 1) * n + i1, (k + 1) * n + i
+        parts += [np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)]
+    last = (rings - 1) * n
+    parts.append(np.stack([last + i, last + i1, np.full(n, top)], axis=1))
+    return vertices, np.concatenate(parts).astype(np.int64)

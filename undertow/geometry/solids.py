@@ -1,0 +1,414 @@
+"""Solids on a grid: distances, open fractions, nearest body and wall velocities, kept up to date as the solids move.
+
+Everything is a pure function of the poses at time t, evaluated by gathering, so a re-rasterised box holds the same bits
+as a rasterisation from scratch, with any number of threads.
+
+Limits: a solid (or a gap between solids) thinner than a cell can pass between the nodes unseen, and corners sharper
+than the grid are rounded; compare ``Solid.thickness`` with two cells. A solid that crosses a periodic side is not
+repeated on the other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, prange
+
+from undertow.geometry.distance import PARAMETERS, SPHERE, TABLE, analytic_distance, table_value
+from undertow.geometry.fractions import SNAP, _measure_fractions
+from undertow.geometry.meshes import AnimatedMesh, MeshShape, Table
+from undertow.geometry.motion import Motion, Static
+from undertow.geometry.shapes import AnalyticShape, Surface, is_across
+from undertow.grid import GHOSTS, Array, Grid
+
+BAND = 3
+"""Distances, nearest bodies and velocities are known up to BAND cells outside a solid, and everywhere inside."""
+
+UNSEEN = 1e30
+"""Distance given outside a body's table, beyond any band."""
+
+
+@dataclass(frozen=True)
+class Solid:
+    """A named shape with a prescribed motion; ``slip``: the wall exerts no tangential stress in viscous flow."""
+
+    name: str
+    shape: AnalyticShape | MeshShape | AnimatedMesh
+    motion: Motion = field(default_factory=Static)
+    slip: bool = False
+
+    def shape_at(self, t: float) -> AnalyticShape | MeshShape:
+        """The shape in its body frame at time t."""
+        return self.shape.at(t) if isinstance(self.shape, AnimatedMesh) else self.shape
+
+    def bounds(self, t: float) -> tuple[Array, Array]:
+        """Lower and upper corner (3,) of a world box around the solid at time t [m]; infinite for a plane."""
+        position, rotation = self.motion.pose(t)
+        return _turned_box(*self.shape_at(t).bounds(), position, rotation)
+
+    def distance(self, points: Array, t: float, dimensions: int = 3) -> Array:
+        """Signed distance [m] at world points (n, 3) at time t, negative inside; in 2D their z does not count."""
+        position, rotation = self.motion.pose(t)
+        offset = np.asarray(points, dtype=float) - position
+        offset[:, dimensions:] = 0.0
+        return self.shape_at(t).distance(offset @ rotation)
+
+    def surface(self, t: float, resolution: int = 48) -> Surface:
+        """World vertices (n, 3) [m] and triangles (m, 3) at time t, for drawing."""
+        position, rotation = self.motion.pose(t)
+        vertices, triangles = self.shape_at(t).surface(resolution)
+        return vertices @ rotation.T + position, triangles
+
+    def thickness(self, dimensions: int = 3) -> float:
+        """Smallest thickness [m]; below two cells the grid sees the solid badly or not at all."""
+        return self.shape.thickness(dimensions)
+
+
+class SolidSpec(NamedTuple):
+    """What kernels need of n solids: one row of plain numbers each, which costs less per call than a dozen arrays."""
+
+    position: np.ndarray  # (n, 3) origins of the bodies, world [m]
+    rows: np.ndarray  # (n, ROW), columns below
+    tables: np.ndarray  # all tables of sampled shapes, flat
+
+
+# columns of SolidSpec.rows; the parameters come first because the analytic distances read them from column 0
+KIND = PARAMETERS
+POSITION = KIND + 1
+ROTATION = POSITION + 3
+LINEAR = ROTATION + 9
+ANGULAR = LINEAR + 3
+TABLE_START = ANGULAR + 3
+TABLE_SHAPE = TABLE_START + 1  # points along z, y, x
+TABLE_ORIGIN = TABLE_SHAPE + 3
+TABLE_SPACING = TABLE_ORIGIN + 3
+TABLE_MOVING = TABLE_SPACING + 1  # 1 when three tables of body-frame velocity follow the distance
+ROW = TABLE_MOVING + 1
+
+
+class SolidFields:
+    """The solids of one grid as fields; lengths in m, velocities in m/s, arrays padded like every field of the grid.
+
+    phi_n (z, y, x): signed distance at the nodes (the lower corners of the cells), negative inside the union of solids
+    area_f (3, z, y, x): open fraction of the faces, volume_c (z, y, x): of the cells; ghosts repeat the edge
+    body_c (z, y, x): int32 index of the nearest solid within BAND cells of the cell's centre (or covering it), else -1
+    distance_f (3, z, y, x): signed distance at the face centres
+    velocity_f (3, z, y, x): velocity component, normal to the face, of the nearest solid at the face centre, else 0
+    velocity_c (3, z, y, x): velocity of solid body_c; within two cells of its surface at the point of the surface
+        nearest to the cell's centre, else at the centre; 0 where body_c = -1
+    Distances are cut off at ``far`` = BAND dx.
+    """
+
+    def __init__(self, grid: Grid, solids: Sequence[Solid]):
+        self.grid = grid
+        self.solids = tuple(solids)
+        self.names = tuple(s.name for s in self.solids)
+        self.far = BAND * grid.dx
+        self.phi_n = np.full(grid.padded, self.far)
+        self.area_f = np.ones((3, *grid.padded))
+        self.volume_c = np.ones(grid.padded)
+        self.body_c = np.full(grid.padded, -1, dtype=np.int32)
+        self.distance_f = np.full((3, *grid.padded), self.far)
+        self.velocity_f = grid.face_field()
+        self.velocity_c = grid.face_field()
+        n = len(self.solids)
+        self.spec = SolidSpec(np.zeros((n, 3)), np.zeros((n, ROW)), np.zeros(1))
+        for b, solid in enumerate(self.solids):
+            self.spec.rows[b, POSITION] = np.nan
+            self.spec.rows[b, KIND] = TABLE
+            if isinstance(solid.shape, AnalyticShape):
+                self.spec.rows[b, KIND] = solid.shape.kind
+        self._tables: list[Table | None] = [None] * n
+        self._boxes: list[Box6] = [(0, 0, 0, 0, 0, 0)] * n
+        self._candidates = np.zeros(max(n, 1), dtype=np.int64)
+        self._changed = np.zeros(grid.padded[0] * grid.padded[1], dtype=np.int64)
+
+    def update(self, t: float) -> bool:
+        """Bring all fields to time t; only boxes around solids that moved are touched. True if the geometry changed."""
+        dirty = self._place(t)
+        for box in dirty:
+            self._rasterise(box)
+        return any([self._take_changes(box) for box in dirty])
+
+    def _place(self, t: float) -> list[Box6]:
+        """Take over the poses and velocities at time t; boxes where fields are out of date."""
+        dirty = []
+        resampled = False
+        for b, solid in enumerate(self.solids):
+            position, rotation = solid.motion.pose(t)
+            now = np.concatenate([position, rotation.ravel(), *solid.motion.velocity(t)])
+            row = self.spec.rows[b, POSITION:TABLE_START]
+            moved = not np.array_equal(row, now)
+            row[...] = now
+            self.spec.position[b] = position
+            if isinstance(solid.shape, AnalyticShape):
+                lower, upper = solid.shape.bounds()
+                is_planar = self.grid.dimensions == 2
+                parameters = solid.shape.section(rotation) if is_planar else solid.shape.parameters
+                self.spec.rows[b, :PARAMETERS] = parameters
+            else:
+                flat = self.grid.dimensions == 2 and is_across(rotation, 2)
+                table = solid.shape.sample(t, self.grid.dx, (BAND + 1) * self.grid.dx, flat)
+                if table is not self._tables[b]:
+                    self._tables[b] = table
+                    moved = resampled = True
+                lower, upper = table.lower, table.upper
+            if moved:
+                box = self._index_box(*_turned_box(lower, upper, position, rotation))
+                old = self._boxes[b]
+                self._boxes[b] = box
+                dirty.append(_hull(old, box))
+        if resampled:
+            self._pack_tables()
+        return [box for box in dirty if not _is_empty(box)]
+
+    def _pack_tables(self) -> None:
+        size = sum(table.values.size for table in self._tables if table is not None)
+        if size != self.spec.tables.size:
+            self.spec = self.spec._replace(tables=np.empty(size))
+        start = 0
+        for b, table in enumerate(self._tables):
+            if table is None:
+                continue
+            row = self.spec.rows[b]
+            row[TABLE_START] = start
+            row[TABLE_SHAPE : TABLE_SHAPE + 3] = table.values.shape[1:]
+            row[TABLE_ORIGIN : TABLE_ORIGIN + 3] = table.origin
+            row[TABLE_SPACING] = table.spacing
+            row[TABLE_MOVING] = table.values.shape[0] == 4
+            self.spec.tables[start : start + table.values.size] = table.values.ravel()
+            start += table.values.size
+
+    def _index_box(self, lower: Array, upper: Array) -> Box6:
+        """Padded indices (k0, k1, j0, j1, i0, i1) of the cells with anything within the band of a world box."""
+        box: list[int] = []
+        for axis in (2, 1, 0):
+            padded = self.grid.padded[2 - axis]
+            if axis >= self.grid.dimensions:
+                box += [0, padded]
+                continue
+            # the centre and the faces of a cell lie up to half a cell above its node
+            low = (lower[axis] - self.grid.lower[axis]) / self.grid.dx + GHOSTS - BAND - 0.5
+            high = (upper[axis] - self.grid.lower[axis]) / self.grid.dx + GHOSTS + BAND
+            box += [int(np.floor(np.clip(low, 0, padded))), int(np.ceil(np.clip(high, -1, padded - 1))) + 1]
+        return (box[0], box[1], box[2], box[3], box[4], box[5])
+
+    def _rasterise(self, box: Box6) -> None:
+        near = [b for b, other in enumerate(self._boxes) if not _is_empty(_overlap(box, other))]
+        self._candidates[: len(near)] = near
+        _sample_solids(
+            self.grid.spec, self.spec.rows, self.spec.tables, self._candidates, len(near), box, self.far,
+            self._changed, self.phi_n, self.body_c, self.distance_f, self.velocity_f, self.velocity_c,
+        )  # fmt: skip
+        k0, k1, j0, j1, i0, i1 = box
+        _measure_fractions(
+            self.grid.spec,
+            (*self._with_ghosts(k0, k1, 2), *self._with_ghosts(j0, j1, 1), *self._with_ghosts(i0, i1, 0)),
+            self.phi_n,
+            self.area_f,
+            self.volume_c,
+        )
+
+    def _with_ghosts(self, low: int, high: int, axis: int) -> tuple[int, int]:
+        """Cells whose fractions depend on nodes low ... high - 1 along an axis; ghosts follow the cell at the edge."""
+        n = self.grid.cells[axis]
+        return (0 if low <= GHOSTS + 1 else low - 1, n + 2 * GHOSTS if high >= GHOSTS + n else high)
+
+    def _take_changes(self, box: Box6) -> bool:
+        k0, k1, j0, j1, _, _ = box
+        rows = self._changed.reshape(self.grid.padded[:2])[k0:k1, j0:j1]
+        changed = bool(rows.any())
+        rows[...] = 0
+        return changed
+
+
+Box6 = tuple[int, int, int, int, int, int]
+
+
+def _is_empty(box: Box6) -> bool:
+    return box[0] >= box[1] or box[2] >= box[3] or box[4] >= box[5]
+
+
+def _hull(a: Box6, b: Box6) -> Box6:
+    """Smallest box around both."""
+    if _is_empty(a) or _is_empty(b):
+        return b if _is_empty(a) else a
+    return (min(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), max(a[3], b[3]), min(a[4], b[4]), max(a[5], b[5]))
+
+
+def _overlap(a: Box6, b: Box6) -> Box6:
+    return (max(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), min(a[3], b[3]), max(a[4], b[4]), min(a[5], b[5]))
+
+
+def _turned_box(lower: Array, upper: Array, position: Array, rotation: Array) -> tuple[Array, Array]:
+    """World box around a body-frame box."""
+    if not np.all(np.isfinite(lower)):
+        return np.full(3, -np.inf), np.full(3, np.inf)
+    centre = position + rotation @ (0.5 * (lower + upper))
+    half = np.abs(rotation) @ (0.5 * (upper - lower))
+    return centre - half, centre + half
+
+
+@njit(cache=True)
+def _body_point(rows, b, dimensions, x, y, z):  # type: ignore[no-untyped-def]
+    """World point in the frame of body b, R^T (x - position); in 2D the plane through the body's origin."""
+    rx = x - rows[b, POSITION]
+    ry = y - rows[b, POSITION + 1]
+    rz = z - rows[b, POSITION + 2] if dimensions == 3 else 0.0
+    return (
+        rows[b, ROTATION] * rx + rows[b, ROTATION + 3] * ry + rows[b, ROTATION + 6] * rz,
+        rows[b, ROTATION + 1] * rx + rows[b, ROTATION + 4] * ry + rows[b, ROTATION + 7] * rz,
+        rows[b, ROTATION + 2] * rx + rows[b, ROTATION + 5] * ry + rows[b, ROTATION + 8] * rz,
+    )
+
+
+@njit(cache=True)
+def _table_entry(rows, tables, b, field, px, py, pz, outside):  # type: ignore[no-untyped-def]
+    """Value of table ``field`` of body b (0 distance, 1 ... 3 velocity) at a body-frame point, or ``outside``."""
+    nz = int(rows[b, TABLE_SHAPE])
+    ny = int(rows[b, TABLE_SHAPE + 1])
+    nx = int(rows[b, TABLE_SHAPE + 2])
+    h = rows[b, TABLE_SPACING]
+    fx = (px - rows[b, TABLE_ORIGIN]) / h
+    fy = (py - rows[b, TABLE_ORIGIN + 1]) / h
+    fz = (pz - rows[b, TABLE_ORIGIN + 2]) / h
+    if fx < 0.0 or fy < 0.0 or fz < 0.0 or fx > nx - 1 or fy > ny - 1 or fz > nz - 1:
+        return outside
+    return table_value(tables, int(rows[b, TABLE_START]) + field * nz * ny * nx, nz, ny, nx, fx, fy, fz)
+
+
+@njit(cache=True)
+def _solid_distance(rows, tables, b, dimensions, x, y, z):  # type: ignore[no-untyped-def]
+    """Signed distance of a world point from body b."""
+    kind = int(rows[b, KIND])
+    if kind == SPHERE:
+        # no rotation, not even its rounding: a spinning ball is the same geometry, bit for bit
+        rx = x - rows[b, POSITION]
+        ry = y - rows[b, POSITION + 1]
+        rz = z - rows[b, POSITION + 2] if dimensions == 3 else 0.0
+        return sqrt(rx * rx + ry * ry + rz * rz) - rows[b, 0]
+    px, py, pz = _body_point(rows, b, dimensions, x, y, z)
+    if kind == TABLE:
+        return _table_entry(rows, tables, b, 0, px, py, pz, UNSEEN)
+    return analytic_distance(kind, rows, b, px, py, pz)
+
+
+@njit(cache=True)
+def _solid_velocity(rows, tables, b, dimensions, x, y, z):  # type: ignore[no-untyped-def]
+    """Velocity of body b at a world point: v + omega x r, plus its own deformation."""
+    rx = x - rows[b, POSITION]
+    ry = y - rows[b, POSITION + 1]
+    rz = z - rows[b, POSITION + 2] if dimensions == 3 else 0.0
+    wx = rows[b, ANGULAR]
+    wy = rows[b, ANGULAR + 1]
+    wz = rows[b, ANGULAR + 2]
+    vx = rows[b, LINEAR] + wy * rz - wz * ry
+    vy = rows[b, LINEAR + 1] + wz * rx - wx * rz
+    vz = rows[b, LINEAR + 2] + wx * ry - wy * rx
+    if rows[b, TABLE_MOVING] == 1.0:
+        px, py, pz = _body_point(rows, b, dimensions, x, y, z)
+        for axis in range(3):
+            own = _table_entry(rows, tables, b, 1 + axis, px, py, pz, 0.0)
+            vx += rows[b, ROTATION + axis] * own
+            vy += rows[b, ROTATION + 3 + axis] * own
+            vz += rows[b, ROTATION + 6 + axis] * own
+    return vx, vy, vz if dimensions == 3 else 0.0
+
+
+@njit(cache=True)
+def _nearest_solid(rows, tables, candidates, count, dimensions, x, y, z):  # type: ignore[no-untyped-def]
+    """Nearest candidate (the first of equals) of a world point and its distance."""
+    best = -1
+    distance = UNSEEN
+    for c in range(count):
+        d = _solid_distance(rows, tables, candidates[c], dimensions, x, y, z)
+        if d < distance:
+            distance = d
+            best = candidates[c]
+    return best, distance
+
+
+@njit(cache=True)
+def _wall_point(rows, tables, b, dimensions, x, y, z, distance, h):  # type: ignore[no-untyped-def]
+    """x - phi n, the point of the surface of body b next to x; n from differences of phi over 2 h."""
+    gx = _solid_distance(rows, tables, b, dimensions, x + h, y, z)
+    gx -= _solid_distance(rows, tables, b, dimensions, x - h, y, z)
+    gy = _solid_distance(rows, tables, b, dimensions, x, y + h, z)
+    gy -= _solid_distance(rows, tables, b, dimensions, x, y - h, z)
+    gz = _solid_distance(rows, tables, b, dimensions, x, y, z + h)
+    gz -= _solid_distance(rows, tables, b, dimensions, x, y, z - h)
+    norm_sq = gx * gx + gy * gy + gz * gz
+    # at a kink of the distance (centre of a sphere) there is no direction to go
+    if norm_sq < h * h:
+        return x, y, z
+    s = distance / sqrt(norm_sq)
+    return x - s * gx, y - s * gy, z - s * gz
+
+
+@njit(parallel=True, cache=True)
+def _sample_solids(  # type: ignore[no-untyped-def]
+    spec, rows, tables, candidates, count, box, far, out_changed, out_phi_n, out_body_c, out_distance_f, out_velocity_f,
+    out_velocity_c,
+):  # fmt: skip
+    """Distances, nearest bodies and velocities at the nodes, centres and faces of box = (k0, k1, j0, j1, i0, i1)."""
+    k0, k1, j0, j1, i0, i1 = box
+    width = j1 - j0
+    dx = spec.dx
+    dim = spec.dimensions
+    for row in prange((k1 - k0) * width):
+        k = k0 + row // width
+        j = j0 + row % width
+        y = spec.y0 + (j - GHOSTS) * dx
+        z = spec.z0 + (k - GHOSTS) * dx
+        changed = 0
+        for i in range(i0, i1):
+            x = spec.x0 + (i - GHOSTS) * dx
+            _, d = _nearest_solid(rows, tables, candidates, count, dim, x, y, z)
+            # the cell's centre and faces are less than a cell from its node: beyond the band there is nothing to see
+            beyond = d > far + 2.0 * dx
+            d = min(d, far)
+            if abs(d) < SNAP * dx:
+                d = 0.0
+            if out_phi_n[k, j, i] != d:
+                out_phi_n[k, j, i] = d
+                changed = 1
+            if beyond:
+                out_body_c[k, j, i] = -1
+                for axis in range(3):
+                    out_velocity_c[axis, k, j, i] = 0.0
+                    out_velocity_f[axis, k, j, i] = 0.0
+                    out_distance_f[axis, k, j, i] = far
+                continue
+            xc = x + 0.5 * dx
+            yc = y + 0.5 * dx
+            zc = z + 0.5 * dx
+            b, d = _nearest_solid(rows, tables, candidates, count, dim, xc, yc, zc)
+            vx, vy, vz = 0.0, 0.0, 0.0
+            if d < far:
+                uneven = rows[b, TABLE_MOVING] == 1.0
+                for axis in range(3):
+                    uneven |= rows[b, ANGULAR + axis] != 0.0
+                px, py, pz = xc, yc, zc
+                if uneven and abs(d) < 2.0 * dx:
+                    px, py, pz = _wall_point(rows, tables, b, dim, xc, yc, zc, d, 0.25 * dx)
+                vx, vy, vz = _solid_velocity(rows, tables, b, dim, px, py, pz)
+            out_body_c[k, j, i] = b if d < far else -1
+            out_velocity_c[0, k, j, i] = vx
+            out_velocity_c[1, k, j, i] = vy
+            out_velocity_c[2, k, j, i] = vz
+            for axis in range(3):
+                xf = x if axis == 0 else xc
+                yf = y if axis == 1 else yc
+                zf = z if axis == 2 else zc
+                b, d = _nearest_solid(rows, tables, candidates, count, dim, xf, yf, zf)
+                vx, vy, vz = 0.0, 0.0, 0.0
+                if d < far:
+                    vx, vy, vz = _solid_velocity(rows, tables, b, dim, xf, yf, zf)
+                out_distance_f[axis, k, j, i] = min(d, far)
+                out_velocity_f[axis, k, j, i] = vx if axis == 0 else (vy if axis == 1 else vz)
+        if changed == 1:
+            out_changed[k * (spec.ny + 2 * GHOSTS) + j] = 1

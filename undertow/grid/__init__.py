@@ -1,0 +1,9 @@
+"""The MAC grid, where its values live, its ghost cells and the sides of the domain."""
+
+from undertow.grid.grid import GHOSTS, Array, Grid, GridSpec
+from undertow.grid.sides import INFLOW, KIND_NAMES, OPEN, OUTFLOW, PERIODIC, SIDE_NAMES, WALL, Sides, SideSpec
+
+__all__ = [
+    "GHOSTS", "INFLOW", "KIND_NAMES", "OPEN", "OUTFLOW", "PERIODIC", "SIDE_NAMES", "WALL",
+    "Array", "Grid", "GridSpec", "SideSpec", "Sides",
+]  # fmt: skip

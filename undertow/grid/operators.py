@@ -1,0 +1,84 @@
+"""Quantities derived from a face velocity, for output and the ledger.
+
+Divergence, gradient and the velocity gradient carry face weights and belong to ``fluid``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from undertow.grid.grid import Array, Grid
+
+
+def cell_velocity(grid: Grid, u_f: Array) -> Array:
+    """Velocity at the interior cell centres [m/s], the average of the two faces of each axis, shape (3, nz, ny, nx).
+
+    The third component is 0 in 2D. Ghosts are not read, boundary faces are.
+    """
+    _check_faces(grid, u_f)
+    return _average_faces(grid, u_f, 0)
+
+
+def vorticity(grid: Grid, u_f: Array) -> Array:
+    """curl u at the interior cell centres [1/s], shape (3, nz, ny, nx).
+
+    Central differences of the cell velocities, which equal the average of the curl over the edges of the cell:
+    exact for a velocity linear in space, second order otherwise. Ghosts must be filled. In 2D only the z component
+    is not 0.
+    """
+    _check_faces(grid, u_f)
+    u = _average_faces(grid, u_f, 1)
+
+    def derivative(component: int, axis: int) -> Array:
+        """d u_component / d axis at interior cells."""
+        if axis not in grid.axes or component not in grid.axes:
+            return np.zeros(grid.cells[::-1])
+        low, high = ([slice(1, -1) if a in grid.axes else slice(None) for a in (2, 1, 0)] for _ in range(2))
+        low[2 - axis] = slice(None, -2)
+        high[2 - axis] = slice(2, None)
+        field = u[component]
+        return np.asarray((field[tuple(high)] - field[tuple(low)]) / (2.0 * grid.dx))
+
+    return np.stack(
+        [
+            derivative(2, 1) - derivative(1, 2),
+            derivative(0, 2) - derivative(2, 0),
+            derivative(1, 0) - derivative(0, 1),
+        ]
+    )
+
+
+def kinetic_energy(grid: Grid, u_f: Array, density: float) -> float:
+    """sum over faces of 1/2 rho V u^2 [J] (in 2D per metre of depth [J/m]); density in kg/m^3.
+
+    A face carries the volume of one cell, a boundary face half of it (the two copies of a periodic face make one).
+    """
+    _check_faces(grid, u_f)
+    total = 0.0
+    for axis in grid.axes:
+        u = u_f[(axis, *grid.interior_faces(axis))]
+        ends = np.take(u, [0, -1], axis=2 - axis)
+        total += float(np.einsum("kji,kji->", u, u)) - 0.5 * float(np.einsum("kji,kji->", ends, ends))
+    return 0.5 * density * grid.cell_volume * total
+
+
+def _average_faces(grid: Grid, u_f: Array, rim: int) -> Array:
+    """Cell velocities of the interior and ``rim`` ghost layers along the axes with physics."""
+    cells = tuple(
+        slice(s.start - rim, s.stop + rim) if axis in grid.axes else s
+        for axis, s in zip((2, 1, 0), grid.interior, strict=True)
+    )
+    u = np.zeros((3, *(s.stop - s.start for s in cells)))
+    for axis in grid.axes:
+        above = list(cells)
+        above[2 - axis] = slice(cells[2 - axis].start + 1, cells[2 - axis].stop + 1)
+        np.add(u_f[axis][cells], u_f[axis][tuple(above)], out=u[axis])
+        u[axis] *= 0.5
+    return u
+
+
+def _check_faces(grid: Grid, u_f: Array) -> None:
+    if u_f.shape != (3, *grid.padded):
+        raise ValueError(
+            f"u_f: shape {u_f.shape}, {grid.cells} cells need {(3, *grid.padded)} (axis, z, y, x and ghosts)"
+        )

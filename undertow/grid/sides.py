@@ -1,0 +1,187 @@
+"""What happens at the six sides of the domain: ghost values and prescribed boundary faces.
+
+Side numbers: ``2 * axis + end`` (x_low 0, x_high 1, y_low 2, y_high 3, z_low 4, z_high 5). The velocity wanted at a
+wall or inflow is a plane of values per side, so that profiles and moving lids are the same thing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from undertow.grid.grid import GHOSTS, Array, Grid
+
+WALL, INFLOW, OUTFLOW, OPEN, PERIODIC = range(5)
+KIND_NAMES = ("wall", "inflow", "outflow", "open", "periodic")
+SIDE_NAMES = ("x_low", "x_high", "y_low", "y_high", "z_low", "z_high")
+
+
+class SideSpec(NamedTuple):
+    """What kernels need of the sides.
+
+    kind (6,), slip (6,): tangential velocity free (1) or prescribed (0).
+    velocity (6, 3, m): prescribed velocity over the padded plane of the side, flattened ``[later axis, earlier axis]``
+    where the earlier axis is the lower-numbered of the two in-plane axes.
+    """
+
+    kind: np.ndarray
+    slip: np.ndarray
+    velocity: np.ndarray
+
+
+@dataclass
+class Sides:
+    """The sides of one grid. ``kind[s]`` per side; walls are no-slip unless ``slip[s]``."""
+
+    grid: Grid
+    kind: list[int] = field(default_factory=lambda: [WALL] * 6)
+    slip: list[bool] = field(default_factory=lambda: [False] * 6)
+
+    def __post_init__(self) -> None:
+        for axis in range(3):
+            low, high = self.kind[2 * axis], self.kind[2 * axis + 1]
+            if (low == PERIODIC) != (high == PERIODIC):
+                raise ValueError(
+                    f"sides: {SIDE_NAMES[2 * axis]} and {SIDE_NAMES[2 * axis + 1]} must both be periodic, or neither"
+                )
+        pz, py, px = self.grid.padded
+        plane = max(py * pz, px * pz, px * py)
+        self.spec = SideSpec(
+            np.array(self.kind, dtype=np.int64),
+            np.array(self.slip, dtype=np.int64),
+            np.zeros((6, 3, plane)),
+        )
+
+    def plane_axes(self, side: int) -> tuple[int, int]:
+        """The two in-plane axes, the earlier one first (it is the fast index of the plane)."""
+        axis = side // 2
+        first, second = (a for a in range(3) if a != axis)
+        return first, second
+
+    def set_velocity(self, side: int, velocity: np.ndarray | tuple[float, float, float]) -> None:
+        """A constant velocity (3,) or planes (3, n_second, n_first) over the interior cells of the side [m/s].
+
+        Values are constant over a cell's face; ghosts of the plane repeat the nearest value.
+        """
+        first, second = self.plane_axes(side)
+        n1, n2 = self.grid.cells[first], self.grid.cells[second]
+        values = np.asarray(velocity, dtype=float)
+        if values.shape == (3,):
+            values = np.broadcast_to(values[:, None, None], (3, n2, n1))
+        if values.shape != (3, n2, n1):
+            raise ValueError(f"sides: velocity planes of side {side} have shape {values.shape}, need {(3, n2, n1)}")
+        padded = np.pad(values, ((0, 0), (GHOSTS, GHOSTS), (GHOSTS, GHOSTS)), mode="edge")
+        self.spec.velocity[side, :, : padded[0].size] = padded.reshape(3, -1)
+
+    def is_prescribed(self, side: int) -> bool:
+        """True where the normal velocity of the boundary face is given (wall, inflow)."""
+        return self.kind[side] in (WALL, INFLOW)
+
+    def is_pressure(self, side: int) -> bool:
+        """True where p = 0 at the boundary face (outflow, open)."""
+        return self.kind[side] in (OUTFLOW, OPEN)
+
+    def is_periodic(self, axis: int) -> bool:
+        return self.kind[2 * axis] == PERIODIC
+
+    def fill_velocity(self, u_f: Array) -> None:
+        """Set prescribed boundary faces and all ghosts of a face velocity."""
+        _fill_velocity_ghosts(self.grid.spec, self.spec, u_f)
+
+    def fill_centred(self, q_c: Array, inflow: float = 0.0, ambient: float = 0.0) -> None:
+        """Set all ghosts of a cell field: mirrored at walls, ``inflow`` and ``ambient`` beyond those sides."""
+        _fill_centred_ghosts(self.grid.spec, self.spec, q_c, inflow, ambient)
+
+
+@njit(cache=True)
+def _fill_velocity_ghosts(spec, sides, u):  # type: ignore[no-untyped-def]
+    """Ghosts axis by axis, so that edges and corners follow from the planes already filled."""
+    n = (spec.nx, spec.ny, spec.nz)
+    stride = (1, spec.nx + 2 * GHOSTS, (spec.nx + 2 * GHOSTS) * (spec.ny + 2 * GHOSTS))
+    flat = u.reshape(3, u.shape[1] * u.shape[2] * u.shape[3])
+    for axis in range(spec.dimensions):
+        first = 1 if axis == 0 else 0
+        second = 1 if axis == 2 else 2
+        m1 = n[first] + 2 * GHOSTS
+        # a 2D field lives in its middle plane alone
+        low = GHOSTS if spec.dimensions == 2 else 0
+        high = GHOSTS + 1 if spec.dimensions == 2 else n[second] + 2 * GHOSTS
+        s = stride[axis]
+        lo = GHOSTS
+        hi = GHOSTS + n[axis]
+        for b in range(low, high):
+            for a in range(m1):
+                base = a * stride[first] + b * stride[second]
+                plane = b * m1 + a
+                for c in range(spec.dimensions):
+                    if sides.kind[2 * axis] == PERIODIC:
+                        for m in range(1, GHOSTS + 1):
+                            flat[c, base + (lo - m) * s] = flat[c, base + (hi - m) * s]
+                            flat[c, base + (hi + m - 1) * s] = flat[c, base + (lo + m - 1) * s]
+                        continue
+                    for end in range(2):
+                        side = 2 * axis + end
+                        kind = sides.kind[side]
+                        value = sides.velocity[side, c, plane]
+                        out = 2 * end - 1
+                        prescribed = kind in (WALL, INFLOW)
+                        if c == axis:
+                            face = hi if end == 1 else lo
+                            if prescribed:
+                                flat[c, base + face * s] = value
+                            # the high boundary face is itself the first ghost: two layers remain beyond it
+                            for m in range(1, GHOSTS + 1 - end):
+                                if prescribed:
+                                    ghost = 2.0 * value - flat[c, base + (face - out * m) * s]
+                                else:
+                                    ghost = flat[c, base + face * s]
+                                flat[c, base + (face + out * m) * s] = ghost
+                        else:
+                            edge = hi - 1 if end == 1 else lo
+                            for m in range(1, GHOSTS + 1):
+                                if not prescribed:
+                                    ghost = flat[c, base + edge * s]
+                                elif sides.slip[side] == 1:
+                                    ghost = flat[c, base + (edge - out * min(m - 1, n[axis] - 1)) * s]
+                                else:
+                                    ghost = 2.0 * value - flat[c, base + (edge - out * min(m - 1, n[axis] - 1)) * s]
+                                flat[c, base + (edge + out * m) * s] = ghost
+
+
+@njit(cache=True)
+def _fill_centred_ghosts(spec, sides, q, inflow, ambient):  # type: ignore[no-untyped-def]
+    n = (spec.nx, spec.ny, spec.nz)
+    stride = (1, spec.nx + 2 * GHOSTS, (spec.nx + 2 * GHOSTS) * (spec.ny + 2 * GHOSTS))
+    flat = q.reshape(q.size)
+    for axis in range(spec.dimensions):
+        first = 1 if axis == 0 else 0
+        second = 1 if axis == 2 else 2
+        low = GHOSTS if spec.dimensions == 2 else 0
+        high = GHOSTS + 1 if spec.dimensions == 2 else n[second] + 2 * GHOSTS
+        s = stride[axis]
+        lo = GHOSTS
+        hi = GHOSTS + n[axis]
+        for b in range(low, high):
+            for a in range(n[first] + 2 * GHOSTS):
+                base = a * stride[first] + b * stride[second]
+                for m in range(1, GHOSTS + 1):
+                    if sides.kind[2 * axis] == PERIODIC:
+                        flat[base + (lo - m) * s] = flat[base + (hi - m) * s]
+                        flat[base + (hi + m - 1) * s] = flat[base + (lo + m - 1) * s]
+                        continue
+                    for end in range(2):
+                        kind = sides.kind[2 * axis + end]
+                        edge = hi - 1 if end == 1 else lo
+                        out = 2 * end - 1
+                        if kind == OUTFLOW:
+                            ghost = flat[base + edge * s]
+                        elif kind == INFLOW:
+                            ghost = inflow
+                        elif kind == OPEN:
+                            ghost = ambient
+                        else:
+                            ghost = flat[base + (edge - out * min(m - 1, n[axis] - 1)) * s]
+                        flat[base + (edge + out * m) * s] = ghost

@@ -1,0 +1,438 @@
+"""The one coupled system: named rows on named velocities.
+
+    w = velocities with block masses B,  K = stacked rows,  P = identity on damping rows, 0 on constraints,  s = targets
+
+    dual      (K B^-1 K^T + P) z = K w* - s,      w = w* - B^-1 K^T z            (Schroeder 2011, eq. 5.30, 5.32)
+
+A damping row block C that is ``folded`` goes into the mass, B + C^T C, instead of having unknowns of its own. If
+every row is folded that is the primal solve, otherwise a saddle point; with d = w - w* (so that prescribed velocities
+stay exact):
+
+    primal    (B + C^T C) d = C^T (s_C - C w*)
+    saddle    [ B + C^T C   K^T ] [ d ]   [ C^T (s_C - C w*) ]
+              [     K       -P  ] [ z ] = [    s - K w*      ]
+
+The three are views of the same blocks and give the same w and z. Where inv_mass is 0 a velocity is prescribed (or not
+there) and keeps its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from undertow.grid import Array
+from undertow.linalg.krylov import ConjugateGradients, Jacobi, KrylovStats, Minres, Preconditioner
+from undertow.linalg.stencil import Stencil, _fill_indicator, _mark_largest, _remove_means
+from undertow.linalg.vectors import VectorSpace, add_inertia, multiply, used_planes, used_ranges
+
+_SINGULAR = 1e-10
+"""A region is singular when its indicator is mapped to less than this, relative to the diagonal."""
+
+
+@dataclass
+class SolveStats:
+    """What a solve did.
+
+    residual_start, residual: ||b - A z|| with the first guess and at the end (true residuals), relative: residual /
+    ||b||. One row block: the plain 2-norm. Several: entries divided by the root of the operator's diagonal, so that
+    rows of different units count alike. regions_singular: regions whose constant is a null vector. incompatibility:
+    the part of the right-hand side removed to make it compatible, relative to ||b||. reduction: "dual", "primal" or
+    "saddle".
+    """
+
+    iterations: int
+    residual_start: float
+    residual: float
+    relative: float
+    converged: bool
+    regions_singular: int
+    incompatibility: float
+    reduction: str
+
+
+@dataclass
+class VelocityBlock:
+    """Velocities with a diagonal mass. inv_mass: shape of the velocity array [1/kg], 0 = prescribed or inactive."""
+
+    name: str
+    inv_mass: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.inv_mass.shape
+
+    def apply_inverse_mass(self, force: Array, out: Array) -> None:
+        """out = B^-1 force, 0 where prescribed; out may be force."""
+        m, f, o = self.inv_mass.reshape(-1), force.reshape(-1), out.reshape(-1)
+        for low, high in used_ranges(self.shape):
+            multiply(m[low:high], f[low:high], o[low:high])
+
+    def apply_inertia(self, v: Array, force: Array, out: Array) -> None:
+        """out = B v + force where free, 0 where prescribed."""
+        m, x, f, o = self.inv_mass.reshape(-1), v.reshape(-1), force.reshape(-1), out.reshape(-1)
+        for low, high in used_ranges(self.shape):
+            add_inertia(m[low:high], x[low:high], f[low:high], o[low:high])
+
+
+class RowBlock(Protocol):
+    """Rows K of one kind of physics acting on named velocities; the dual array z of the block has shape ``shape``.
+
+    damping: P = I on these rows (else they are constraints). folded: a damping block that goes into the mass; it then
+    also needs ``add_gram`` and ``add_gram_diagonal``. target: s, None = 0. stencil: K B^-1 K^T as a structured
+    operator, if it is one.
+    """
+
+    name: str
+    damping: bool
+    folded: bool
+    shape: tuple[int, ...]
+    target: Array | None
+    stencil: Stencil | None
+
+    def apply(self, w: Mapping[str, Array], out: Array) -> None:
+        """out = K w"""
+
+    def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
+        """w += K^T z"""
+
+    def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
+        """out += diag(K B^-1 K^T) for the given (diagonal) inverse masses"""
+
+
+class FoldedRowBlock(RowBlock, Protocol):
+    """A row block that can be folded into the mass."""
+
+    def add_gram(self, w: Mapping[str, Array], out: Mapping[str, Array]) -> None:
+        """out += K^T K w, what the folded rows add to the inertia"""
+
+    def add_gram_diagonal(self, w: Mapping[str, Array]) -> None:
+        """w += diag(K^T K), the diagonal of it"""
+
+
+def _views(flat: Array, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
+    """Named arrays that share the memory of one flat vector, in order."""
+    views, start = {}, 0
+    for name, shape in shapes.items():
+        stop = start + int(np.prod(shape))
+        views[name] = flat[start:stop].reshape(shape)
+        start = stop
+    return views
+
+
+class _BlockPreconditioner:
+    """Block-diagonal: a given preconditioner where there is one for the block, else division by the diagonal."""
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]], given: Mapping[str, Preconditioner]) -> None:
+        self.shapes, self.given = shapes, given
+        self.diagonal = np.zeros(sum(int(np.prod(shape)) for shape in shapes.values()))
+        self.diagonals = _views(self.diagonal, shapes)
+        self.jacobi = {name: Jacobi(d.size) for name, d in self.diagonals.items() if name not in given}
+
+    def setup(self) -> None:
+        for name, jacobi in self.jacobi.items():
+            jacobi.setup(self.diagonals[name].reshape(-1))
+
+    def apply(self, x: Array, out: Array) -> None:
+        start = 0
+        for name, shape in self.shapes.items():
+            stop = start + int(np.prod(shape))
+            part, part_out = x[start:stop].reshape(shape), out[start:stop].reshape(shape)
+            if name in self.jacobi:
+                inverse = self.jacobi[name].inverse.reshape(shape)
+                np.multiply(used_planes(inverse), used_planes(part), out=used_planes(part_out))
+            else:
+                self.given[name].apply(part, part_out)
+            start = stop
+
+
+class CoupledSystem:
+    """Velocity blocks, row blocks and how to solve them together. Built once; owns all work vectors.
+
+    preconditioners: for the dual unknowns of a row block by its name; for the velocities of a block in the primal and
+    saddle forms by the velocity block's name. What has none is divided by its diagonal.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[VelocityBlock],
+        rows: Sequence[RowBlock],
+        preconditioners: Mapping[str, Preconditioner] | None = None,
+    ) -> None:
+        given = dict(preconditioners or {})
+        names = [block.name for block in blocks] + [row.name for row in rows]
+        if len(set(names)) != len(names):
+            raise ValueError(f"coupled system: block names must be unique, got {names}")
+        if unknown := set(given) - set(names):
+            raise ValueError(f"coupled system: preconditioners for {sorted(unknown)}, which are no blocks of {names}")
+        for row in rows:
+            if row.folded and not row.damping:
+                raise ValueError(f"coupled system: row block {row.name!r} is a constraint and cannot be folded")
+            if row.folded and not (hasattr(row, "add_gram") and hasattr(row, "add_gram_diagonal")):
+                raise TypeError(f"coupled system: folded row block {row.name!r} lacks add_gram or add_gram_diagonal")
+        self.blocks = list(blocks)
+        self.rows = list(rows)
+        self.folded = [row for row in rows if row.folded]
+        self.dual = [row for row in rows if not row.folded]
+        self.reduction = "dual" if not self.folded else "saddle" if self.dual else "primal"
+
+        self.velocity_shapes = {block.name: block.shape for block in blocks}
+        self.dual_shapes = {row.name: tuple(row.shape) for row in self.dual}
+        velocities = sum(int(np.prod(shape)) for shape in self.velocity_shapes.values())
+        duals = sum(int(np.prod(shape)) for shape in self.dual_shapes.values())
+        self._velocity = _views(np.zeros(velocities), self.velocity_shapes)
+        self._spaces = {name: VectorSpace(v.size, used_ranges(v.shape)) for name, v in self._velocity.items()}
+        shapes = dict(self.dual_shapes) if self.reduction == "dual" else {**self.velocity_shapes, **self.dual_shapes}
+        self._size = duals if self.reduction == "dual" else velocities + duals
+        self._shapes = shapes
+        self._b = np.zeros(self._size)
+        # one dual block is solved in place in the caller's z: no copy of the solution
+        self._in_place = self.reduction == "dual" and len(self.dual) == 1
+        self._x = np.zeros(0 if self._in_place else self._size)
+        self._preconditioner = _BlockPreconditioner(shapes, given)
+        ranges, start = [], 0
+        for shape in shapes.values():
+            ranges += used_ranges(shape, start)
+            start += int(np.prod(shape))
+        self._solver = (Minres if self.reduction == "saddle" else ConjugateGradients)(self._size, ranges)
+        self._weight = np.zeros(self._size if len(shapes) > 1 else 0)
+        self._null: dict[str, _NullSpace] = {
+            row.name: _NullSpace(row.stencil) for row in self.dual if row.stencil is not None and not row.damping
+        }
+        self._structured = self._in_place and self.dual[0].stencil is not None and not self.dual[0].damping
+
+    def solve(
+        self, w: Mapping[str, Array], z: Mapping[str, Array], tolerance: float, max_iterations: int = 1000
+    ) -> SolveStats:
+        """Solve for w and z. w holds w* on entry and w on exit; z the first guess on entry, the solution on exit.
+
+        z of folded rows is given when asked for. Ghost and inactive entries of z must be zero.
+        Raises PhysicsError when the tolerance is not reached.
+        """
+        for name, shape in self.velocity_shapes.items():
+            if w[name].shape != shape:
+                raise ValueError(f"coupled system: velocity {name!r} has shape {w[name].shape}, needs {shape}")
+        for row in self.rows:
+            if row.folded and row.name not in z:
+                continue
+            if z[row.name].shape != tuple(row.shape):
+                raise ValueError(f"coupled system: dual {row.name!r} has shape {z[row.name].shape}, needs {row.shape}")
+        self._refresh()
+        removed, scale = self._build_right_hand_side(w)
+        x = z[self.dual[0].name].reshape(-1) if self._in_place else self._x
+        if not self._in_place:
+            x[...] = 0.0
+            for row in self.dual:
+                self._part(x, row.name)[...] = z[row.name]
+        weight = self._weight if self._weight.size else None
+        stats = self._solver.solve(self, self._b, x, tolerance, max_iterations, self._preconditioner, weight)
+        for name, null in self._null.items():
+            null.remove(self._part(x, name).reshape(-1))
+        self._finish(w, z, x)
+        return self._statistics(stats, removed, scale)
+
+    # the operator of the chosen reduction -------------------------------------------------------------------------
+
+    def apply(self, x: Array, out: Array) -> None:
+        """out = A x for the operator A of the reduction; flat vectors over the blocks in order."""
+        if self._structured:
+            self.dual[0].stencil.apply(x, out)  # type: ignore[union-attr]
+        elif self.reduction == "dual":
+            self._apply_dual(_views(x, self._shapes), _views(out, self._shapes))
+        else:
+            self._apply_primal(_views(x, self._shapes), _views(out, self._shapes))
+
+    def _apply_dual(self, z: Mapping[str, Array], out: Mapping[str, Array]) -> None:
+        """out = (K B^-1 K^T + P) z"""
+        self._set_impulse(self.dual, z)
+        for block in self.blocks:
+            block.apply_inverse_mass(self._velocity[block.name], self._velocity[block.name])
+        for row in self.dual:
+            row.apply(self._velocity, out[row.name])
+            if row.damping:
+                used_planes(out[row.name])[...] += used_planes(z[row.name])
+
+    def _apply_primal(self, x: Mapping[str, Array], out: Mapping[str, Array]) -> None:
+        """out = [B + C^T C, K^T; K, -P] x with prescribed velocities held; without dual rows just (B + C^T C) x."""
+        self._set_impulse((), {})
+        for row in self.folded:
+            row.add_gram(x, self._velocity)  # type: ignore[attr-defined]
+        for row in self.dual:
+            row.add_transpose(x[row.name], self._velocity)
+        for block in self.blocks:
+            block.apply_inertia(x[block.name], self._velocity[block.name], out[block.name])
+        for row in self.dual:
+            row.apply(x, out[row.name])
+            if row.damping:
+                out[row.name] -= x[row.name]
+
+    def _set_impulse(self, rows: Sequence[RowBlock], z: Mapping[str, Array]) -> None:
+        """Work velocity = sum of K^T z over the rows."""
+        for v in self._velocity.values():
+            used_planes(v)[...] = 0.0
+        for row in rows:
+            row.add_transpose(z[row.name], self._velocity)
+
+    # the pieces of a solve ------------------------------------------------------------------------------------------
+
+    def _part(self, flat: Array, name: str) -> Array:
+        return _views(flat, self._shapes)[name]
+
+    def _refresh(self) -> None:
+        """Diagonals (for the default preconditioner and the norm) and null spaces of the coefficients of now."""
+        p = self._preconditioner
+        if p.jacobi or self._weight.size:
+            p.diagonal[...] = 0.0
+            inv_mass = {block.name: block.inv_mass for block in self.blocks}
+            if self.reduction != "dual":
+                self._add_mass_diagonal(inv_mass, p.diagonals)
+                inv_mass = self._velocity
+            for row in self.dual:
+                row.add_diagonal(inv_mass, p.diagonals[row.name])
+                if row.damping:
+                    p.diagonals[row.name][...] += 1.0
+            p.setup()
+            if self._weight.size:
+                self._weight[...] = 0.0
+                np.divide(1.0, p.diagonal, out=self._weight, where=p.diagonal > 0)
+        for name, null in self._null.items():
+            if null.outdated:
+                null.setup(self, name)
+
+    def _add_mass_diagonal(self, inv_mass: Mapping[str, Array], diagonals: Mapping[str, Array]) -> None:
+        """Diagonal of B + C^T C for the velocities, and its inverse (0 where prescribed) in the work velocity."""
+        for row in self.folded:
+            row.add_gram_diagonal(diagonals)  # type: ignore[attr-defined]
+        for name, whole in inv_mass.items():
+            inverse, diagonal, work = (used_planes(x) for x in (whole, diagonals[name], self._velocity[name]))
+            free = inverse > 0
+            work[...] = 0.0
+            np.divide(1.0, inverse, out=work, where=free)
+            np.multiply(diagonal, free, out=diagonal)
+            diagonal += work
+            np.divide(1.0, diagonal, out=work, where=free)
+
+    def _build_right_hand_side(self, w: Mapping[str, Array]) -> tuple[float, float]:
+        """b of the reduction; returns (norm of what was removed to make it compatible, norm of b before)."""
+        b = _views(self._b, self._shapes)
+        sign = 1.0 if self.reduction == "dual" else -1.0
+        for row in self.dual:
+            row.apply(w, b[row.name])
+            if row.target is not None:
+                b[row.name] -= row.target
+            if sign < 0:
+                np.negative(b[row.name], out=b[row.name])
+        if self.reduction != "dual":
+            self._set_impulse((), {})
+            for row in self.folded:
+                row.add_gram(w, self._velocity)  # type: ignore[attr-defined]
+            for v in self._velocity.values():
+                np.negative(used_planes(v), out=used_planes(v))
+            for row in self.folded:
+                if row.target is not None:
+                    row.add_transpose(row.target, self._velocity)
+            for block in self.blocks:
+                b[block.name][...] = 0.0
+                block.apply_inertia(b[block.name], self._velocity[block.name], b[block.name])
+        if not any(null.count for null in self._null.values()):
+            return 0.0, 0.0
+        scale = self._solver.norm(self._b, None)
+        removed = sum(null.remove(b[name].reshape(-1)) for name, null in self._null.items())
+        return float(np.sqrt(removed)), scale
+
+    def _finish(self, w: Mapping[str, Array], z: Mapping[str, Array], x: Array) -> None:
+        """w and all z from the solution x."""
+        if self.reduction == "dual":
+            views = _views(x, self._shapes)
+            if not self._in_place:
+                for row in self.dual:
+                    z[row.name][...] = views[row.name]
+            self._set_impulse(self.dual, views)
+            for block in self.blocks:
+                v = self._velocity[block.name]
+                block.apply_inverse_mass(v, v)
+                self._spaces[block.name].combine(-1.0, v.reshape(-1), 1.0, w[block.name].reshape(-1))
+            return
+        views = _views(x, self._shapes)
+        for block in self.blocks:
+            self._spaces[block.name].combine(1.0, views[block.name].reshape(-1), 1.0, w[block.name].reshape(-1))
+        for row in self.dual:
+            z[row.name][...] = views[row.name]
+        for row in self.folded:
+            if row.name in z:
+                row.apply(w, z[row.name])
+                if row.target is not None:
+                    z[row.name] -= row.target
+
+    def _statistics(self, stats: KrylovStats, removed: float, scale: float) -> SolveStats:
+        return SolveStats(
+            iterations=stats.iterations,
+            residual_start=stats.residual_start,
+            residual=stats.residual,
+            relative=stats.relative,
+            converged=True,
+            regions_singular=sum(null.count for null in self._null.values()),
+            incompatibility=removed / scale if scale > 0 else 0.0,
+            reduction=self.reduction,
+        )
+
+
+class _NullSpace:
+    """Regions of one structured row block whose constant is a null vector of the whole system."""
+
+    def __init__(self, stencil: Stencil) -> None:
+        self.stencil = stencil
+        self.version = -1
+        self.count = 0
+        self.chosen = np.zeros(1, dtype=np.bool_)
+        self.cells = np.zeros(1)
+        self.mean = np.zeros(1)
+
+    @property
+    def outdated(self) -> bool:
+        return self.version != self.stencil.version
+
+    def setup(self, system: CoupledSystem, name: str) -> None:
+        """Candidates have no Dirichlet part; each is then tested: A 1 = 0 for 1 on the region, in every row."""
+        stencil = self.stencil
+        if stencil.version == 0:
+            raise ValueError(f"coupled system: the stencil of rows {name!r} was never set up: call stencil.setup()")
+        self.version = stencil.version
+        size = stencil.regions + 1
+        largest = np.zeros(size)
+        _mark_largest(stencil.label, stencil.dirichlet_c.reshape(-1), largest)
+        one_sided = stencil.overlay.cell[stencil.overlay.side < 0]
+        largest[stencil.label[one_sided]] = 1.0
+        candidates = largest == 0.0
+        candidates[0] = False
+        self.chosen = np.zeros(size, dtype=np.bool_)
+        self.mean = np.zeros(size)
+        self.cells = np.zeros(size)
+        self.count = 0
+        if not candidates.any():
+            return
+        _mark_largest(stencil.label, stencil.diagonal, largest)
+        groups = [candidates]
+        if not self._is_null(system, name, candidates, largest):
+            groups = [np.arange(size) == region for region in np.flatnonzero(candidates)]
+            groups = [group for group in groups if self._is_null(system, name, group, largest)]
+        for group in groups:
+            self.chosen |= group
+        self.count = int(self.chosen.sum())
+        self.cells = np.bincount(stencil.label, minlength=size).astype(float)
+
+    def _is_null(self, system: CoupledSystem, name: str, group: np.ndarray, diagonal: Array) -> bool:
+        x, out = system._solver.work[0], system._solver.work[1]
+        x[...] = 0.0
+        _fill_indicator(self.stencil.label, group, system._part(x, name).reshape(-1))
+        system.apply(x, out)
+        return float(np.abs(out).max()) <= _SINGULAR * float(diagonal[group].min())
+
+    def remove(self, x: Array) -> float:
+        """x minus its mean over each singular region; returns the squared norm of what was removed."""
+        if self.count == 0:
+            return 0.0
+        return float(_remove_means(self.stencil.label, self.chosen, self.cells, x, self.mean))

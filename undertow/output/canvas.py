@@ -1,0 +1,210 @@
+"""Slices of a field as pictures: upsampling, colors, sections of solids, captions; NumPy and Pillow only."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from undertow.output.fields import UNITS, is_signed, refine
+from undertow.output.frames import BodyFrame, FrameData
+
+if TYPE_CHECKING:
+    from PIL.ImageFont import FreeTypeFont
+
+_PAPER = np.array([17, 20, 26], dtype=np.uint8)
+_INK = (226, 230, 236)
+_FAINT = (150, 158, 170)
+_SAMPLES = 4
+"""Samples per pixel and direction when solids are filled."""
+
+
+def slice_image(
+    frame: FrameData, values: np.ndarray, name: str, limits: tuple[float, float], width: int, title: str
+) -> np.ndarray:
+    """A slice (ny, nx) in the x-y plane with the solids it cuts, a caption and a color bar; 8-bit RGB.
+
+    width: longer side of the slice [pixels].
+    """
+    picture = paint_slice(frame, values, name, limits, width)
+    return _add_caption(picture, title, frame.time, name, limits, frame.grid.dimensions)
+
+
+def paint_slice(frame: FrameData, values: np.ndarray, name: str, limits: tuple[float, float], size: int) -> np.ndarray:
+    """A slice (ny, nx) in the middle x-y plane with the solids it cuts; 8-bit RGB, y up."""
+    grid = frame.grid
+    nx, ny, nz = grid.cells
+    width, height = max(2, round(size * min(1.0, nx / ny))), max(2, round(size * min(1.0, ny / nx)))
+    picture = _colorize(_upsample(values, width, height), name, limits, grid.dimensions)
+    z = grid.lower[2] + 0.5 * grid.dx * nz
+    for body in frame.bodies:
+        _paint_solid(picture, body, grid.lower[:2], grid.upper[:2], z)
+    return picture
+
+
+def color_table(name: str, dimensions: int) -> np.ndarray:
+    """The 256 colors (256, 3), 8-bit, a field is drawn in."""
+    from matplotlib import colormaps
+
+    if name == "smoke":
+        ramp = np.linspace(0.0, 1.0, 256)[:, None]
+        return np.asarray(_PAPER + (np.array([244, 241, 236]) - _PAPER) * ramp**0.8, dtype=np.uint8)
+    kind = "RdBu_r" if is_signed(name, dimensions) else ("inferno" if name == "temperature" else "viridis")
+    return np.asarray(colormaps[kind](np.linspace(0, 1, 256))[:, :3] * 255 + 0.5, dtype=np.uint8)
+
+
+def stamp(picture: np.ndarray, title: str, time: float) -> np.ndarray:
+    """Title and time in the lower left corner of a picture."""
+    from PIL import Image, ImageDraw
+
+    image = Image.fromarray(picture)
+    size = max(11, picture.shape[1] // 46)
+    margin = round(0.8 * size)
+    y = picture.shape[0] - margin - size
+    pen = ImageDraw.Draw(image)
+    pen.text((margin, y), title, font=_font(size), fill=_INK)
+    right = picture.shape[1] - margin
+    pen.text((right, y), f"t = {time:.2f} s", font=_font(size), fill=_FAINT, anchor="ra")
+    return np.array(image)
+
+
+def even(picture: np.ndarray) -> np.ndarray:
+    """The picture with even height and width (films need them), the last row or column repeated."""
+    rows, columns = picture.shape[0] % 2, picture.shape[1] % 2
+    return np.ascontiguousarray(np.pad(picture, ((0, rows), (0, columns), (0, 0)), mode="edge"))
+
+
+def section_segments(body: BodyFrame, z: float) -> np.ndarray:
+    """Segments (k, 2, 2) in x-y where the surface of a body crosses the plane at height z [m]."""
+    corners = body.vertices[body.triangles].astype(float)
+    height = corners[..., 2] - z
+    height[height == 0.0] = 1e-12  # a vertex on the plane counts as above it, so that every outline closes
+    above = height > 0.0
+    crossing = above.any(axis=1) & ~above.all(axis=1)
+    corners, height, above = corners[crossing], height[crossing], above[crossing]
+    # the corner alone on its side of the plane first: both cut edges start there
+    lone = np.where(above.sum(axis=1) == 1, above.argmax(axis=1), (~above).argmax(axis=1))
+    rows = np.arange(len(corners))
+    ends = []
+    for step in (1, 2):
+        other = (lone + step) % 3
+        h0, h1 = height[rows, lone], height[rows, other]
+        s = (h0 / (h0 - h1))[:, None]
+        ends.append(corners[rows, lone, :2] * (1 - s) + corners[rows, other, :2] * s)
+    return np.stack(ends, axis=1)
+
+
+def coverage(segments: np.ndarray, width: int, height: int) -> np.ndarray:
+    """Share of each pixel inside the closed outlines (even-odd rule). segments (k, 2, 2) in pixels, (column, row)."""
+    fine = np.zeros((height * _SAMPLES, width * _SAMPLES + 1), dtype=np.int32)
+    scaled = segments * _SAMPLES
+    rows = np.arange(height * _SAMPLES) + 0.5
+    for (x0, y0), (x1, y1) in scaled:
+        first, last = np.searchsorted(rows, sorted((y0, y1)))
+        if first == last:
+            continue
+        cut = x0 + (rows[first:last] - y0) * ((x1 - x0) / (y1 - y0))
+        column = np.clip(np.ceil(cut - 0.5), 0, width * _SAMPLES).astype(int)
+        fine[np.arange(first, last), column] += 1  # one crossing per row: no index repeats
+    inside = (np.cumsum(fine, axis=1)[:, :-1] % 2).astype(np.float32)
+    return np.asarray(inside.reshape(height, _SAMPLES, width, _SAMPLES).mean(axis=(1, 3)))
+
+
+def _upsample(values: np.ndarray, width: int, height: int) -> np.ndarray:
+    """Smooth without overshoot (no false signs beside a sharp layer); rows turned so that y points up."""
+    from PIL import Image
+
+    fine = np.asarray(values[::-1], dtype=np.float32)
+    while fine.shape[1] < width and fine.shape[1] < 4 * values.shape[1]:
+        fine = refine(fine)
+    resized = Image.fromarray(np.ascontiguousarray(fine)).resize((width, height), Image.Resampling.BILINEAR)
+    return np.asarray(resized)
+
+
+def _colorize(values: np.ndarray, name: str, limits: tuple[float, float], dimensions: int) -> np.ndarray:
+    low, high = limits
+    index = np.clip((values - low) * (255.0 / max(high - low, 1e-30)) + 0.5, 0, 255).astype(np.uint8)
+    return color_table(name, dimensions)[index]
+
+
+def _paint_solid(
+    picture: np.ndarray, body: BodyFrame, lower: tuple[float, ...], upper: tuple[float, ...], z: float
+) -> None:
+    """Fill the section of a solid with its color and draw its outline darker."""
+    height, width = picture.shape[:2]
+    segments = section_segments(body, z)
+    if len(segments) == 0:
+        return
+    scale = np.array([width / (upper[0] - lower[0]), height / (upper[1] - lower[1])])
+    pixels = (segments - np.array(lower)) * scale
+    pixels[..., 1] = height - pixels[..., 1]
+    fill = coverage(pixels, width, height)[..., None]
+    middle = 0.5 * (pixels.reshape(-1, 2).min(axis=0) + pixels.reshape(-1, 2).max(axis=0))
+    extent = max(float(np.ptp(pixels.reshape(-1, 2), axis=0).max()), 1.0)
+    inner = coverage(middle + (pixels - middle) * (1.0 - 4.0 * width / 960.0 / extent), width, height)[..., None]
+    color = 255.0 * np.asarray(body.color)
+    blended = picture * (1.0 - fill) + fill * (0.45 * color * (1.0 - inner) + color * inner)
+    picture[...] = np.asarray(blended + 0.5, dtype=np.uint8)
+
+
+def _add_caption(
+    picture: np.ndarray, title: str, time: float, name: str, limits: tuple[float, float], dimensions: int
+) -> np.ndarray:
+    """A strip below the picture: title and time on the left, the color bar on the right."""
+    from PIL import Image, ImageDraw
+
+    height, width = picture.shape[:2]
+    size = max(11, width // 62)
+    strip = round(2.4 * size)
+    canvas = np.empty((height + strip, width, 3), dtype=np.uint8)
+    canvas[:height] = picture
+    canvas[height:] = _PAPER
+    bar_width, bar_height = width // 5, max(6, round(0.7 * size))
+    unit = UNITS.get(name, "")
+    low, high = (_number(x) for x in limits)
+    font = _font(size)
+    label = f"{name} [{unit}]" if unit else name
+    margin = round(0.8 * size)
+    high_width = font.getlength(high)
+    left = round(width - margin - high_width - 0.6 * size) - bar_width
+    top = height + (strip - bar_height) // 2
+    ramp = color_table(name, dimensions)[np.linspace(0, 255, bar_width).astype(int)]
+    canvas[top : top + bar_height, left : left + bar_width] = ramp
+    image = Image.fromarray(canvas)
+    pen = ImageDraw.Draw(image)
+    middle = height + strip / 2
+    pen.text((width - margin, middle), high, font=font, fill=_INK, anchor="rm")
+    pen.text((left - 0.6 * size, middle), low, font=font, fill=_INK, anchor="rm")
+    x = left - 1.8 * size - font.getlength(low)
+    pen.text((x, middle), label, font=font, fill=_FAINT, anchor="rm")
+    caption = f"t = {time:.2f} s"
+    room = x - font.getlength(label) - 2 * margin
+    if font.getlength(f"{title}   {caption}") < room:
+        pen.text((margin, middle), title, font=font, fill=_INK, anchor="lm")
+        pen.text((margin + font.getlength(title + "   "), middle), caption, font=font, fill=_FAINT, anchor="lm")
+    else:
+        pen.text((margin, middle), caption, font=font, fill=_FAINT, anchor="lm")
+    return np.array(image)
+
+
+def _number(value: float) -> str:
+    """Two significant digits, plain where that is short."""
+    if value == 0.0:
+        return "0"
+    if 1e-3 <= abs(value) < 1e4:
+        digits = max(0, 1 - math.floor(math.log10(abs(value))))
+        return f"{value:.{digits}f}"
+    return f"{value:.1e}"
+
+
+@cache
+def _font(size: int) -> FreeTypeFont:
+    """DejaVu Sans, which Matplotlib carries."""
+    from pathlib import Path
+
+    from matplotlib import get_data_path
+    from PIL import ImageFont
+
+    return ImageFont.truetype(str(Path(get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"), size)

@@ -1,0 +1,129 @@
+"""Scalar fields to look at, derived from the cell fields of a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from undertow.errors import UserError
+from undertow.output.frames import FrameData
+
+DERIVED = ("speed", "vorticity", "velocity_x", "velocity_y", "velocity_z")
+"""Fields every frame with a velocity has besides its own."""
+
+UNITS = {
+    "speed": "m/s",
+    "velocity_x": "m/s",
+    "velocity_y": "m/s",
+    "velocity_z": "m/s",
+    "vorticity": "1/s",
+    "pressure": "Pa",
+    "temperature": "K",
+    "smoke": "",
+}
+
+
+def field_names(frame: FrameData) -> list[str]:
+    """Names that ``scalar_field`` accepts for this frame."""
+    own = [name for name, values in frame.cell_fields.items() if values.ndim == 3]
+    derived = list(DERIVED) if "velocity" in frame.cell_fields else []
+    if frame.grid.dimensions == 2 and derived:
+        derived.remove("velocity_z")
+    return own + [name for name in derived if name not in own]
+
+
+def scalar_field(frame: FrameData, name: str) -> np.ndarray:
+    """A scalar (nz, ny, nx), float32: a stored one, speed |u| or a velocity component [m/s], or the vorticity [1/s].
+
+    The vorticity is its z component in 2D and its magnitude in 3D; differences are central, one-sided at the edges.
+    """
+    stored = frame.cell_fields.get(name)
+    if stored is not None and stored.ndim == 3:
+        return stored
+    if stored is not None and name == "vorticity":
+        return _vorticity_scalar(stored, frame.grid.dimensions)
+    velocity = frame.cell_fields.get("velocity")
+    if velocity is None or name not in field_names(frame):
+        raise UserError(
+            f"field {name!r}: not in frame {frame.index}; it has {', '.join(field_names(frame))}. "
+            "Add what you need to the scene's output.fields"
+        )
+    if name == "speed":
+        return np.sqrt(np.sum(velocity * velocity, axis=0))
+    if name == "vorticity":
+        return _vorticity_scalar(_curl(velocity, frame.grid.dx), frame.grid.dimensions)
+    return np.ascontiguousarray(velocity["xyz".index(name[-1])])
+
+
+def default_field(frame: FrameData, wanted: str | None = None) -> str:
+    """The field of a picture: the one wanted, or smoke, or in 2D the vorticity and in 3D the speed."""
+    if wanted is not None:
+        return wanted
+    if "smoke" in frame.cell_fields:
+        return "smoke"
+    if "velocity" not in frame.cell_fields:
+        return field_names(frame)[0]
+    return "vorticity" if frame.grid.dimensions == 2 else "speed"
+
+
+def is_signed(name: str, dimensions: int) -> bool:
+    """True for fields drawn on a diverging scale around zero."""
+    return name.startswith("velocity_") or name == "pressure" or (name == "vorticity" and dimensions == 2)
+
+
+def middle_slice(values: np.ndarray) -> np.ndarray:
+    """The plane z = middle (ny, nx) of a field: between the two middle layers when their number is even."""
+    nz = values.shape[0]
+    return np.asarray(0.5 * (values[(nz - 1) // 2] + values[nz // 2]))
+
+
+def refine(field: np.ndarray) -> np.ndarray:
+    """A field of cells, of any dimension, on cells of half the edge: quadratic B-spline subdivision (3/4, 1/4).
+
+    Linear samples of the result have no creases at the centres of the coarse cells, and it overshoots nowhere.
+    """
+    for axis in range(field.ndim):
+        moved = np.moveaxis(field, axis, 0)
+        padded = np.concatenate([moved[:1], moved, moved[-1:]])
+        fine = np.empty((2 * len(moved), *moved.shape[1:]), dtype=np.float32)
+        fine[0::2] = 0.75 * moved + 0.25 * padded[:-2]
+        fine[1::2] = 0.75 * moved + 0.25 * padded[2:]
+        field = np.moveaxis(fine, 0, axis)
+    return np.ascontiguousarray(field)
+
+
+def color_limits(values: Sequence[np.ndarray], name: str, dimensions: int) -> tuple[float, float]:
+    """Color limits that leave out the extreme one percent (boundary layers would dim everything else)."""
+    pool = np.concatenate([v.reshape(-1)[:: max(1, v.size // 200_000)] for v in values])
+    pool = pool[np.isfinite(pool)]
+    if is_signed(name, dimensions):
+        bound = _round_up(float(np.quantile(np.abs(pool), 0.985)))
+        return -bound, bound
+    if name == "temperature":
+        return float(pool.min()), max(float(pool.max()), float(pool.min()) + 1e-6)
+    return 0.0, _round_up(float(np.quantile(pool, 0.998)))
+
+
+def _round_up(value: float) -> float:
+    """The next number of two digits, so that the color bar reads well."""
+    if not value > 0.0:
+        return 1.0
+    power = 10.0 ** (np.floor(np.log10(value)) - 1)
+    return float(np.ceil(value / power) * power)
+
+
+def _vorticity_scalar(w: np.ndarray, dimensions: int) -> np.ndarray:
+    return np.ascontiguousarray(w[2]) if dimensions == 2 else np.sqrt(np.sum(w * w, axis=0))
+
+
+def _curl(u: np.ndarray, dx: float) -> np.ndarray:
+    """curl u of a cell-centred velocity (3, nz, ny, nx)."""
+
+    def d(component: int, axis: int) -> np.ndarray:
+        values = u[component]
+        if values.shape[2 - axis] < 2:
+            return np.zeros_like(values)
+        return np.asarray(np.gradient(values, dx, axis=2 - axis))
+
+    return np.stack([d(2, 1) - d(1, 2), d(0, 2) - d(2, 0), d(1, 0) - d(0, 1)]).astype(np.float32)

@@ -1,0 +1,181 @@
+"""Frames of a run: what is drawn and handed to other programs, as float32 (section "frames" of the run folder).
+
+A frame is the folder ``frames/NNNNNN`` with ``grid.vti`` (cell fields) and ``bodies.vtp`` (surfaces of all bodies).
+It is written under a temporary name and renamed into place, so a frame that exists is complete.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from undertow.errors import UserError
+from undertow.grid import Grid
+from undertow.output.vtk import (
+    ImageFile,
+    PolyFile,
+    read_field_data,
+    read_vti,
+    read_vtp,
+    write_collection,
+    write_vti,
+    write_vtp,
+)
+
+
+@dataclass
+class BodyFrame:
+    """The surface of one body at one time.
+
+    vertices (n, 3) [m] in the world, triangles (m, 3) wound outwards, color (r, g, b) in 0 ... 1,
+    velocity (n, 3) of the vertices [m/s], or (3,) when all move alike.
+    """
+
+    name: str
+    vertices: np.ndarray
+    triangles: np.ndarray
+    color: tuple[float, float, float] = (0.8, 0.8, 0.8)
+    velocity: np.ndarray = field(default_factory=lambda: np.zeros(3))
+
+    def __post_init__(self) -> None:
+        self.vertices = np.ascontiguousarray(self.vertices, dtype=np.float32)
+        self.triangles = np.ascontiguousarray(self.triangles, dtype=np.int32)
+        velocity = np.asarray(self.velocity, dtype=np.float32)
+        self.velocity = np.ascontiguousarray(np.broadcast_to(velocity, self.vertices.shape))
+
+
+@dataclass
+class FrameData:
+    """One frame: cell_fields hold scalars (nz, ny, nx) or vectors (3, nz, ny, nx), float32, SI units, no ghosts."""
+
+    index: int
+    time: float
+    grid: Grid
+    cell_fields: dict[str, np.ndarray] = field(default_factory=dict)
+    bodies: list[BodyFrame] = field(default_factory=list)
+
+
+def frame_folder(run_folder: Path, index: int) -> Path:
+    """``frames/NNNNNN`` of a run."""
+    return Path(run_folder) / "frames" / f"{index:06d}"
+
+
+def frame_indices(run_folder: Path) -> list[int]:
+    """Indices of the complete frames of a run, ascending."""
+    frames = Path(run_folder) / "frames"
+    if not frames.is_dir():
+        return []
+    return sorted(int(f.name) for f in frames.iterdir() if f.name.isdigit() and f.is_dir())
+
+
+def write_frame(folder: Path, frame: FrameData) -> None:
+    """Write the files of a frame and rename its folder (``frames/NNNNNN``) into place; never overwrites."""
+    folder = Path(folder)
+    if folder.exists():
+        raise UserError(f"{folder}: the frame exists already and frames are never overwritten; remove it first")
+    temporary = folder.with_name(f".{folder.name}.tmp")
+    if temporary.exists():  # left behind by a killed run
+        shutil.rmtree(temporary)
+    temporary.mkdir(parents=True)
+    try:
+        _write_grid(temporary / "grid.vti", frame)
+        if frame.bodies:
+            _write_bodies(temporary / "bodies.vtp", frame)
+        os.rename(temporary, folder)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def read_frame(folder: Path) -> FrameData:
+    """Read a frame back from the files ``write_frame`` left."""
+    folder = Path(folder)
+    if not (folder / "grid.vti").is_file():
+        raise UserError(f"{folder}: no frame here (grid.vti is missing)")
+    image = read_vti(folder / "grid.vti")
+    return FrameData(
+        index=int(image.field_data["frame"]),  # type: ignore[arg-type]
+        time=float(image.field_data["TimeValue"]),  # type: ignore[arg-type]
+        grid=Grid(image.cells, image.spacing[0], image.origin, int(image.field_data["dimensions"])),  # type: ignore[arg-type]
+        cell_fields=image.cell_data,
+        bodies=_read_bodies(folder / "bodies.vtp"),
+    )
+
+
+def read_time(folder: Path) -> float:
+    """Time of a frame [s], from the head of its grid file."""
+    return float(read_field_data(Path(folder) / "grid.vti")["TimeValue"])  # type: ignore[arg-type]
+
+
+def write_pvd(run_folder: Path) -> None:
+    """Write ``frames.pvd``, ParaView's table of contents, over all complete frames; replaced in one move."""
+    run_folder = Path(run_folder)
+    entries = []
+    for index in frame_indices(run_folder):
+        folder = frame_folder(run_folder, index)
+        time = read_time(folder)
+        present = [name for name in ("grid.vti", "bodies.vtp") if (folder / name).is_file()]
+        entries += [(time, f"frames/{folder.name}/{name}", part) for part, name in enumerate(present)]
+    write_collection(run_folder / "frames.pvd", entries)
+
+
+def _write_grid(path: Path, frame: FrameData) -> None:
+    grid = frame.grid
+    write_vti(
+        path,
+        ImageFile(
+            cells=grid.cells,
+            origin=grid.lower,
+            spacing=(grid.dx, grid.dx, grid.dx),
+            cell_data={name: np.asarray(values, dtype=np.float32) for name, values in frame.cell_fields.items()},
+            field_data={"TimeValue": float(frame.time), "frame": frame.index, "dimensions": grid.dimensions},
+        ),
+    )
+
+
+def _write_bodies(path: Path, frame: FrameData) -> None:
+    """All bodies in one mesh; the value ``body`` of a point or triangle is an index into the names."""
+    bodies = frame.bodies
+    indices = np.arange(len(bodies), dtype=np.int32)
+    counts = [len(b.vertices) for b in bodies]
+    starts = np.cumsum([0, *counts])
+    colors = [np.tile(np.round(255 * np.clip(b.color, 0, 1)).astype(np.uint8), (len(b.vertices), 1)) for b in bodies]
+    write_vtp(
+        path,
+        PolyFile(
+            vertices=np.concatenate([b.vertices for b in bodies]),
+            triangles=np.concatenate([b.triangles + s for b, s in zip(bodies, starts, strict=False)]),
+            point_data={
+                "velocity": np.concatenate([b.velocity for b in bodies]),
+                "color": np.concatenate(colors),
+                "body": np.repeat(indices, counts),
+            },
+            cell_data={"body": np.repeat(indices, [len(b.triangles) for b in bodies])},
+            field_data={"TimeValue": float(frame.time), "body_names": [b.name for b in bodies]},
+        ),
+    )
+
+
+def _read_bodies(path: Path) -> list[BodyFrame]:
+    if not path.is_file():
+        return []
+    mesh = read_vtp(path)
+    bodies = []
+    for i, name in enumerate(mesh.field_data["body_names"]):  # type: ignore[arg-type]
+        triangles = mesh.triangles[mesh.cell_data["body"] == i]
+        first, last = np.searchsorted(mesh.point_data["body"], [i, i + 1])
+        red, green, blue = (float(c) / 255.0 for c in mesh.point_data["color"][first])
+        bodies.append(
+            BodyFrame(
+                name=name,
+                vertices=mesh.vertices[first:last],
+                triangles=triangles - first,
+                color=(red, green, blue),
+                velocity=mesh.point_data["velocity"][first:last],
+            )
+        )
+    return bodies

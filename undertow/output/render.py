@@ -1,0 +1,175 @@
+"""Pictures and films of a run, made without any graphics library.
+
+2D runs and fields of 3D runs are drawn as slices, smoke in 3D as a lit volume with the solids.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from undertow.errors import UserError
+from undertow.output.canvas import even, slice_image, stamp
+from undertow.output.fields import color_limits, default_field, middle_slice, refine, scalar_field
+from undertow.output.film import write_mp4, write_png
+from undertow.output.frames import FrameData, frame_folder, frame_indices, read_frame, read_time
+
+_QUICK_FRAMES = 60
+_OPTICAL_DEPTH = 18.0
+"""Optical depth of the densest smoke over half the diagonal of the domain."""
+
+_COARSE_CELLS = 112
+"""Grids with at most so many cells along their longest side are refined once before smoke is drawn."""
+
+Painter = Callable[[FrameData], np.ndarray]
+
+
+def render(
+    run_folder: Path | str,
+    out: Path | str | None = None,
+    frames: Sequence[int] | None = None,
+    width: int = 960,
+    field: str | None = None,
+    quick: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Path]:
+    """Draw ``preview.png`` (the last frame) and ``preview.mp4`` of a run; returns their paths.
+
+    out: a folder (default: the run folder), or one file ending in .png or .mp4.
+    frames: indices to draw, default all.  width: longer side of the picture in pixels.
+    field: what a slice shows; default the scene's ``view.field``, else smoke (a volume in 3D), vorticity or speed.
+    quick: the film at half the width and with at most 60 frames, for a look at a long run; the picture stays as it is.
+    progress: called with (frames drawn, frames to draw).
+    """
+    run_folder = Path(run_folder)
+    indices = choose_frames(run_folder, frames)
+    targets = _choose_targets(run_folder, out)
+    if width < 64:
+        raise UserError(f"width = {width}: a picture needs at least 64 pixels; give a larger --width")
+    scene = read_scene(run_folder)
+    film = next((t for t in targets if t.suffix == ".mp4"), None)
+    picture = next((t for t in targets if t.suffix == ".png"), None)
+    shown = _thin(indices, _QUICK_FRAMES) if quick else indices
+    total = (len(shown) if film else 0) + (1 if picture else 0)
+    drawn = 0
+
+    def draw(painter: Painter, index: int) -> np.ndarray:
+        nonlocal drawn
+        image = even(painter(read_frame(frame_folder(run_folder, index))))
+        drawn += 1
+        if progress is not None:
+            progress(drawn, total)
+        return image
+
+    # the picture first: a run that is looked at while its film is made has one
+    if picture is not None:
+        write_png(picture, draw(make_painter(run_folder, indices, scene, field, width, False), indices[-1]))
+    if film is not None:
+        painter = make_painter(run_folder, indices, scene, field, width // 2 if quick else width, quick)
+        write_mp4(film, (draw(painter, i) for i in shown), _film_rate(run_folder, shown))
+    return targets
+
+
+def read_scene(run_folder: Path) -> dict[str, Any]:
+    """The resolved scene of a run as plain tables; empty when the folder has none."""
+    path = Path(run_folder) / "scene.toml"
+    if not path.is_file():
+        return {}
+    with path.open("rb") as file:
+        return tomllib.load(file)
+
+
+def make_painter(
+    run_folder: Path, indices: Sequence[int], scene: dict[str, Any], field: str | None, width: int, quick: bool
+) -> Painter:
+    """The function that turns a frame into a picture; color limits and camera are the same for all frames."""
+    samples = [read_frame(frame_folder(run_folder, i)) for i in spread(indices, 5)]
+    view = scene.get("view") or {}
+    name = default_field(samples[-1], field or view.get("field"))
+    title = str(scene.get("name", run_folder.resolve().name))
+    if samples[0].grid.dimensions == 3 and name == "smoke":
+        return _volume_painter(samples, view.get("camera"), title, width, quick)
+    return _slice_painter(samples, name, title, width)
+
+
+def _slice_painter(samples: Sequence[FrameData], name: str, title: str, width: int) -> Painter:
+    limits = color_limits([scalar_field(f, name) for f in samples], name, samples[0].grid.dimensions)
+
+    def paint(frame: FrameData) -> np.ndarray:
+        return slice_image(frame, middle_slice(scalar_field(frame, name)), name, limits, width, title)
+
+    return paint
+
+
+def _volume_painter(
+    samples: Sequence[FrameData], camera: dict[str, Any] | None, title: str, width: int, quick: bool
+) -> Painter:
+    from undertow.output import raymarch
+
+    grid = samples[0].grid
+    lower, upper = np.array(grid.lower), np.array(grid.upper)
+    stage = raymarch.make_stage(lower, upper)
+    densest = max(float(f.cell_fields["smoke"].max()) for f in samples)
+    extinction = _OPTICAL_DEPTH / stage.radius / max(densest, 1e-30)
+    fine = not quick and max(grid.cells) <= _COARSE_CELLS
+    eye, wide, high = raymarch.make_camera(lower, upper, width, camera)
+
+    def paint(frame: FrameData) -> np.ndarray:
+        surface = raymarch.make_surface(frame.bodies)
+        lights = raymarch.make_lights(surface, stage)
+        smoke, dx = frame.cell_fields["smoke"], grid.dx
+        if fine:
+            smoke, dx = refine(smoke), 0.5 * dx
+        medium = raymarch.make_medium(smoke, extinction, lower, dx, lights, stage)
+        linear = raymarch.draw(eye, surface, lights, medium, stage, wide, high, 1.0 if quick else 0.6)
+        return stamp(raymarch.tone_map(linear), title, frame.time)
+
+    return paint
+
+
+def spread(indices: Sequence[int], count: int) -> list[int]:
+    """At most ``count`` of the indices, evenly spread, the last one included."""
+    chosen = np.unique(np.linspace(0, len(indices) - 1, min(count, len(indices))).round().astype(int))
+    return [indices[i] for i in chosen]
+
+
+def _thin(indices: Sequence[int], count: int) -> list[int]:
+    """Every n-th of the indices, at most ``count``, counted from the last one back."""
+    return list(indices[:: -max(1, -(-len(indices) // count))][::-1])
+
+
+def choose_frames(run_folder: Path, frames: Sequence[int] | None) -> list[int]:
+    """The indices of the frames asked for, all of them when none are; a UserError names those that do not exist."""
+    present = frame_indices(run_folder)
+    if not present:
+        raise UserError(f"{run_folder}: no frames here; give the folder of a run (runs/NAME-NNNN) that has begun")
+    if frames is None:
+        return present
+    missing = [i for i in frames if i not in set(present)]
+    if missing or not frames:
+        raise UserError(f"frames {missing}: not in {run_folder}, which has {present[0]} to {present[-1]}")
+    return list(frames)
+
+
+def _choose_targets(run_folder: Path, out: Path | str | None) -> list[Path]:
+    target = Path(out) if out is not None else run_folder
+    if target.suffix in (".png", ".mp4"):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return [target]
+    if target.exists() and not target.is_dir():
+        raise UserError(f"{target}: is a file; give a folder, or a file ending in .png or .mp4")
+    target.mkdir(parents=True, exist_ok=True)
+    return [target / "preview.png", target / "preview.mp4"]
+
+
+def _film_rate(run_folder: Path, indices: Sequence[int]) -> float:
+    """Frames per second: true to time where that looks well (12 to 60), else 30."""
+    if len(indices) < 2:
+        return 30.0
+    first, last = (read_time(frame_folder(run_folder, i)) for i in (indices[0], indices[-1]))
+    rate = (len(indices) - 1) / (last - first) if last > first else 0.0
+    return round(rate, 3) if 12.0 <= rate <= 60.0 else 30.0

@@ -1,0 +1,263 @@
+"""A run in the browser: play, scrub, choose the field; follows a run in progress. Served to this machine only."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import socket
+import threading
+import time as clock
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from undertow.errors import UserError
+from undertow.output.canvas import paint_slice
+from undertow.output.fields import color_limits, default_field, field_names, middle_slice, scalar_field
+from undertow.output.frames import FrameData, frame_folder, frame_indices, read_frame
+from undertow.output.render import choose_frames, read_scene, spread
+
+HOST = "127.0.0.1"
+VOLUME = "smoke volume"
+"""The choice of the field menu that shows smoke as translucent surfaces instead of a slice."""
+
+_SMOKE_LEVELS = ((0.10, 0.30), (0.40, 0.75))
+"""Surfaces of smoke: share of the densest smoke, opacity."""
+_SMOKE_COLOR = (236, 238, 242)
+_IMAGE_SIZE = 900
+_FIELD_OF_VIEW = 30.0
+_SURFACE_CELLS = 96
+"""Along the longest side; finer smoke is thinned before its surfaces are cut, to keep playing fluent."""
+
+
+class Viewer:
+    """The web page of one run. ``url`` is where to look; ``show`` draws a frame, ``poll`` looks for new ones."""
+
+    def __init__(self, run_folder: Path | str, port: int = 8080) -> None:
+        try:
+            import viser
+        except ImportError:
+            raise UserError('view needs the package viser; install it with: pip install "undertow[view]"') from None
+        self.run_folder = Path(run_folder)
+        self.indices = choose_frames(self.run_folder, None)
+        first = read_frame(frame_folder(self.run_folder, self.indices[0]))
+        scene = read_scene(self.run_folder)
+        self._lock = threading.RLock()
+        self._limits: dict[str, tuple[float, float]] = {}
+        self._shown: tuple[int, str] | None = None
+        self._nodes: dict[str, Any] = {}
+        self._slider: Any
+        self._field: Any
+
+        _check_port(port)
+        with contextlib.redirect_stdout(io.StringIO()):  # its banner; the caller says where to look
+            self._server = viser.ViserServer(host=HOST, port=port, label="Undertow", verbose=False)
+        self.url = f"http://{HOST}:{self._server.get_port()}"
+        self._build_stage(first, scene.get("view") or {})
+        self._build_controls(first, str(scene.get("name", self.run_folder.resolve().name)), scene.get("view") or {})
+        self.show(self.indices[0])
+
+    def show(self, index: int) -> None:
+        """Draw the frame with this index (of ``indices``) in the chosen field."""
+        self._slider.value = self.indices.index(index)
+        self._draw()
+
+    def poll(self) -> bool:
+        """Take up frames written since the last look; jumps to the newest when the newest was shown."""
+        present = frame_indices(self.run_folder)
+        if present == self.indices or not present:
+            return False
+        with self._lock:
+            at_end = self._slider.value >= len(self.indices) - 1
+            self.indices = present
+            self._limits.clear()
+            self._shown = None
+            self._slider.max = max(len(present) - 1, 1)
+            self._slider.value = len(present) - 1 if at_end else min(self._slider.value, len(present) - 1)
+        self._draw()
+        return True
+
+    def advance(self) -> None:
+        """The next frame, or the first after the last, while playing."""
+        if self._play.value and len(self.indices) > 1:
+            self._slider.value = (self._slider.value + 1) % len(self.indices)
+            self._draw()
+
+    def choose_field(self, name: str) -> None:
+        """Pick an entry of the field menu."""
+        self._field.value = name
+        self._draw()
+
+    @property
+    def rate(self) -> float:
+        """Frames per second while playing."""
+        return float(self._rate.value)
+
+    def close(self) -> None:
+        """End the page."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            self._server.stop()
+
+    def _build_stage(self, frame: FrameData, view: dict[str, Any]) -> None:
+        grid = frame.grid
+        lower, upper = np.array(grid.lower), np.array(grid.upper)
+        centre, size = 0.5 * (lower + upper), upper - lower
+        scene = self._server.scene
+        scene.set_up_direction("+y")
+        scene.world_axes.visible = False
+        camera = self._server.initial_camera
+        camera.fov = np.deg2rad(_FIELD_OF_VIEW)
+        if grid.dimensions == 2:
+            centre[2] = lower[2]
+            # back until height and width fit into a window of 4 to 3 beside the controls
+            away = max(size[1], 0.75 * size[0] / 0.7) * 0.55 / np.tan(0.5 * camera.fov)
+            camera.position, camera.look_at = tuple(centre + np.array([0.0, 0.0, away])), tuple(centre)
+        else:
+            corners = np.array([[x, y, z] for z in (0, 1) for y in (0, 1) for x in (0, 1)]) * size + lower
+            edges = [(a, a | bit) for bit in (1, 2, 4) for a in range(8) if not a & bit]
+            scene.add_line_segments(
+                "/domain", corners[np.array(edges)], (96, 102, 112), thickness=1.5, thickness_units="screen"
+            )
+            away = 0.62 * float(np.linalg.norm(size)) / np.tan(0.5 * camera.fov)
+            direction = np.array([0.30, 0.20, 1.0]) / np.linalg.norm([0.30, 0.20, 1.0])
+            chosen = view.get("camera") or {}
+            camera.position = tuple(chosen.get("position") or centre + away * direction)
+            camera.look_at = tuple(chosen.get("look_at") or centre)
+
+    def _build_controls(self, frame: FrameData, title: str, view: dict[str, Any]) -> None:
+        gui = self._server.gui
+        gui.configure_theme(dark_mode=True, show_logo=False, show_share_button=False)
+        gui.main_panel.dock_right()
+        fields = field_names(frame)
+        chosen = default_field(frame, view.get("field"))
+        if frame.grid.dimensions == 3 and "smoke" in frame.cell_fields:
+            fields = [VOLUME, *fields]
+            chosen = VOLUME if chosen == "smoke" else chosen
+        self._caption = gui.add_markdown(f"**{title}**")
+        self._title = title
+        self._slider = gui.add_slider("Frame", min=0, max=max(len(self.indices) - 1, 1), step=1, initial_value=0)
+        self._play = gui.add_checkbox("Play", initial_value=False)
+        self._rate = gui.add_slider("Frames per second", min=1, max=30, step=1, initial_value=12)
+        self._field = gui.add_dropdown("Field", fields, initial_value=chosen)
+        self._slider.on_update(lambda _: self._draw())
+        self._field.on_update(lambda _: self._draw())
+
+    def _draw(self) -> None:
+        with self._lock:
+            index = self.indices[min(int(self._slider.value), len(self.indices) - 1)]
+            if self._shown == (index, self._field.value):
+                return
+            self._shown = (index, self._field.value)
+            frame = read_frame(frame_folder(self.run_folder, index))
+            with self._server.atomic():
+                fresh = self._draw_field(frame, self._field.value)
+                if frame.grid.dimensions == 3:
+                    fresh |= self._draw_bodies(frame)
+                for name in set(self._nodes) - fresh:
+                    self._nodes.pop(name).remove()
+            self._caption.content = f"**{self._title}** &nbsp; frame {index}, t = {frame.time:.3f} s"
+
+    def _draw_field(self, frame: FrameData, name: str) -> set[str]:
+        """The scene nodes that show the field of this frame."""
+        if name == VOLUME:
+            return self._draw_smoke(frame)
+        grid = frame.grid
+        picture = paint_slice(frame, middle_slice(scalar_field(frame, name)), name, self._limits_of(name), _IMAGE_SIZE)
+        width, height = (grid.upper[a] - grid.lower[a] for a in (0, 1))
+        middle = 0.5 * (np.array(grid.lower) + np.array(grid.upper))
+        if grid.dimensions == 2:
+            middle[2] = grid.lower[2]
+        self._nodes["/slice"] = self._server.scene.add_image(
+            "/slice",
+            picture,
+            render_width=width,
+            render_height=height,
+            format="png",
+            wxyz=(0.0, 1.0, 0.0, 0.0),  # images hang with y down: turn them about x
+            position=middle,
+            cast_shadow=False,
+            receive_shadow=False,
+        )
+        return {"/slice"}
+
+    def _draw_smoke(self, frame: FrameData) -> set[str]:
+        from skimage.measure import marching_cubes
+
+        grid = frame.grid
+        stride = -(-max(grid.cells) // _SURFACE_CELLS)
+        smoke = frame.cell_fields["smoke"][::stride, ::stride, ::stride]
+        # a layer of clear air closes the surfaces at the sides of the domain
+        padded = np.pad(smoke, 1)
+        densest = self._limits_of("smoke")[1]
+        nodes = set()
+        for level, opacity in _SMOKE_LEVELS:
+            if not padded.min() < level * densest < padded.max():
+                continue
+            vertices, triangles, _, _ = marching_cubes(padded, level * densest)
+            points = (vertices[:, ::-1] - 1.0) * stride * grid.dx + np.array(grid.lower) + 0.5 * grid.dx
+            name = f"/smoke/{round(100 * level)}"
+            self._nodes[name] = self._server.scene.add_mesh_simple(
+                name,
+                points.astype(np.float32),
+                triangles[:, ::-1].astype(np.uint32),
+                color=_SMOKE_COLOR,
+                opacity=opacity,
+                cast_shadow=False,
+                receive_shadow=False,
+            )
+            nodes.add(name)
+        return nodes
+
+    def _draw_bodies(self, frame: FrameData) -> set[str]:
+        nodes = set()
+        for body in frame.bodies:
+            name = f"/bodies/{body.name}"
+            red, green, blue = (round(255 * c) for c in body.color)
+            self._nodes[name] = self._server.scene.add_mesh_simple(
+                name, body.vertices, body.triangles.astype(np.uint32), color=(red, green, blue), side="double"
+            )
+            nodes.add(name)
+        return nodes
+
+    def _limits_of(self, name: str) -> tuple[float, float]:
+        """Color limits over the whole run, so that frames compare."""
+        if name not in self._limits:
+            samples = [read_frame(frame_folder(self.run_folder, i)) for i in spread(self.indices, 5)]
+            dimensions = samples[0].grid.dimensions
+            if name == "smoke":
+                densest = max(float(f.cell_fields["smoke"].max()) for f in samples)
+                self._limits[name] = (0.0, max(densest, 1e-30))
+            else:
+                self._limits[name] = color_limits([scalar_field(f, name) for f in samples], name, dimensions)
+        return self._limits[name]
+
+
+def view(run_folder: Path | str, port: int = 8080, open_browser: bool = False) -> None:
+    """Serve the page of a run at http://127.0.0.1:PORT until interrupted (Ctrl-C); a run in progress is followed."""
+    viewer = Viewer(run_folder, port)
+    if open_browser:
+        import webbrowser
+
+        webbrowser.open(viewer.url)
+    looked = clock.monotonic()
+    try:
+        while True:
+            clock.sleep(1.0 / viewer.rate)
+            viewer.advance()
+            if clock.monotonic() - looked > 0.5:
+                viewer.poll()
+                looked = clock.monotonic()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        viewer.close()
+
+
+def _check_port(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except (OSError, OverflowError) as error:
+            raise UserError(f"port {port} of {HOST}: cannot be used ({error}); give another --port") from None

@@ -1,0 +1,284 @@
+"""From the description of a scene to grid, sides, solids, sources and flow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import undertow.geometry as geometry
+from undertow.errors import UserError
+from undertow.fluid import FlowSettings, SmokeEmitter, SmokeSettings
+from undertow.grid import KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
+from undertow.scene import (
+    Bunny,
+    Emitter,
+    Inflow,
+    Keyframes,
+    Mesh,
+    MeshSequence,
+    PrescribedVelocity,
+    RigidBody,
+    Scene,
+    Sine,
+    Static,
+    Table,
+    Wall,
+)
+
+DOUBLES_PER_CELL = {"flow": 55.0, "second_order": 12.0, "viscosity": 45.0, "smoke": 8.0, "solids": 18.0}
+"""Memory of State and Work per cell, ghosts included, by what the scene asks for; for the refusal before a run."""
+
+
+SolidShape = geometry.AnalyticShape | geometry.MeshShape | geometry.AnimatedMesh
+
+
+def vector3(values: tuple[float, ...]) -> tuple[float, float, float]:
+    """A vector of the scene with its z, which is 0 in 2D."""
+    x, y = values[:2]
+    return (float(x), float(y), float(values[2]) if len(values) == 3 else 0.0)
+
+
+def build_grid(scene: Scene) -> tuple[Grid, list[str]]:
+    """The grid, and a note for every side that had to grow to a whole number of cells."""
+    domain = scene.domain
+    lengths = [b - a for a, b in zip(domain.lower, domain.upper, strict=True)]
+    dx = lengths["xyz".index(domain.resolution_along)] / domain.resolution
+    counts, notes = [], []
+    for axis, lower, length in zip("xyz", domain.lower, lengths, strict=False):
+        count = max(1, math.ceil(length / dx - 1e-6))
+        counts.append(count)
+        if abs(count * dx - length) > 1e-6 * dx:
+            notes.append(
+                f"domain.upper: {axis} grows from {lower + length:g} to {lower + count * dx:g} m, "
+                f"a whole number of cells ({count} of {dx:g} m)"
+            )
+    nx, ny = counts[:2]
+    if scene.dimensions == 2:
+        # the plane of a 2D scene is z = 0, the middle of its one layer of cells
+        return Grid((nx, ny, 1), dx, (domain.lower[0], domain.lower[1], -dx / 2), 2), notes
+    x0, y0, z0 = domain.lower
+    return Grid((nx, ny, counts[2]), dx, (x0, y0, z0), 3), notes
+
+
+def memory_needed(scene: Scene, grid: Grid) -> float:
+    """Estimate of the memory a simulation allocates [bytes]."""
+    per_cell = DOUBLES_PER_CELL["flow"]
+    per_cell += DOUBLES_PER_CELL["second_order"] if scene.time.stepper != "first_order" else 0.0
+    per_cell += DOUBLES_PER_CELL["viscosity"] if scene.fluid.viscosity > 0 else 0.0
+    per_cell += DOUBLES_PER_CELL["smoke"] if scene.smoke is not None else 0.0
+    per_cell += DOUBLES_PER_CELL["solids"] if scene.bodies else 0.0
+    return 8.0 * per_cell * math.prod(float(n) for n in grid.padded)
+
+
+def make_curve(curve: object) -> geometry.Curve:
+    """A vector curve of the scene, with three components."""
+    if isinstance(curve, Table):
+        return geometry.TableCurve(curve.times, [vector3(v) for v in curve.values], curve.interpolation)  # type: ignore[arg-type]
+    if isinstance(curve, Sine):
+        mean, amplitude = vector3(curve.mean), vector3(curve.amplitude)  # type: ignore[arg-type]
+        return geometry.SineCurve(mean, amplitude, curve.frequency, curve.phase)
+    return geometry.ConstantCurve(vector3(curve))  # type: ignore[arg-type]
+
+
+@dataclass
+class SideValues:
+    """Sets the velocity planes of the sides for a time: curve(t) times the profile of the side."""
+
+    sides: Sides
+    curves: dict[int, geometry.Curve]
+    profiles: dict[int, Array]
+
+    def __call__(self, time: float) -> None:
+        for side, curve in self.curves.items():
+            value = np.asarray(curve.value(time))
+            self.sides.set_velocity(side, value[:, None, None] * self.profiles[side])
+
+    @property
+    def varies(self) -> bool:
+        return any(not isinstance(curve, geometry.ConstantCurve) for curve in self.curves.values())
+
+
+def build_sides(scene: Scene, grid: Grid) -> tuple[Sides, Callable[[float], None] | None]:
+    """The sides with their velocities at t = 0, and what sets them for a time when they vary."""
+    kind, slip = [0] * 6, [False] * 6
+    for name, side in scene.domain.sides.items():
+        index = SIDE_NAMES.index(name)
+        kind[index] = KIND_NAMES.index(side.type)
+        slip[index] = isinstance(side, Wall | Inflow) and side.slip
+    sides = Sides(grid, kind, slip)
+    curves, profiles = {}, {}
+    for name, side in scene.domain.sides.items():
+        if isinstance(side, Wall | Inflow):
+            index = SIDE_NAMES.index(name)
+            curves[index] = make_curve(side.velocity)
+            profiles[index] = _profile(scene, sides, name)
+    values = SideValues(sides, curves, profiles)
+    values(0.0)
+    return sides, values if values.varies else None
+
+
+def _profile(scene: Scene, sides: Sides, name: str) -> Array:
+    """Multiplier of the velocity over the faces of a side, averaged over each face, shape (n_second, n_first)."""
+    side = scene.domain.sides[name]
+    axes = sides.plane_axes(SIDE_NAMES.index(name))
+    profile = np.ones([sides.grid.cells[axis] for axis in reversed(axes)])
+    if not isinstance(side, Inflow) or side.profile == "uniform":
+        return profile
+    if side.profile == "parabolic":
+        for axis in scene.parabolic_axes(name):
+            factor = _mean_parabola(sides.grid.cells[axis])
+            profile = profile * (factor[None, :] if axis == axes[0] else factor[:, None])
+        return profile
+    n = sides.grid.cells[axes[0]]
+    assert side.coordinate is not None and side.values is not None
+    middle = (np.arange(n) + 0.5) / n
+    return profile * np.interp(middle, side.coordinate, side.values)[None, :]
+
+
+def _mean_parabola(n: int) -> Array:
+    """Mean of 4 s (1 - s) over each of n equal parts of 0 <= s <= 1; the whole flow is exactly 2/3."""
+    s = np.arange(n + 1) / n
+    return np.asarray(np.diff(2 * s**2 - 4 / 3 * s**3) * n)
+
+
+def make_shape(name: str, item: RigidBody | Emitter) -> SolidShape:
+    """The shape of an object; mesh files are read here."""
+    shape = item.shape
+    try:
+        if isinstance(shape, Mesh):
+            mesh = geometry.load_mesh(Path(shape.file))
+            return mesh if shape.scale == 1.0 else mesh.scaled(shape.scale)
+        if isinstance(shape, MeshSequence):
+            moving = geometry.load_sequence([Path(f) for f in shape.files], shape.frame_rate)
+            return geometry.AnimatedMesh(shape.scale * moving.frames, moving.triangles, shape.frame_rate)
+        if isinstance(shape, Bunny):
+            return geometry.make_bunny(shape.size)
+    except UserError as error:
+        raise UserError(f"objects.{name}.shape: {error}") from None
+    if shape.type == "box":
+        size = shape.size if len(shape.size) == 3 else (*shape.size, max(shape.size))
+        return geometry.Box(vector3(size))
+    if shape.type == "plane":
+        return geometry.Plane(vector3(shape.normal))
+    makers = {
+        "sphere": geometry.Sphere, "capsule": geometry.Capsule, "cylinder": geometry.Cylinder, "torus": geometry.Torus,
+    }  # fmt: skip
+    return makers[shape.type](**shape.model_dump(exclude={"type"}))
+
+
+def make_motion(item: RigidBody | Emitter) -> geometry.Motion:
+    """The prescribed motion of an object."""
+    position = vector3(item.position)
+    rotation = geometry.rotation_matrix(item.rotation.axis, item.rotation.degrees)
+    motion = item.motion if isinstance(item, RigidBody) else Static()
+    if isinstance(motion, PrescribedVelocity):
+        return geometry.VelocityCurves(make_curve(motion.linear), make_curve(motion.angular), position, rotation)
+    if isinstance(motion, Keyframes):
+        turns = motion.rotations or (item.rotation,) * len(motion.times)
+        positions = [vector3(p) for p in motion.positions]
+        return geometry.Keyframes(motion.times, positions, [(r.axis, r.degrees) for r in turns], motion.interpolation)
+    return geometry.Static(np.array(position), rotation)
+
+
+def build_solids(scene: Scene, grid: Grid) -> tuple[list[geometry.Solid], list[str]]:
+    """The solids in the order of the scene, and notes on those the grid sees badly."""
+    solids, notes = [], []
+    for name, body in scene.bodies.items():
+        solid = geometry.Solid(name, make_shape(name, body), make_motion(body), body.slip)
+        _check_enters(scene, grid, solid)
+        thickness = solid.thickness(grid.dimensions)
+        if thickness < 2 * grid.dx:
+            notes.append(
+                f"objects.{name}: {thickness:.3g} m thick, less than two cells ({2 * grid.dx:.3g} m): fluid may pass "
+                f"through it; raise the resolution or make it thicker"
+            )
+        solids.append(solid)
+    return solids, notes
+
+
+def _check_enters(scene: Scene, grid: Grid, solid: geometry.Solid) -> None:
+    """A solid that is outside the domain at every frame is a mistake."""
+    frames = scene.time.frames
+    for frame in range(0, frames + 1, max(1, frames // 200)):
+        lower, upper = solid.bounds(scene.time.frame_time(frame))
+        if all(lower[a] < grid.upper[a] and upper[a] > grid.lower[a] for a in grid.axes):
+            return
+    raise UserError(
+        f"objects.{solid.name}: outside the domain during the whole run; it reaches from {list(grid.lower)} to "
+        f"{list(grid.upper)} m; move it inside, or change its motion"
+    )
+
+
+def build_emitters(scene: Scene, grid: Grid) -> list[SmokeEmitter]:
+    """The sources of smoke as sets of cells."""
+    emitters = []
+    x, y, z = np.broadcast_arrays(*grid.cell_centres())
+    points = np.stack([x.ravel(), y.ravel(), z.ravel()], axis=1)
+    for name, item in scene.emitters.items():
+        assert scene.smoke is not None
+        region = geometry.Solid(name, make_shape(name, item), make_motion(item))
+        inside_c = np.zeros(grid.padded, dtype=bool)
+        inside_c[grid.interior] = (region.distance(points, 0.0) <= 0).reshape(x.shape)
+        if not inside_c.any():
+            raise UserError(
+                f"objects.{name}: the emitter covers no cell of {grid.dx:g} m; make it larger, move it "
+                f"inside the domain or raise the resolution"
+            )
+        emitters.append(
+            SmokeEmitter(
+                inside_c=inside_c,
+                density=item.density,
+                temperature=scene.smoke.ambient_temperature if item.temperature is None else item.temperature,
+                velocity=None if item.velocity is None else vector3(item.velocity),
+                start=item.start,
+                stop=math.inf if item.stop is None else item.stop,
+            )
+        )
+    return emitters
+
+
+def flow_settings(scene: Scene) -> FlowSettings:
+    """The numbers and methods of the flow."""
+    fluid = scene.fluid
+    return FlowSettings(
+        density=fluid.density,
+        viscosity=fluid.viscosity,
+        gravity=vector3(fluid.gravity),
+        acceleration=vector3(fluid.acceleration),
+        advection=fluid.advection,
+        limiter=fluid.limiter,
+        viscosity_form=fluid.viscosity_form,
+        no_slip=fluid.no_slip,
+        stepper=scene.time.stepper,
+        tolerance=fluid.tolerance,
+        smoke=_smoke_settings(scene),
+    )
+
+
+def _smoke_settings(scene: Scene) -> SmokeSettings | None:
+    smoke = scene.smoke
+    if smoke is None:
+        return None
+    ambient = smoke.ambient_temperature
+    incoming = {
+        (side.smoke, ambient if side.temperature is None else side.temperature)
+        for side in scene.domain.sides.values()
+        if isinstance(side, Inflow)
+    }
+    if len(incoming) > 1:
+        raise UserError("domain.sides: all inflows must bring the same smoke and temperature; make them equal")
+    density, temperature = incoming.pop() if incoming else (0.0, ambient)
+    return SmokeSettings(
+        buoyancy_density=smoke.buoyancy_density,
+        buoyancy_temperature=smoke.buoyancy_temperature,
+        ambient_temperature=ambient,
+        cooling=smoke.cooling,
+        dissipation=smoke.dissipation,
+        confinement=smoke.confinement,
+        inflow_density=density,
+        inflow_temperature=temperature,
+    )

@@ -1,0 +1,93 @@
+"""Fields of a running simulation: at points, on cells for frames, and through sections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from undertow.errors import UserError
+from undertow.grid import GHOSTS, Array, Grid
+from undertow.grid.operators import cell_velocity, vorticity
+from undertow.transport import sample_centred, sample_velocity
+
+if TYPE_CHECKING:
+    from undertow.fluid.flow import Flow
+
+FIELDS = ("velocity", "pressure", "density", "smoke", "temperature", "vorticity", "divergence", "open_fraction")
+
+
+def cell_field(flow: Flow, field: str) -> Array:
+    """A field at the interior cell centres: (nz, ny, nx), or (3, nz, ny, nx) for vectors. SI units."""
+    state, grid = flow.state, flow.grid
+    if field == "velocity":
+        return cell_velocity(grid, state.u)
+    if field == "vorticity":
+        return vorticity(grid, state.u)
+    if field == "divergence":
+        return _divergence(grid, state.u)
+    if field == "pressure":
+        return state.p[grid.interior]
+    if field == "open_fraction":
+        return flow.domain.volume_c[grid.interior]
+    if field == "density":
+        return np.full(state.p[grid.interior].shape, flow.settings.density)
+    if field in ("smoke", "temperature"):
+        array: Array = getattr(state, field)
+        if not array.size:
+            raise UserError(f"field {field!r}: this scene has no smoke; add a [smoke] table to the scene")
+        return array[grid.interior]
+    raise UserError(f"field {field!r} is unknown; the fields are {', '.join(FIELDS)}")
+
+
+def _divergence(grid: Grid, u: Array) -> Array:
+    """Sum over axes of (u at the upper face - u at the lower face) / dx [1/s], whole faces, in every cell."""
+    total = np.zeros(grid.cells[::-1])
+    for axis in grid.axes:
+        lower = list(grid.interior)
+        upper = list(grid.interior)
+        s = upper[2 - axis]
+        upper[2 - axis] = slice(s.start + 1, s.stop + 1)
+        total += (u[axis][tuple(upper)] - u[axis][tuple(lower)]) / grid.dx
+    return total
+
+
+def sample(flow: Flow, field: str, points: object) -> Array:
+    """A field at points (n, 3) or (n, 2) [m], or at one point: shape (n,) or (n, 3) for vectors, trilinear."""
+    given = np.array(points, dtype=float)
+    single = given.ndim == 1
+    places = np.atleast_2d(given)
+    if places.ndim != 2 or places.shape[1] not in (2, 3) or not np.isfinite(places).all():
+        raise UserError(f"sample: points of shape {given.shape}; give finite coordinates of shape (n, 3)")
+    if places.shape[1] == 2:
+        places = np.column_stack([places, np.zeros(len(places))])
+    grid = flow.grid
+    if field == "velocity":
+        values = sample_velocity(grid, flow.state.u, places)
+    else:
+        cells = cell_field(flow, field)
+        parts = cells if cells.ndim == 4 else cells[None]
+        values = np.stack([sample_centred(grid, _padded(flow, part), places) for part in parts], axis=-1)
+        values = values if cells.ndim == 4 else values[:, 0]
+    return values[0] if single else values
+
+
+def _padded(flow: Flow, cells: Array) -> Array:
+    """A cell field with ghosts: the nearest cell's value, or the other side's where the domain is periodic."""
+    periodic = [axis < flow.grid.dimensions and flow.sides.is_periodic(axis) for axis in (2, 1, 0)]
+    for array_axis, wraps in enumerate(periodic):
+        width = [(0, 0)] * 3
+        width[array_axis] = (GHOSTS, GHOSTS)
+        cells = np.pad(cells, width, mode="wrap" if wraps else "edge")
+    return np.ascontiguousarray(cells)
+
+
+def flux(flow: Flow, axis: int, position: float) -> float:
+    """Volume flow [m3/s; 2D m2/s] along ``axis`` through the grid faces nearest to ``position`` [m]."""
+    grid = flow.grid
+    plane = round((position - grid.lower[axis]) / grid.dx)
+    index = list(grid.interior)
+    index[2 - axis] = slice(GHOSTS + plane, GHOSTS + plane + 1)
+    u = flow.state.u[axis][tuple(index)]
+    open_f = 1.0 if flow.solids is None else flow.solids.area_f[axis][tuple(index)]
+    return float(np.sum(u * open_f) * grid.face_area)

@@ -1,0 +1,83 @@
+"""Finding a scene: the gallery by name, a TOML file, or a Python file of the user's own."""
+
+from __future__ import annotations
+
+import runpy
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from undertow.errors import UserError
+from undertow.scene import toml
+from undertow.scene.base import suggest
+from undertow.scene.scene import Scene
+
+GALLERY = Path(__file__).parent / "gallery"
+
+
+def gallery_names() -> list[str]:
+    """Names of the scenes that come with the package."""
+    return sorted(path.stem for path in GALLERY.glob("*.toml"))
+
+
+def find_scene(
+    what: str | Path,
+    resolution: int | None = None,
+    frames: int | None = None,
+    coupling: str | None = None,
+    assignments: Iterable[str] = (),
+) -> Scene:
+    """A gallery scene by name, FILE.toml (runs no code) or FILE.py (executed; defines ``scene``), with overrides.
+
+    ``frames`` sets the end of the run to so many frame intervals; ``assignments`` are ``a.b=value`` with TOML values.
+    """
+    text = str(what)
+    if text.endswith(".py"):
+        data, where = _from_python(Path(text)), text
+    elif text.endswith(".toml"):
+        data, where = toml.read_tables(Path(text)), text
+    elif text in gallery_names():
+        data, where = toml.read_tables(GALLERY / f"{text}.toml"), text
+    else:
+        raise UserError(
+            f"scene {text!r}: not in the gallery and no file FILE.toml or FILE.py; {suggest(text, gallery_names())}"
+            f"'undertow scenes' lists the gallery"
+        )
+    toml.override(data, assignments)
+    if resolution is not None and isinstance(data.get("domain"), dict):
+        data["domain"]["resolution"] = resolution
+    if coupling is not None:
+        data["coupling"] = coupling
+    scene = toml.scene_from_dict(data, where)
+    if frames is None:
+        return scene
+    if frames < 1:
+        raise UserError(f"--frames {frames}: must be at least 1")
+    return with_frames(scene, frames)
+
+
+def with_frames(scene: Scene, frames: int) -> Scene:
+    """The same scene, ending at frame ``frames``."""
+    return scene.model_copy(update={"time": scene.time.model_copy(update={"end": frames / scene.time.frame_rate})})
+
+
+def _from_python(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise UserError(f"{path}: no such scene file; check the path, or list the gallery with 'undertow scenes'")
+    try:
+        names = runpy.run_path(str(path))
+    except UserError:
+        raise
+    except ValidationError as error:
+        raise UserError(toml.describe(error, str(path))) from None
+    except Exception as error:
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+        at = f" in line {lines[-1]}" if lines else ""
+        raise UserError(f"{path}: the program failed{at}: {type(error).__name__}: {error}") from None
+    found = names.get("scene")
+    if not isinstance(found, Scene):
+        raise UserError(f"{path}: defines no scene; end it with  scene = ut.Scene(...)  at module level")
+    return toml.scene_to_dict(found)

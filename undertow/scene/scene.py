@@ -1,0 +1,372 @@
+"""The whole scene: domain, time, fluid, smoke, objects, probes, output and view, checked against each other."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, Tag, model_validator
+
+from undertow.scene.base import (
+    Acceleration,
+    Count,
+    Decay,
+    Density,
+    Flag,
+    Kelvin,
+    Model,
+    Name,
+    NonNegativeNumber,
+    Point,
+    Position,
+    PositiveNumber,
+    Rate,
+    Seconds,
+    Text,
+    Velocity,
+    Viscosity,
+    Whole,
+    complain,
+    suggest,
+)
+from undertow.scene.choice import BY_TYPE, check_type
+from undertow.scene.domain import AXES, Domain, Inflow, Open, Outflow, Wall, values_of
+from undertow.scene.materials import MATERIALS
+from undertow.scene.objects import Emitter, Keyframes, PrescribedVelocity, RigidBody, SceneObject, Static
+from undertow.scene.shapes import Box, Plane
+
+COUPLINGS = ("none",)
+"""Coupling methods by name; ``none``: solids move as prescribed."""
+
+FrameField = Literal["velocity", "pressure", "smoke", "temperature", "vorticity", "divergence"]
+SampleField = Literal["velocity", "pressure", "smoke", "temperature", "vorticity"]
+
+
+class Time(Model):
+    """How long, how often a frame, how large a step."""
+
+    end: Seconds = Field(description="simulated time [s]")
+    frame_rate: Rate = Field(30.0, description="frames per second of simulated time [1/s]")
+    cfl: PositiveNumber = Field(1.0, description="largest u dt / dx [-]")
+    max_step: Seconds | None = Field(None, description="largest time step [s]; absent: the frame interval")
+    fixed_step: Seconds | None = Field(
+        None, description="time step [s] in place of cfl and max_step, shortened evenly to land on frames"
+    )
+    stepper: Literal["first_order", "second_order", "implicit"] = Field(
+        "first_order", description="order in time, or the implicit Newton iteration of Schroeder 2011, 5.7"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Time:
+        if self.end * self.frame_rate > 1e6:
+            raise complain(f"end = {self.end:g} makes more than a million frames; lower end or frame_rate")
+        if self.fixed_step is not None and self.max_step is not None:
+            raise complain("max_step has no effect beside fixed_step; remove one of them")
+        return self
+
+    @property
+    def frames(self) -> int:
+        """Index of the last frame; frame 0 is the initial state."""
+        return max(1, math.ceil(self.end * self.frame_rate - 1e-6))
+
+    def frame_time(self, index: int) -> float:
+        """Time of a frame [s]; the last one is at ``end`` when that is no whole number of frame intervals."""
+        return self.end if index == self.frames else index / self.frame_rate
+
+
+class Fluid(Model):
+    """One incompressible fluid that fills the domain outside the solids."""
+
+    material: Text | None = Field(None, description="name of a material that gives density and viscosity")
+    density: Density = Field(1.2, description="density [kg/m3]")
+    viscosity: Viscosity = Field(0.0, description="dynamic viscosity [Pa s]; 0: inviscid")
+    advection: Literal["semi_lagrangian", "maccormack", "eno3", "none"] = Field(
+        "maccormack", description="transport of velocity and smoke; none: Stokes flow"
+    )
+    limiter: Flag = Field(True, description="maccormack: false switches its limiter off (smooth flows only)")
+    viscosity_form: Literal["split", "coupled"] = Field(
+        "split", description="viscosity before the pressure, or both in one system (Schroeder 2011, 5.31)"
+    )
+    no_slip: Literal["wall_rows", "extra_faces"] = Field(
+        "wall_rows", description="no-slip on solids: second order, or the extra faces of Schroeder 2011, figure 5.2"
+    )
+    gravity: Acceleration = Field(
+        (0.0, -9.81, 0.0),
+        description="gravity [m/s2]; the hydrostatic pressure balances it in one fluid, so it acts on smoke only",
+    )
+    acceleration: Acceleration = Field((0.0, 0.0, 0.0), description="uniform acceleration that drives the fluid [m/s2]")
+    initial_velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
+    tolerance: PositiveNumber = Field(1e-6, description="relative true residual of the pressure solve [-]")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_material(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not isinstance(data.get("material"), str):
+            return data
+        name = data["material"]
+        if name not in MATERIALS:
+            raise complain(
+                f"material = {name!r} is unknown; {suggest(name, list(MATERIALS))}"
+                f"The materials are {', '.join(MATERIALS)}; or give density and viscosity"
+            )
+        material = MATERIALS[name]
+        return {"density": material.density, "viscosity": material.viscosity, **data}
+
+
+class Smoke(Model):
+    """Smoke and heat carried by the fluid (Fedkiw, Stam and Jensen 2001); its presence turns smoke on.
+
+    Acceleration along gravity: (buoyancy_density * density - buoyancy_temperature * (temperature - ambient)).
+    """
+
+    buoyancy_density: NonNegativeNumber = Field(0.1, description="downward acceleration per unit smoke density [m/s2]")
+    buoyancy_temperature: NonNegativeNumber = Field(0.5, description="upward acceleration per kelvin [m/s2/K]")
+    ambient_temperature: Kelvin = Field(293.0, description="temperature of clean air [K]")
+    cooling: Decay = Field(0.0, description="rate at which heat is lost [1/s]")
+    dissipation: Decay = Field(0.0, description="rate at which smoke fades [1/s]")
+    confinement: NonNegativeNumber = Field(0.0, description="vorticity confinement epsilon [-]")
+
+
+class PointProbe(Model):
+    """Fields at a point, one row per step."""
+
+    type: Literal["point"] = "point"
+    position: Point = Field(description="position [m]")
+    fields: tuple[SampleField, ...] = Field(("velocity", "pressure"), description="fields to record")
+
+
+class LineProbe(Model):
+    """Fields at equally spaced points of a line, ends included."""
+
+    type: Literal["line"] = "line"
+    start: Point = Field(description="first point [m]")
+    end: Point = Field(description="last point [m]")
+    count: Count = Field(11, description="number of points")
+    fields: tuple[SampleField, ...] = Field(("velocity",), description="fields to record")
+
+
+class FluxProbe(Model):
+    """Volume flow through the grid faces nearest to a section across the domain, along the positive axis."""
+
+    type: Literal["flux"] = "flux"
+    axis: Literal["x", "y", "z"] = Field(description="axis the section is normal to")
+    position: Position = Field(description="coordinate of the section on that axis [m]")
+
+
+class ForceProbe(Model):
+    """Sum of the fluid's forces on a group of solids."""
+
+    type: Literal["force"] = "force"
+    objects: tuple[Text, ...] = Field(description="names of the solids")
+
+
+Probe = Annotated[
+    Annotated[PointProbe, Tag("<point>")]
+    | Annotated[LineProbe, Tag("<line>")]
+    | Annotated[FluxProbe, Tag("<flux>")]
+    | Annotated[ForceProbe, Tag("<force>")],
+    BY_TYPE,
+    check_type("point", "line", "flux", "force"),
+]
+
+
+class Output(Model):
+    """What is written, and how often."""
+
+    fields: tuple[FrameField, ...] | None = Field(
+        None, description="fields of grid.vti; absent: velocity, pressure, and smoke and temperature where present"
+    )
+    every: Count = Field(1, description="write every n-th frame")
+    checkpoint_frames: Count = Field(10, description="checkpoint at least every n frames")
+    checkpoint_seconds: Seconds = Field(60.0, description="and at the first frame after so long computing [s]")
+
+
+class Camera(Model):
+    """Where a 3D picture is taken from."""
+
+    position: Point = Field(description="position of the camera [m]")
+    look_at: Point = Field(description="point in the middle of the picture [m]")
+
+
+class View(Model):
+    """How pictures look at the scene."""
+
+    camera: Camera | None = Field(None, description="camera of 3D pictures; absent: chosen from the domain")
+    field: Literal["vorticity", "speed", "pressure", "smoke", "temperature"] | None = Field(
+        None, description="field shown; absent: smoke where present, else vorticity"
+    )
+
+
+class Scene(Model):
+    """A frozen, validated description of one simulation."""
+
+    name: Name = Field(description="a plain name; run folders are called after it")
+    description: Text = Field("", description="one line: what it shows")
+    source: Text = Field("", description="figure or paper it comes from")
+    cost: Text = Field("", description="how long it takes at its default resolution")
+    coupling: Text = Field("none", description="coupling method; none: solids move as prescribed")
+    seed: Whole = Field(0, description="seed of all random numbers")
+    domain: Domain = Field(description="the box of fluid, such as { upper = [1, 1], resolution = 64 }")
+    time: Time = Field(description="duration and frames, such as { end = 4.0 }")
+    fluid: Fluid = Field(Fluid(), description="the fluid")
+    smoke: Smoke | None = Field(None, description="smoke; absent: none")
+    objects: dict[Name, SceneObject] = Field({}, description="solids and sources by name")
+    probes: dict[Name, Probe] = Field({}, description="probes by name")
+    output: Output = Field(Output(), description="what is written")
+    view: View = Field(View(), description="how pictures look at it")
+
+    @property
+    def dimensions(self) -> int:
+        """2 or 3."""
+        return self.domain.dimensions
+
+    @property
+    def bodies(self) -> dict[str, RigidBody]:
+        """The solids by name, in order."""
+        return {name: item for name, item in self.objects.items() if isinstance(item, RigidBody)}
+
+    @property
+    def emitters(self) -> dict[str, Emitter]:
+        """The sources of smoke by name, in order."""
+        return {name: item for name, item in self.objects.items() if isinstance(item, Emitter)}
+
+    @model_validator(mode="after")
+    def _check(self) -> Scene:
+        if self.coupling not in COUPLINGS:
+            raise complain(f"coupling = {self.coupling!r}: unknown coupling; the couplings are {', '.join(COUPLINGS)}")
+        self._check_components()
+        self._check_sides()
+        self._check_smoke()
+        self._check_probes()
+        for name, item in self.objects.items():
+            self._check_inside(name, item)
+        if self.output.fields is None:
+            fields = ("velocity", "pressure", *(("smoke", "temperature") if self.smoke else ()))
+            object.__setattr__(self, "output", self.output.model_copy(update={"fields": fields}))
+        return self
+
+    def _check_components(self) -> None:
+        """Vectors have as many components as the scene has dimensions; in 2D a third one may be 0."""
+        for path, vector in self._vectors():
+            if self.dimensions == 3 and len(vector) != 3:
+                raise complain(f"{path} = {list(vector)}: must have 3 components in a 3D scene")
+            if self.dimensions == 2 and len(vector) == 3 and vector[2] != 0:
+                raise complain(f"{path} = {list(vector)}: a 2D scene has no z; give two components")
+        for name, body in self.bodies.items():
+            if self.dimensions == 2:
+                turns = [body.rotation.axis]
+                if isinstance(body.motion, PrescribedVelocity):
+                    turns += [v for v in values_of(body.motion.angular)]
+                if isinstance(body.motion, Keyframes):
+                    turns += [r.axis for r in body.motion.rotations or ()]
+                if any(v[0] != 0 or v[1] != 0 for v in turns if len(v) == 3):
+                    raise complain(f"objects.{name}: in a 2D scene bodies turn about z only; use an axis [0, 0, 1]")
+
+    def _vectors(self) -> list[tuple[str, tuple[float, ...]]]:
+        found: list[tuple[str, tuple[float, ...]]] = [
+            ("fluid.gravity", self.fluid.gravity),
+            ("fluid.acceleration", self.fluid.acceleration),
+            ("fluid.initial_velocity", self.fluid.initial_velocity),
+        ]
+        for name, side in self.domain.sides.items():
+            if isinstance(side, Wall | Inflow):
+                found += [(f"domain.sides.{name}.velocity", v) for v in values_of(side.velocity)]
+        for name, item in self.objects.items():
+            path = f"objects.{name}"
+            found.append((f"{path}.position", item.position))
+            if isinstance(item.shape, Box):
+                size = item.shape.size
+                found.append((f"{path}.shape.size", size if self.dimensions == 3 else size[:2]))
+            if isinstance(item.shape, Plane):
+                found.append((f"{path}.shape.normal", item.shape.normal))
+            if isinstance(item, Emitter):
+                found += [(f"{path}.velocity", item.velocity)] if item.velocity is not None else []
+            elif isinstance(item.motion, PrescribedVelocity):
+                found += [(f"{path}.motion.linear", v) for v in values_of(item.motion.linear)]
+            elif isinstance(item.motion, Keyframes):
+                found += [(f"{path}.motion.positions", v) for v in item.motion.positions]
+        for name, probe in self.probes.items():
+            if isinstance(probe, PointProbe):
+                found.append((f"probes.{name}.position", probe.position))
+            elif isinstance(probe, LineProbe):
+                found += [(f"probes.{name}.start", probe.start), (f"probes.{name}.end", probe.end)]
+        if self.view.camera is not None and self.dimensions == 3:
+            camera = self.view.camera
+            found += [("view.camera.position", camera.position), ("view.camera.look_at", camera.look_at)]
+        return found
+
+    def _check_sides(self) -> None:
+        sides = self.domain.sides
+        inflows = [name for name, side in sides.items() if isinstance(side, Inflow)]
+        if inflows and not any(isinstance(side, Outflow | Open) for side in sides.values()):
+            raise complain(
+                f"domain.sides.{inflows[0]}: an inflow into a closed domain; the fluid must leave somewhere: "
+                f"make another side 'outflow' or 'open'"
+            )
+        for name in inflows:
+            side = sides[name]
+            assert isinstance(side, Inflow)
+            if side.profile == "parabolic" and not self.parabolic_axes(name):
+                raise complain(
+                    f"domain.sides.{name}.profile = 'parabolic': needs no-slip walls at both ends of the side; "
+                    f"make them 'wall' or use profile = 'uniform'"
+                )
+            if (side.smoke != 0 or side.temperature is not None) and self.smoke is None:
+                raise complain(f"domain.sides.{name}: smoke or temperature given but smoke is off; add a [smoke] table")
+
+    def parabolic_axes(self, side: str) -> list[int]:
+        """The axes along a side (0 = x) that end in no-slip walls at both ends."""
+        found = []
+        for axis in range(self.dimensions):
+            ends = [self.domain.sides[f"{AXES[axis]}_{end}"] for end in ("low", "high")]
+            if AXES[axis] != side[0] and all(isinstance(end, Wall) and not end.slip for end in ends):
+                found.append(axis)
+        return found
+
+    def _check_smoke(self) -> None:
+        if self.smoke is not None:
+            return
+        for name in self.emitters:
+            raise complain(f"objects.{name}: an emitter needs smoke; add a [smoke] table, or remove the emitter")
+        for field in self.output.fields or ():
+            if field in ("smoke", "temperature"):
+                raise complain(f"output.fields: {field!r} needs smoke; add a [smoke] table, or remove the field")
+
+    def _check_probes(self) -> None:
+        for name, probe in self.probes.items():
+            path = f"probes.{name}"
+            if isinstance(probe, ForceProbe):
+                for item in probe.objects:
+                    if item not in self.bodies:
+                        hint = suggest(item, list(self.bodies))
+                        raise complain(f"{path}.objects: there is no solid {item!r}; {hint}Name solids under [objects]")
+            elif isinstance(probe, FluxProbe):
+                axis = AXES.index(probe.axis)
+                if axis >= self.dimensions:
+                    raise complain(f"{path}.axis = 'z': a 2D scene has no z; use 'x' or 'y'")
+                if not self.domain.lower[axis] <= probe.position <= self.domain.upper[axis]:
+                    raise complain(f"{path}.position = {probe.position:g}: outside the domain; move the section inside")
+            else:
+                points = [probe.position] if isinstance(probe, PointProbe) else [probe.start, probe.end]
+                for point in points:
+                    inside = zip(self.domain.lower, point, self.domain.upper, strict=False)
+                    if not all(lo <= x <= hi for lo, x, hi in inside):
+                        raise complain(f"{path}: the point {list(point)} is outside the domain; move it inside")
+                if self.smoke is None and {"smoke", "temperature"} & set(probe.fields):
+                    raise complain(f"{path}.fields: smoke and temperature need smoke; add a [smoke] table")
+
+    def _check_inside(self, name: str, item: RigidBody | Emitter) -> None:
+        """A solid that never moves, or a source, wholly outside the domain has no effect and is a mistake."""
+        if isinstance(item, RigidBody) and not isinstance(item.motion, Static):
+            return
+        half = item.shape.half_size()
+        turn = item.rotation.matrix()
+        for axis in range(self.dimensions):
+            reach = sum(abs(turn[axis][b]) * half[b] for b in range(self.dimensions) if turn[axis][b] != 0)
+            lo, hi = self.domain.lower[axis], self.domain.upper[axis]
+            x = item.position[axis]
+            if x + reach <= lo or x - reach >= hi:
+                raise complain(
+                    f"objects.{name}.position = {list(item.position)}: wholly outside the domain, which reaches from "
+                    f"{lo:g} to {hi:g} m along {AXES[axis]}; move it inside or enlarge the domain"
+                )

@@ -1,0 +1,149 @@
+"""Shapes of solids and sources, described in the body's own frame with the origin at its centre."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field, Tag, model_validator
+
+from undertow.scene.base import Direction, Metres, Model, PositiveNumber, Rate, Size, Text, complain
+from undertow.scene.choice import BY_TYPE, check_type
+
+Half = tuple[float, float, float]
+
+
+class Sphere(Model):
+    """A ball; in 2D a disc."""
+
+    type: Literal["sphere"] = "sphere"
+    radius: Metres = Field(description="radius [m]")
+
+    def half_size(self) -> Half:
+        return (self.radius, self.radius, self.radius)
+
+
+class Box(Model):
+    """A rectangular box; in 2D a rectangle."""
+
+    type: Literal["box"] = "box"
+    size: Size = Field(description="full edge lengths (x, y, z) [m]; 2 numbers in 2D")
+
+    @model_validator(mode="after")
+    def _check(self) -> Box:
+        if min(self.size) <= 0:
+            raise complain("size must be positive along every axis; give the full edge lengths in m")
+        return self
+
+    def half_size(self) -> Half:
+        x, y = self.size[:2]
+        return (x / 2, y / 2, self.size[2] / 2 if len(self.size) == 3 else math.inf)
+
+
+class Capsule(Model):
+    """A cylinder along y with half spheres on its ends."""
+
+    type: Literal["capsule"] = "capsule"
+    radius: Metres = Field(description="radius [m]")
+    length: Metres = Field(description="length of the straight part along y, without the half spheres [m]")
+
+    def half_size(self) -> Half:
+        return (self.radius, self.length / 2 + self.radius, self.radius)
+
+
+class Cylinder(Model):
+    """A round cylinder along y with flat ends."""
+
+    type: Literal["cylinder"] = "cylinder"
+    radius: Metres = Field(description="radius [m]")
+    length: Metres = Field(description="length along y [m]")
+
+    def half_size(self) -> Half:
+        return (self.radius, self.length / 2, self.radius)
+
+
+class Torus(Model):
+    """A ring around the y axis."""
+
+    type: Literal["torus"] = "torus"
+    radius: Metres = Field(description="radius of the centre line [m]")
+    tube: Metres = Field(description="radius of the tube [m]")
+
+    @model_validator(mode="after")
+    def _check(self) -> Torus:
+        if self.tube >= self.radius:
+            raise complain(f"tube = {self.tube:g} must be smaller than radius = {self.radius:g}; make the tube thinner")
+        return self
+
+    def half_size(self) -> Half:
+        return (self.radius + self.tube, self.tube, self.radius + self.tube)
+
+
+class Plane(Model):
+    """The half space below a plane through the position; solid on the side the normal points away from."""
+
+    type: Literal["plane"] = "plane"
+    normal: Direction = Field(description="normal out of the solid, any length")
+
+    @model_validator(mode="after")
+    def _check(self) -> Plane:
+        if not any(self.normal):
+            raise complain("normal must not be zero; it points out of the solid")
+        return self
+
+    def half_size(self) -> Half:
+        return (math.inf, math.inf, math.inf)
+
+
+class Mesh(Model):
+    """A watertight triangle mesh from an OBJ, PLY, STL or glTF file."""
+
+    type: Literal["mesh"] = "mesh"
+    file: Text = Field(description="path of the mesh file, relative to the scene file")
+    scale: PositiveNumber = Field(1.0, description="metres per unit of the file")
+
+    def half_size(self) -> Half:
+        return (math.inf, math.inf, math.inf)
+
+
+class MeshSequence(Model):
+    """An animated mesh: one file per frame, all with the same triangles; velocities come from the vertices."""
+
+    type: Literal["mesh_sequence"] = "mesh_sequence"
+    files: tuple[Text, ...] = Field(description="paths of the mesh files in order, relative to the scene file")
+    frame_rate: Rate = Field(description="meshes per second [1/s]")
+    scale: PositiveNumber = Field(1.0, description="metres per unit of the files")
+
+    @model_validator(mode="after")
+    def _check(self) -> MeshSequence:
+        if len(self.files) < 2:
+            raise complain(f"files has {len(self.files)} entries; an animated mesh needs two or more")
+        return self
+
+    def half_size(self) -> Half:
+        return (math.inf, math.inf, math.inf)
+
+
+class Bunny(Model):
+    """The rabbit mesh that comes with the package."""
+
+    type: Literal["bunny"] = "bunny"
+    size: Metres = Field(description="height [m]")
+
+    def half_size(self) -> Half:
+        return (self.size, self.size, self.size)
+
+
+Shape = Annotated[
+    Annotated[Sphere, Tag("<sphere>")]
+    | Annotated[Box, Tag("<box>")]
+    | Annotated[Capsule, Tag("<capsule>")]
+    | Annotated[Cylinder, Tag("<cylinder>")]
+    | Annotated[Torus, Tag("<torus>")]
+    | Annotated[Plane, Tag("<plane>")]
+    | Annotated[Mesh, Tag("<mesh>")]
+    | Annotated[MeshSequence, Tag("<mesh_sequence>")]
+    | Annotated[Bunny, Tag("<bunny>")],
+    BY_TYPE,
+    check_type("sphere", "box", "capsule", "cylinder", "torus", "plane", "mesh", "mesh_sequence", "bunny"),
+]

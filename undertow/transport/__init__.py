@@ -1,0 +1,7 @@
+"""Advection, interpolation and extrapolation of any field of the MAC grid."""
+
+from undertow.transport.advection import SCHEMES, Advection
+from undertow.transport.extrapolation import Extrapolation
+from undertow.transport.interpolation import sample_centred, sample_velocity
+
+__all__ = ["SCHEMES", "Advection", "Extrapolation", "sample_centred", "sample_velocity"]

@@ -1,0 +1,1 @@
+"""Validation cases against published and analytic references; bounds live in targets.toml."""

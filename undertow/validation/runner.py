@@ -1,0 +1,113 @@
+"""Runs validation cases and benchmarks by name and judges what they measured."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import time as clock
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from undertow.errors import PhysicsError, UserError
+from undertow.validation.targets import find_target, judge
+
+BENCH_KEYS = (
+    "case", "quantity", "size", "threads", "seconds_per_step", "throughput", "unit", "iterations", "memory_mb",
+    "compile_seconds", "ratio", "against", "bound", "passed",
+)  # fmt: skip
+
+
+def known(kind: str) -> dict[str, str]:
+    """Module of every case (kind ``validate``) or benchmark (kind ``bench``) by its name."""
+    package = Path(__file__).resolve().parents[1]
+    if kind == "validate":
+        names = sorted(path.parent.name for path in (package / "validation").glob("*/case.py"))
+        return {name.replace("_", "-"): f"undertow.validation.{name}.case" for name in names}
+    names = sorted(path.stem for path in (package / "benchmarks").glob("[a-z]*.py"))
+    return {name.replace("_", "-"): f"undertow.benchmarks.{name}" for name in names}
+
+
+def chosen(kind: str, names: list[str] | None) -> list[str]:
+    """The names given, checked, or all."""
+    cases = known(kind)
+    for name in names or ():
+        if name not in cases:
+            raise UserError(f"{kind}: there is no case {name!r}; the cases are {', '.join(cases)}")
+    return list(names or cases)
+
+
+def validate(names: list[str], full: bool, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """One line per quantity: case, quantity, measured, reference, error, tolerance, passed, seconds, detail."""
+    for name in names:
+        say(f"{name} ...")
+        module = importlib.import_module(known("validate")[name])
+        start = clock.monotonic()
+        quantities = iter(module.run(full=full))
+        while (measured := _next(name, quantities)) is not None:
+            seconds, start = clock.monotonic() - start, clock.monotonic()
+            yield _finite(_judged(name, measured, seconds))
+
+
+def _next(case: str, quantities: Iterator[dict[str, Any]]) -> dict[str, Any] | None:
+    """The next quantity; physics that fails is a quantity that has not passed."""
+    try:
+        return next(quantities, None)
+    except PhysicsError as error:
+        return {"case": case, "quantity": "completed", "measured": None, "detail": {"error": str(error)}}
+
+
+def _judged(case: str, measured: dict[str, Any], seconds: float) -> dict[str, Any]:
+    quantity, value = str(measured["quantity"]), _number(measured.get("measured"))
+    detail = dict(measured.get("detail") or {})
+    if find_target(case, quantity) is not None:
+        verdict = judge(case, quantity, value)
+        if verdict.pop("absolute"):
+            detail["absolute"] = True
+    elif detail.get("info"):
+        reference = _number(measured.get("reference"))
+        error = None if not reference or value is None else abs(value - reference) / abs(reference)
+        verdict = {"reference": reference, "error": error, "tolerance": None, "passed": value is not None}
+    elif "error" in detail and value is None:
+        verdict = {"reference": None, "error": None, "tolerance": None, "passed": False}
+    else:
+        raise UserError(f"validate {case}: {quantity!r} has no target and is not marked as information; add a target")
+    line = {"case": case, "quantity": quantity, "measured": value, **verdict}
+    return {**line, "seconds": round(seconds, 3), "detail": detail}
+
+
+def bench(names: list[str], threads: int, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """One line per quantity with the keys of ``BENCH_KEYS``; a benchmark gives the value to judge as ``measured``."""
+    for name in names:
+        say(f"{name} ...")
+        module = importlib.import_module(known("bench")[name])
+        for found in module.run(threads):
+            line = (
+                {"threads": threads} | {key: found.get(key) for key in BENCH_KEYS if key != "threads"} | {"case": name}
+            )
+            measured = _number(found.get("measured"))
+            target = find_target(name, str(found["quantity"]), "bench")
+            if target is not None:
+                verdict = judge(name, str(found["quantity"]), measured, "bench")
+                line |= {"bound": verdict["reference"], "passed": verdict["passed"]}
+            else:
+                line |= {"bound": None, "passed": True}
+            yield _finite({**line, "measured": measured, "detail": found.get("detail") or {}})
+
+
+def _number(value: Any) -> float | None:
+    """A finite float, or None."""
+    if value is None or not math.isfinite(float(value)):
+        return None
+    return float(value)
+
+
+def _finite(value: Any) -> Any:
+    """NaN and infinity as null, NumPy numbers as plain ones; JSON knows neither."""
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _finite(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
