@@ -49,7 +49,8 @@ def test_rows_and_transpose_agree(case, kind):
         rows.rebuild()
     else:
         rows = WallRows(domain, 0.7, np.zeros(1, dtype=np.int64), folded=True, half=False)
-        rows.rebuild(0.3)
+        rows.rebuild()
+        rows.set_time_step(0.3)
     w = free_random(domain, rng)
     out = np.zeros(rows.shape)
     rows.apply(w, out)

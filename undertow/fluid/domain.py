@@ -61,7 +61,7 @@ class FluidDomain:
             self.set_wall_velocity(u_f)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def wrap(i, n, periodic):  # type: ignore[no-untyped-def]
     """Index i brought back into the interior of a periodic axis."""
     if periodic == 1:
@@ -72,7 +72,7 @@ def wrap(i, n, periodic):  # type: ignore[no-untyped-def]
     return i
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def last_face(n, periodic):  # type: ignore[no-untyped-def]
     """One past the last face index that is an unknown of its own along an axis of n cells."""
     return GHOSTS + n + 1 - periodic

@@ -45,27 +45,31 @@ class Flow:
         voxel = settings.no_slip == "extra_faces" and settings.viscosity > 0.0
         self.domain = FluidDomain(grid, sides, solids, settings.density, voxel)
         self.advection = Advection(grid, sides, settings.advection, settings.limiter)
+        # dt p and the row residual; transport of smoke and confinement use the same memory before the solve
+        self.scratch_c = np.zeros((2, *grid.padded))
+        self.z_c, self.row_c = self.scratch_c
         self.extrapolation = Extrapolation(grid, sides) if solids is not None else None
         self.smoke = None
         self.confinement = None
         if settings.smoke is not None:
-            self.smoke = Smoke(grid, sides, settings.smoke, tuple(emitters), self.advection)
+            self.smoke = Smoke(grid, sides, settings.smoke, tuple(emitters), self.advection, self.scratch_c)
             if settings.smoke.confinement > 0.0:
-                self.confinement = VorticityConfinement(grid, settings.smoke.confinement)
+                self.confinement = VorticityConfinement(
+                    grid, settings.smoke.confinement, self.advection.scratch_f, self.row_c
+                )
         self.solve = self._make_solve()
         self.solve.rebuild()
         none = np.zeros(0)
         two = settings.stepper == "second_order"
+        self.both_c = np.zeros((0 if self.smoke is None else 2, *grid.padded))
         self.state = FlowState(
             grid.face_field(), grid.cell_field(), grid.face_field() if two else none,
-            none if self.smoke is None else grid.cell_field(), none if self.smoke is None else grid.cell_field(),
+            none if self.smoke is None else self.both_c[0], none if self.smoke is None else self.both_c[1],
         )  # fmt: skip
         if settings.smoke is not None:
             self.state.temperature[:] = settings.smoke.ambient_temperature
         self.u_star = grid.face_field()
-        self.z_c = grid.cell_field()
         self.gradient_f = grid.face_field() if two else none
-        self.row_c = grid.cell_field()
         self.stepper = make_stepper(settings.stepper, self)
         self.place(0.0)
 
@@ -85,6 +89,7 @@ class Flow:
         if self.solids is not None and self.solids.update(time):
             self.domain.rebuild()
             self.solve.rebuild()
+        self.solve.place()
 
     def step(self, time: float, dt: float) -> FlowReport:
         """Advance the state from ``time`` by ``dt`` [s]."""
@@ -96,14 +101,15 @@ class Flow:
         """Sources of smoke."""
         if self.smoke is not None:
             self.smoke.emit(time, self.state.smoke, self.state.temperature, self.state.u)
-            self.sides.fill_velocity(self.state.u)
+            if any(emitter.velocity is not None for emitter in self.smoke.emitters):
+                self.sides.fill_velocity(self.state.u)
 
     def transport_smoke(self, by_f: Array, dt: float) -> None:
         if self.smoke is not None:
-            self.smoke.transport(self.state.smoke, self.state.temperature, by_f, self.domain.volume_c, dt)
+            self.smoke.transport(self.both_c, by_f, self.domain.volume_c, dt)
 
     def add_forces(self, u_f: Array, dt: float) -> None:
-        """Body forces over dt on u_f (ghosts filled on entry and on exit)."""
+        """Body forces over dt on u_f, whose ghosts are filled on entry and out of date on exit."""
         s = self.settings
         if self.smoke is not None and s.smoke is not None:
             length = float(np.linalg.norm(s.gravity))
@@ -115,7 +121,6 @@ class Flow:
             if self.confinement is not None:
                 self.confinement.add(dt, u_f)
         add_acceleration(self.grid, s.acceleration, dt, u_f)
-        self.sides.fill_velocity(u_f)
 
     def add_pressure_gradient(self, p_c: Array, dt: float, u_f: Array) -> None:
         """u -= dt grad p / rho on the free faces; ghosts filled."""
@@ -139,19 +144,19 @@ class Flow:
         report.row_before = self._largest_row(u_f)
         report.solves = self.solve.solve(u_f, self.z_c, viscous_dt)
         report.row_after = self._largest_row(u_f)
+        if self.solids is not None and self.solve.rows.target is not None:
+            report.leak = measure.wall_leak(self.grid, self.row_c, self.solve.rows.target, self.solids.body_c)
         return report
 
     def finish(self, u_f: Array) -> None:
         """Velocities inside solids (the wall's where it is no-slip, else extrapolated) and ghosts."""
         if self.extrapolation is not None:
-            self.sides.fill_velocity(u_f)
             self.extrapolation.velocity(u_f, self.domain.open_f, EXTRAPOLATED_LAYERS)
             if self.settings.viscosity > 0.0:
                 self.domain.set_wall_velocity(u_f)
         self.sides.fill_velocity(u_f)
 
     def _largest_row(self, u_f: Array) -> float:
-        self.solve.rows.set_wall_flux()
         self.solve.rows.apply({"fluid": u_f}, self.row_c)
         return measure.largest_difference(self.grid, self.row_c, self.solve.rows.target)
 

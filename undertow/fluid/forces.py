@@ -52,19 +52,20 @@ def _add_buoyancy(spec, s, t, scaled, alpha, beta, ambient, u):  # type: ignore[
 class VorticityConfinement:
     """f = epsilon h (N x omega), N = grad |omega| / |grad |omega|| [m/s^2] (Fedkiw, Stam and Jensen 2001, eq. 11)."""
 
-    def __init__(self, grid: Grid, epsilon: float) -> None:
+    def __init__(self, grid: Grid, epsilon: float, scratch_f: Array, scratch_c: Array) -> None:
         self.grid = grid
         self.epsilon = epsilon
-        self.vorticity_c = np.zeros((3, *grid.padded))
-        self.magnitude_c = grid.cell_field()
+        self.vorticity_c = scratch_f
+        self.magnitude_c = scratch_c
 
     def add(self, dt: float, u_f: Array) -> None:
         """u += dt f, f averaged from the cells to the faces; u has its ghosts filled."""
         _compute_vorticity(self.grid.spec, u_f, self.vorticity_c, self.magnitude_c)
-        _add_confinement(self.grid.spec, self.vorticity_c, self.magnitude_c, dt * self.epsilon * self.grid.dx, u_f)
+        _turn_to_force(self.grid.spec, self.magnitude_c, self.vorticity_c)
+        _add_cell_force(self.grid.spec, self.vorticity_c, dt * self.epsilon * self.grid.dx, u_f)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _slope(spec, u, c, b, k, j, i):  # type: ignore[no-untyped-def]
     """Central difference of velocity component c along b at a cell centre, c averaged from its two faces."""
     if b >= spec.dimensions:
@@ -93,36 +94,34 @@ def _compute_vorticity(spec, u, out_vorticity, out_magnitude):  # type: ignore[n
             out_magnitude[k, j, i] = np.sqrt(wx * wx + wy * wy + wz * wz)
 
 
-@njit(cache=True, inline="always")
-def _confinement_force(spec, w, m, a, k, j, i):  # type: ignore[no-untyped-def]
-    """Component a of N x omega at a cell; |omega| is taken as constant beyond the sides."""
-    gx = m[k, j, min(i + 1, GHOSTS + spec.nx - 1)] - m[k, j, max(i - 1, GHOSTS)]
-    gy = m[k, min(j + 1, GHOSTS + spec.ny - 1), i] - m[k, max(j - 1, GHOSTS), i]
-    gz = m[min(k + 1, GHOSTS + spec.nz - 1), j, i] - m[max(k - 1, GHOSTS), j, i]
-    length = np.sqrt(gx * gx + gy * gy + gz * gz) + 1e-12
-    if a == 0:
-        return (gy * w[2, k, j, i] - gz * w[1, k, j, i]) / length
-    if a == 1:
-        return (gz * w[0, k, j, i] - gx * w[2, k, j, i]) / length
-    return (gx * w[1, k, j, i] - gy * w[0, k, j, i]) / length
+@njit(parallel=True, cache=True)
+def _turn_to_force(spec, m, w):  # type: ignore[no-untyped-def]
+    """omega -> N x omega in place; |omega| is taken as constant beyond the sides."""
+    for row in prange(spec.nz * spec.ny):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        kp, km = min(k + 1, GHOSTS + spec.nz - 1), max(k - 1, GHOSTS)
+        jp, jm = min(j + 1, GHOSTS + spec.ny - 1), max(j - 1, GHOSTS)
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            gx = m[k, j, min(i + 1, GHOSTS + spec.nx - 1)] - m[k, j, max(i - 1, GHOSTS)]
+            gy = m[k, jp, i] - m[k, jm, i]
+            gz = m[kp, j, i] - m[km, j, i]
+            inv = 1.0 / (np.sqrt(gx * gx + gy * gy + gz * gz) + 1e-12)
+            wx, wy, wz = w[0, k, j, i], w[1, k, j, i], w[2, k, j, i]
+            w[0, k, j, i] = (gy * wz - gz * wy) * inv
+            w[1, k, j, i] = (gz * wx - gx * wz) * inv
+            w[2, k, j, i] = (gx * wy - gy * wx) * inv
 
 
 @njit(parallel=True, cache=True)
-def _add_confinement(spec, w, m, scale, u):  # type: ignore[no-untyped-def]
+def _add_cell_force(spec, force, scale, u):  # type: ignore[no-untyped-def]
+    """u += scale times the mean of the two cells' force, on inner faces."""
     for row in prange(spec.nz * spec.ny):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for a in range(spec.dimensions):
-            az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
-            for i in range(GHOSTS, GHOSTS + spec.nx):
-                at = i if a == 0 else (j if a == 1 else k)
-                if at == GHOSTS:
-                    continue
-                u[a, k, j, i] += (
-                    0.5
-                    * scale
-                    * (
-                        _confinement_force(spec, w, m, a, k, j, i)
-                        + _confinement_force(spec, w, m, a, k - az, j - ay, i - ax)
-                    )
-                )
+            if a == 1 and j == GHOSTS or a == 2 and k == GHOSTS:
+                continue
+            kl, jl, dx = k - int(a == 2), j - int(a == 1), int(a == 0)
+            for i in range(GHOSTS + dx, GHOSTS + spec.nx):
+                u[a, k, j, i] += 0.5 * scale * (force[a, k, j, i] + force[a, kl, jl, i - dx])

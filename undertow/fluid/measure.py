@@ -22,6 +22,11 @@ def largest_difference(grid: Grid, a_c: Array, b_c: Array | None) -> float:
     return float(partial.max())
 
 
+def wall_leak(grid: Grid, row_c: Array, target_c: Array, body_c: np.ndarray) -> float:
+    """Sum of |K u - s| over the cells near solids [m^3/s; 2D m^2/s]."""
+    return float(_sum_leak(grid.spec, row_c, target_c, body_c))
+
+
 def largest_speed(grid: Grid, u_f: Array) -> float:
     """max over cells of sum_axis max(|u_lo|, |u_hi|) [m/s]."""
     partial = np.zeros(grid.spec.nz * grid.spec.ny)
@@ -122,6 +127,17 @@ def _row_difference(spec, a, b, factor, out):  # type: ignore[no-untyped-def]
         out[row] = largest
 
 
+@njit(cache=True)
+def _sum_leak(spec, row, target, body):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(GHOSTS, GHOSTS + spec.nz):
+        for j in range(GHOSTS, GHOSTS + spec.ny):
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                if body[k, j, i] >= 0:
+                    total += abs(row[k, j, i] - target[k, j, i])
+    return total
+
+
 @njit(parallel=True, cache=True)
 def _row_speed(spec, u, out):  # type: ignore[no-untyped-def]
     for row in prange(spec.nz * spec.ny):
@@ -181,7 +197,7 @@ def _sum_rows(spec, area, volume, u, smoke, out):  # type: ignore[no-untyped-def
                 out[row, 8] += smoke[k, j, i] * volume[k, j, i]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _add_force(out, a, f, x, y, z, first):  # type: ignore[no-untyped-def]
     """Force component a at offset (x, y, z) from the centre: force in out[first + a], torque in out[6:9]."""
     out[first + a] += f

@@ -48,7 +48,12 @@ class DivergenceRows:
         solids = self.domain.solids
         if solids is not None and self.target is not None:
             _compute_wall_flux(
-                self.domain.grid.spec, self.domain.area_f, solids.velocity_c, self.domain.grid.face_area, self.target
+                self.domain.grid.spec,
+                self.domain.area_f,
+                solids.body_c,
+                solids.velocity_c,
+                self.domain.grid.face_area,
+                self.target,
             )
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
@@ -97,11 +102,14 @@ def _compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirich
 
 
 @njit(parallel=True, cache=True)
-def _compute_wall_flux(spec, area, velocity_c, face_area, out):  # type: ignore[no-untyped-def]
+def _compute_wall_flux(spec, area, body, velocity_c, face_area, out):  # type: ignore[no-untyped-def]
     for row in prange(spec.nz * spec.ny):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for i in range(GHOSTS, GHOSTS + spec.nx):
+            out[k, j, i] = 0.0
+            if body[k, j, i] < 0:
+                continue
             s = 0.0
             for a in range(spec.dimensions):
                 lo = area[a, k, j, i]

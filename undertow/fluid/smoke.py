@@ -48,7 +48,10 @@ class SmokeEmitter:
 
 
 class Smoke:
-    """Transport and sources of smoke on one grid."""
+    """Transport and sources of smoke on one grid; ``both_c`` (2, Z, Y, X) are density and temperature.
+
+    scratch_c (2, Z, Y, X): free for others between calls.
+    """
 
     def __init__(
         self,
@@ -57,13 +60,14 @@ class Smoke:
         settings: SmokeSettings,
         emitters: tuple[SmokeEmitter, ...],
         advection: Advection,
+        scratch_c: Array,
     ) -> None:
         self.grid = grid
         self.sides = sides
         self.settings = settings
         self.emitters = emitters
         self.advection = advection
-        self.scratch_c = grid.cell_field()
+        self.scratch_c = scratch_c
 
     def emit(self, time: float, smoke_c: Array, temperature_c: Array, u_f: Array) -> None:
         """Set the emitters' values in their regions."""
@@ -75,18 +79,18 @@ class Smoke:
                     for axis in self.grid.axes:
                         np.copyto(u_f[axis], emitter.velocity[axis], where=emitter.inside_c)
 
-    def transport(self, smoke_c: Array, temperature_c: Array, by_f: Array, open_c: Array, dt: float) -> None:
+    def transport(self, both_c: Array, by_f: Array, open_c: Array, dt: float) -> None:
         """Carry both fields by ``by_f`` over dt, then let them decay; cells inside solids hold no smoke."""
         s = self.settings
-        fields = (
-            (smoke_c, s.dissipation, 0.0, s.inflow_density),
-            (temperature_c, s.cooling, s.ambient_temperature, s.inflow_temperature),
-        )
-        for q_c, rate, rest, inflow in fields:
-            self.sides.fill_centred(q_c, inflow, rest)
-            self.advection.centred(q_c, by_f, dt, self.scratch_c, inflow, rest)
-            _relax(self.grid.spec, self.scratch_c, open_c, rest, float(np.exp(-rate * dt)), q_c)
-            self.sides.fill_centred(q_c, inflow, rest)
+        rest = (0.0, s.ambient_temperature)
+        inflow = (s.inflow_density, s.inflow_temperature)
+        factor = (float(np.exp(-s.dissipation * dt)), float(np.exp(-s.cooling * dt)))
+        for n in (0, 1):
+            self.sides.fill_centred(both_c[n], inflow[n], rest[n])
+        self.advection.centred(both_c, by_f, dt, self.scratch_c, inflow, rest)
+        for n in (0, 1):
+            _relax(self.grid.spec, self.scratch_c[n], open_c, rest[n], factor[n], both_c[n])
+            self.sides.fill_centred(both_c[n], inflow[n], rest[n])
 
 
 @njit(parallel=True, cache=True)

@@ -35,6 +35,9 @@ class ImplicitSolve(Protocol):
     def rebuild(self) -> None:
         """Take over a changed geometry."""
 
+    def place(self) -> None:
+        """Take over the present velocities of solids and sides."""
+
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         """u* -> u^{n+1} in place; z_c: guess on entry, dt p on exit [Pa s]; viscosity is implicit over viscous_dt."""
 
@@ -63,8 +66,10 @@ class PressureSolve:
         assert self.rows.stencil is not None
         self.multigrid.setup(self.rows.stencil)
 
-    def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
+    def place(self) -> None:
         self.rows.set_wall_flux()
+
+    def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         return [self.system.solve({"fluid": u_f}, {"pressure": z_c}, self.tolerance)]
 
     def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
@@ -93,9 +98,13 @@ class SplitSolve:
         self.pressure.rebuild()
         self.viscous.rebuild()
 
+    def place(self) -> None:
+        self.rows.set_wall_flux()
+        self.walls.rebuild()
+
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         self.viscous.time_step = viscous_dt
-        self.walls.rebuild(viscous_dt)
+        self.walls.set_time_step(viscous_dt)
         stats = self.system.solve({"fluid": u_f}, self.z, self.tolerance)
         return [stats, *self.pressure.solve(u_f, z_c, viscous_dt)]
 
@@ -126,10 +135,13 @@ class CoupledSolve:
         assert self.rows.stencil is not None
         self.multigrid.setup(self.rows.stencil)
 
+    def place(self) -> None:
+        self.rows.set_wall_flux()
+        self.walls.rebuild()
+
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         self.viscous.time_step = viscous_dt
-        self.walls.rebuild(viscous_dt)
-        self.rows.set_wall_flux()
+        self.walls.set_time_step(viscous_dt)
         w = {"fluid": u_f}
         # first guess z = C u* - s: it follows from the state alone, so that a resumed run repeats every bit
         self.viscous.apply(w, self.strain_z)

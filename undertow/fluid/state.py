@@ -79,6 +79,8 @@ class FlowReport:
     """largest |K u* - s| before the solve [m^3/s]"""
     row_after: float = 0.0
     """largest |K u - s| after it, the incompressibility residual"""
+    leak: float = 0.0
+    """sum of |K u - s| over the cells at solids: the rate at which volume crosses their walls [m^3/s]"""
 
     @property
     def iterations(self) -> int:

@@ -47,8 +47,7 @@ class FirstOrder:
         report = f.project(f.u_star, dt)  # (5.31), or (5.3) and (5.4)
         np.divide(f.z_c, dt, out=s.p)
         f.finish(f.u_star)
-        copy_planes(f.u_star, s.u)
-        f.sides.fill_velocity(s.u)
+        s.u, f.u_star = f.u_star, s.u
         return report
 
 
@@ -77,6 +76,7 @@ class SecondOrder:
         f.add_viscous_half(0.5 * dt, s.u)
         f.add_pressure_gradient(s.p, 0.5 * dt, s.u)
         f.add_forces(s.u, 0.5 * dt)
+        f.sides.fill_velocity(s.u)
         f.advection.velocity(s.u, self.by_f, dt, f.u_star)
         f.sides.fill_velocity(f.u_star)
         f.place(time + dt)
@@ -87,8 +87,7 @@ class SecondOrder:
         f.z_c /= dt
         s.p += f.z_c
         f.finish(f.u_star)
-        copy_planes(f.u_star, s.u)
-        f.sides.fill_velocity(s.u)
+        s.u, f.u_star = f.u_star, s.u
         s.previous_time_step = dt
         return report
 

@@ -110,10 +110,9 @@ class WallRows:
         self.parts = [slice(*part) for part in used_ranges(self.shape)]
         self.time_step = 0.0
 
-    def rebuild(self, time_step: float) -> None:
-        """Weights and wanted values from the present geometry, wall velocities and dt [s]."""
+    def rebuild(self) -> None:
+        """Weights and wall velocities from the present geometry."""
         d = self.domain
-        self.time_step = time_step
         flux = self.viscosity * d.grid.face_area / d.grid.dx
         used_planes(self.solid_weight_f)[...] = 0.0
         used_planes(self.velocity_f)[...] = 0.0
@@ -127,11 +126,14 @@ class WallRows:
         _add_side_walls(
             d.grid.spec, d.periodic, d.sides.spec, d.area_f, flux, d.inv_mass_f, self.root_f, self.velocity_f
         )
-        assert self.target is not None
         for part in self.parts:
-            _finish_walls(
-                _flat(self.root_f, part), _flat(self.velocity_f, part), np.sqrt(time_step), _flat(self.target, part)
-            )
+            _finish_walls(_flat(self.root_f, part), _flat(self.velocity_f, part))
+
+    def set_time_step(self, time_step: float) -> None:
+        """The wanted values sqrt(dt weight) v for a solve over dt [s]."""
+        assert self.target is not None
+        self.time_step = time_step
+        self.apply({"fluid": self.velocity_f}, self.target)
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         inner = used_planes(out)
@@ -182,13 +184,12 @@ def _add_square_product(root, x, scale, out):  # type: ignore[no-untyped-def]
 
 
 @njit(parallel=True, cache=True)
-def _finish_walls(w, v, root_dt, t):  # type: ignore[no-untyped-def]
-    """w: weight -> its root; v: weight x velocity -> velocity; t: the wanted value sqrt(dt weight) v."""
+def _finish_walls(w, v):  # type: ignore[no-untyped-def]
+    """w: weight -> its root; v: weight x velocity -> velocity."""
     for i in prange(w.size):
         if w[i] > 0.0:
             v[i] /= w[i]
             w[i] = np.sqrt(w[i])
-        t[i] = root_dt * w[i] * v[i]
 
 
 @njit(parallel=True, cache=True)
@@ -198,7 +199,7 @@ def _add_side_exchange(root, solid, solid_factor, velocity, u, out):  # type: ig
             out[i] += (root[i] * root[i] - solid_factor * solid[i]) * (u[i] - velocity[i])
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _shift(a):  # type: ignore[no-untyped-def]
     """Index offset (z, y, x) of one step along axis a."""
     return (1 if a == 2 else 0), (1 if a == 1 else 0), (1 if a == 0 else 0)

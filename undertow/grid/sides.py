@@ -109,46 +109,44 @@ def _fill_velocity_ghosts(spec, sides, u):  # type: ignore[no-untyped-def]
         # a 2D field lives in its middle plane alone
         low = GHOSTS if spec.dimensions == 2 else 0
         high = GHOSTS + 1 if spec.dimensions == 2 else n[second] + 2 * GHOSTS
-        s = stride[axis]
+        s, s1, s2 = stride[axis], stride[first], stride[second]
         lo = GHOSTS
         hi = GHOSTS + n[axis]
-        for b in range(low, high):
-            for a in range(m1):
-                base = a * stride[first] + b * stride[second]
-                plane = b * m1 + a
-                for c in range(spec.dimensions):
-                    if sides.kind[2 * axis] == PERIODIC:
-                        for m in range(1, GHOSTS + 1):
-                            flat[c, base + (lo - m) * s] = flat[c, base + (hi - m) * s]
-                            flat[c, base + (hi + m - 1) * s] = flat[c, base + (lo + m - 1) * s]
-                        continue
-                    for end in range(2):
-                        side = 2 * axis + end
-                        kind = sides.kind[side]
-                        value = sides.velocity[side, c, plane]
-                        out = 2 * end - 1
-                        prescribed = kind in (WALL, INFLOW)
-                        if c == axis:
-                            face = hi if end == 1 else lo
-                            if prescribed:
-                                flat[c, base + face * s] = value
-                            # the high boundary face is itself the first ghost: two layers remain beyond it
-                            for m in range(1, GHOSTS + 1 - end):
-                                if prescribed:
-                                    ghost = 2.0 * value - flat[c, base + (face - out * m) * s]
-                                else:
-                                    ghost = flat[c, base + face * s]
-                                flat[c, base + (face + out * m) * s] = ghost
-                        else:
-                            edge = hi - 1 if end == 1 else lo
-                            for m in range(1, GHOSTS + 1):
-                                if not prescribed:
-                                    ghost = flat[c, base + edge * s]
-                                elif sides.slip[side] == 1:
-                                    ghost = flat[c, base + (edge - out * min(m - 1, n[axis] - 1)) * s]
-                                else:
-                                    ghost = 2.0 * value - flat[c, base + (edge - out * min(m - 1, n[axis] - 1)) * s]
-                                flat[c, base + (edge + out * m) * s] = ghost
+        for c in range(spec.dimensions):
+            for end in range(2):
+                side = 2 * axis + end
+                kind = sides.kind[side]
+                prescribed = kind in (WALL, INFLOW)
+                out = 2 * end - 1
+                # index at which the value is given or continued, and layers beyond it: the high boundary face of the
+                # normal component is itself the first ghost, so two layers remain beyond it
+                edge = (hi if c == axis else hi - 1) if end == 1 else lo
+                layers = GHOSTS - 1 if c == axis and end == 1 else GHOSTS
+                if kind == PERIODIC:
+                    edge = hi - 1 if end == 1 else lo
+                    layers = GHOSTS
+                elif c == axis and prescribed:
+                    for b in range(low, high):
+                        for a in range(m1):
+                            flat[c, a * s1 + b * s2 + edge * s] = sides.velocity[side, c, b * m1 + a]
+                for m in range(1, layers + 1):
+                    # ghost = keep * value + sign * source
+                    if kind == PERIODIC:
+                        source, sign, keep = edge + out * (m - n[axis]), 1.0, 0.0
+                    elif not prescribed:
+                        source, sign, keep = edge, 1.0, 0.0
+                    elif c == axis:
+                        source, sign, keep = edge - out * min(m, n[axis]), -1.0, 2.0
+                    elif sides.slip[side] == 1:
+                        source, sign, keep = edge - out * min(m - 1, n[axis] - 1), 1.0, 0.0
+                    else:
+                        source, sign, keep = edge - out * min(m - 1, n[axis] - 1), -1.0, 2.0
+                    ghost = edge + out * m
+                    for b in range(low, high):
+                        for a in range(m1):
+                            p = a * s1 + b * s2
+                            value = keep * sides.velocity[side, c, b * m1 + a]
+                            flat[c, p + ghost * s] = value + sign * flat[c, p + source * s]
 
 
 @njit(cache=True)

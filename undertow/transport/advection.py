@@ -15,7 +15,7 @@ Locations and index coordinates are those of ``transport/interpolation.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ SCHEMES = ("semi_lagrangian", "maccormack", "eno3", "none")
 
 
 class Advection:
-    """Transports fields of one grid by one scheme; owns the scratch fields, allocates nothing per step.
+    """Transports fields of one grid by one scheme; owns ``scratch_f``, free for others between calls.
 
     limiter: clamps the MacCormack correction; off only where the order is measured on smooth fields.
     """
@@ -41,7 +41,7 @@ class Advection:
         self.sides = sides
         self.scheme = scheme
         self.limiter = limiter
-        self._scratch_f = grid.face_field() if scheme in ("maccormack", "eno3") else np.zeros((3, 1, 1, 1))
+        self.scratch_f = grid.face_field()
         self._specs = (grid.spec, _frame(grid, sides), sides.spec.kind)
         self._transport = {
             "semi_lagrangian": self._semi_lagrangian,
@@ -53,7 +53,7 @@ class Advection:
     @property
     def scratch_bytes(self) -> int:
         """Memory of the scratch fields [bytes]."""
-        return self._scratch_f.nbytes
+        return self.scratch_f.nbytes
 
     def velocity(self, u_f: Array, by_f: Array, dt: float, out_f: Array) -> None:
         """Transport every face component of u by the velocity ``by`` [m/s] over dt [s].
@@ -65,19 +65,29 @@ class Advection:
         self._transport(u_f, FACES, by_f, dt, out_f, self.sides.fill_velocity)
 
     def centred(
-        self, q_c: Array, by_f: Array, dt: float, out_c: Array, inflow: float = 0.0, ambient: float = 0.0
+        self,
+        q_c: Array,
+        by_f: Array,
+        dt: float,
+        out_c: Array,
+        inflow: float | Sequence[float] = 0.0,
+        ambient: float | Sequence[float] = 0.0,
     ) -> None:
-        """Transport the cell field q by the velocity ``by`` [m/s] over dt [s].
+        """Transport a cell field (Z, Y, X), or several (n, Z, Y, X) along the same paths, by ``by`` [m/s] over dt [s].
 
-        Ghosts of q and by must be filled; ``inflow`` and ``ambient`` are the values beyond inflow and open sides, as in
-        ``sides.fill_centred``. Ghosts of out are left to the caller.
+        Ghosts of q and by must be filled; ``inflow`` and ``ambient`` (one, or one per field) are the values beyond
+        inflow and open sides, as in ``sides.fill_centred``. Ghosts of out are left to the caller.
         """
-        self._check(q_c, by_f, dt, out_c, self.grid.padded)
+        shape = self.grid.padded if q_c.ndim == 3 else (len(q_c), *self.grid.padded)
+        self._check(q_c, by_f, dt, out_c, shape)
+        q, out = (x.reshape(-1, *self.grid.padded) for x in (q_c, out_c))
+        beyond = np.broadcast_to(inflow, len(q)), np.broadcast_to(ambient, len(q))
 
-        def fill(q: Array) -> None:
-            self.sides.fill_centred(q[0], inflow, ambient)
+        def fill(fields: Array) -> None:
+            for field, enters, rests in zip(fields, *beyond, strict=True):
+                self.sides.fill_centred(field, float(enters), float(rests))
 
-        self._transport(q_c[None], CENTRE, by_f, dt, out_c[None], fill)
+        self._transport(q, CENTRE, by_f, dt, out, fill)
 
     def _check(self, q: Array, by_f: Array, dt: float, out: Array, shape: tuple[int, ...]) -> None:
         _check_field(self.grid, "field", q, shape)
@@ -103,7 +113,7 @@ class Advection:
     ) -> None:
         """q1 = A(q);  q_new = q1 + (q - A_reversed(q1)) / 2   (Selle et al. 2008, section 3)."""
         c = dt / self.grid.dx
-        predicted = self._scratch_f[: len(q)]
+        predicted = self.scratch_f[: len(q)]
         _advect_semi_lagrangian(*self._specs, q, first, by, c, predicted)
         fill(predicted)
         _correct_maccormack(*self._specs, q, first, by, c, predicted, self.limiter, out)
@@ -111,7 +121,7 @@ class Advection:
     def _eno3(self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None]) -> None:
         """Shu and Osher 1988: q1 = q + dt L(q);  q2 = 3/4 q + 1/4 (q1 + dt L(q1));  1/3 q + 2/3 (q2 + dt L(q2))."""
         c = dt / self.grid.dx
-        stage = self._scratch_f[: len(q)]
+        stage = self.scratch_f[: len(q)]
         _advance_eno3(*self._specs, q, q, first, by, c, 0.0, out)
         fill(out)
         _advance_eno3(*self._specs, q, out, first, by, c, 3.0 / 4.0, stage)
@@ -193,6 +203,14 @@ def _open_row(spec, kind, location, k, j, q, p, out):  # type: ignore[no-untyped
         for i in (GHOSTS, GHOSTS + spec.nx):
             out[p + np.uint64(i)] = q[p + np.uint64(i)]
     return i0, i1
+
+
+@njit(cache=True)
+def _group(spec, first, fields):  # type: ignore[no-untyped-def]
+    """How many locations the fields have and how many fields share each: cell fields all do, so their paths are one."""
+    if first == CENTRE:
+        return 1, fields
+    return min(fields, spec.dimensions), 1
 
 
 @njit(cache=True)
@@ -280,7 +298,7 @@ def _sample_velocity_at(frame, by, x, y, z):  # type: ignore[no-untyped-def]
 def _trace(frame, by, p, strides, x, y, z, c, margin):  # type: ignore[no-untyped-def]
     """Departure point of the value at (x, y, z), flat index p, by the midpoint rule; c = dt / dx, negative: arrival.
 
-    Returns its index coordinates, whether they were clamped, and 0 (NaN if a velocity on the way was not finite).
+    Returns its index coordinates, whether they were clamped, and the velocities at the start and at the midpoint.
     """
     h = 0.5 * c
     u, v, w = _carry(frame, by, p, strides)
@@ -291,7 +309,7 @@ def _trace(frame, by, p, strides, x, y, z, c, margin):  # type: ignore[no-untype
     xd, out_x = _confine(x - c * um, frame.end_x, frame.wrap_x, frame.inv_x, margin)
     yd, out_y = _confine(y - c * vm, frame.end_y, frame.wrap_y, frame.inv_y, margin)
     zd, out_z = _confine(z - c * wm, frame.end_z, frame.wrap_z, frame.inv_z, margin)
-    return xd, yd, zd, out_x | out_y | out_z, 0.0 * ((u + v + w) + (um + vm + wm))
+    return xd, yd, zd, out_x | out_y | out_z, (u, v, w), (um, vm, wm)
 
 
 @njit(cache=True)
@@ -308,7 +326,7 @@ def _interpolate_stencil(frame, q, r, x, y, z):  # type: ignore[no-untyped-def]
 @njit(parallel=True, cache=True)
 def _advect_semi_lagrangian(spec, frame, kind, q, first, by, c, out):  # type: ignore[no-untyped-def]
     """out = q at the departure points."""
-    components = min(q.shape[0], spec.dimensions)
+    groups, members = _group(spec, first, q.shape[0])
     q_flat = q.reshape(q.size)
     by_flat = by.reshape(by.size)
     out_flat = out.reshape(out.size)
@@ -318,20 +336,24 @@ def _advect_semi_lagrangian(spec, frame, kind, q, first, by, c, out):  # type: i
         k = GHOSTS + line // rows_y
         j = GHOSTS + line % rows_y
         start = np.uint64(k) * frame.plane + np.uint64(j) * frame.row
-        for component in range(components):
-            location = first + component
-            base = np.uint64(component) * frame.size
-            i0, i1 = _open_row(spec, kind, location, k, j, q_flat, base + start, out_flat)
+        for group in range(groups):
+            location = first + group
+            i0, i1 = 0, 0
+            for m in range(group, group + members):
+                i0, i1 = _open_row(spec, kind, location, k, j, q_flat, np.uint64(m) * frame.size + start, out_flat)
             strides = _find_strides(frame, location)
             hx, hy, hz = _find_offsets(location)
             # beyond a side the ghost's centre holds the value that flows in; for faces that place is the side itself
             margin = 0.5 if location == CENTRE else 0.0
             for i in range(i0, i1):
                 p = start + np.uint64(i)
-                x, y, z, _, zero = _trace(frame, by_flat, p, strides, i + hx, j + hy, k + hz, c, margin)
-                r = _find_stencil(frame, base, x - hx, y - hy, z - hz)
-                value = _interpolate_stencil(frame, q_flat, r, x - hx, y - hy, z - hz)
-                out_flat[base + p] = value + zero
+                x, y, z, _, at, mid = _trace(frame, by_flat, p, strides, i + hx, j + hy, k + hz, c, margin)
+                # 0, or NaN if a velocity on the way was not finite
+                zero = 0.0 * ((at[0] + at[1] + at[2]) + (mid[0] + mid[1] + mid[2]))
+                for m in range(group, group + members):
+                    base = np.uint64(m) * frame.size
+                    r = _find_stencil(frame, base, x - hx, y - hy, z - hz)
+                    out_flat[base + p] = _interpolate_stencil(frame, q_flat, r, x - hx, y - hy, z - hz) + zero
 
 
 @njit(cache=True)
@@ -349,9 +371,11 @@ def _bound(q, p, right, up, over):  # type: ignore[no-untyped-def]
 def _correct_maccormack(spec, frame, kind, q, first, by, c, predicted, limiter, out):  # type: ignore[no-untyped-def]
     """out = predicted + (q - predicted carried back) / 2; predicted itself where a trace left the domain.
 
-    The departure point, around which the limiter looks, is traced again: keeping it from the prediction costs more.
+    The limiter looks around the departure point. It is not traced again: with u at the start and u_m at the midpoint of
+    the way forward, 2 u - u_m is the midpoint velocity of the way back up to second order, which moves the point by far
+    less than a cell. Where all values around it are equal nothing is left to correct.
     """
-    components = min(q.shape[0], spec.dimensions)
+    groups, members = _group(spec, first, q.shape[0])
     q_flat = q.reshape(q.size)
     by_flat = by.reshape(by.size)
     out_flat = out.reshape(out.size)
@@ -362,26 +386,33 @@ def _correct_maccormack(spec, frame, kind, q, first, by, c, predicted, limiter, 
         k = GHOSTS + line // rows_y
         j = GHOSTS + line % rows_y
         start = np.uint64(k) * frame.plane + np.uint64(j) * frame.row
-        for component in range(components):
-            location = first + component
-            base = np.uint64(component) * frame.size
-            i0, i1 = _open_row(spec, kind, location, k, j, q_flat, base + start, out_flat)
+        for group in range(groups):
+            location = first + group
+            i0, i1 = 0, 0
+            for m in range(group, group + members):
+                i0, i1 = _open_row(spec, kind, location, k, j, q_flat, np.uint64(m) * frame.size + start, out_flat)
             strides = _find_strides(frame, location)
             hx, hy, hz = _find_offsets(location)
             for i in range(i0, i1):
                 p = start + np.uint64(i)
-                xd, yd, zd, clamped, _ = _trace(frame, by_flat, p, strides, i + hx, j + hy, k + hz, c, 0.0)
-                x, y, z, clamped_too, _ = _trace(frame, by_flat, p, strides, i + hx, j + hy, k + hz, -c, 0.0)
-                r = _find_stencil(frame, base, x - hx, y - hy, z - hz)
-                returned = _interpolate_stencil(frame, predicted_flat, r, x - hx, y - hy, z - hz)
-                correction = 0.5 * (q_flat[base + p] - returned)
-                value = predicted_flat[base + p] + (0.0 if clamped | clamped_too else correction)
-                if limiter:
+                x, y, z, clamped, at, mid = _trace(frame, by_flat, p, strides, i + hx, j + hy, k + hz, -c, 0.0)
+                xd, out_x = _confine(i + hx - c * (2.0 * at[0] - mid[0]), frame.end_x, frame.wrap_x, frame.inv_x, 0.0)
+                yd, out_y = _confine(j + hy - c * (2.0 * at[1] - mid[1]), frame.end_y, frame.wrap_y, frame.inv_y, 0.0)
+                zd, out_z = _confine(k + hz - c * (2.0 * at[2] - mid[2]), frame.end_z, frame.wrap_z, frame.inv_z, 0.0)
+                clamped |= out_x | out_y | out_z
+                for m in range(group, group + members):
+                    base = np.uint64(m) * frame.size
+                    value = predicted_flat[base + p]
                     r = _find_stencil(frame, base, xd - hx, yd - hy, zd - hz)
                     low, high = _bound(q_flat, r, np.uint64(1), frame.row, frame.over)
-                    value = low if value < low else value
-                    value = high if value > high else value
-                out_flat[base + p] = value
+                    if not limiter or low != high:
+                        r = _find_stencil(frame, base, x - hx, y - hy, z - hz)
+                        returned = _interpolate_stencil(frame, predicted_flat, r, x - hx, y - hy, z - hz)
+                        value += 0.0 if clamped else 0.5 * (q_flat[base + p] - returned)
+                        if limiter:
+                            value = low if value < low else value
+                            value = high if value > high else value
+                    out_flat[base + p] = value
 
 
 @njit(cache=True)
@@ -419,7 +450,7 @@ def _advance_eno3(spec, frame, kind, q_start, q, first, by, c, keep, out):  # ty
 
     Written so that a constant stays constant to the last bit.
     """
-    components = min(q.shape[0], spec.dimensions)
+    groups, members = _group(spec, first, q.shape[0])
     start_flat = q_start.reshape(q_start.size)
     q_flat = q.reshape(q.size)
     by_flat = by.reshape(by.size)
@@ -432,8 +463,8 @@ def _advance_eno3(spec, frame, kind, q_start, q, first, by, c, keep, out):  # ty
         start = np.uint64(k) * frame.plane + np.uint64(j) * frame.row
         reach_y = np.uint64(2 if j == GHOSTS + spec.ny else 3)
         reach_z = np.uint64(2 if k == GHOSTS + spec.nz else 3)
-        for component in range(components):
-            location = first + component
+        for component in range(groups * members):
+            location = first if members > 1 else first + component
             base = np.uint64(component) * frame.size
             i0, i1 = _open_row(spec, kind, location, k, j, q_flat, base + start, out_flat)
             strides = _find_strides(frame, location)
