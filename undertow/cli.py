@@ -51,6 +51,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             from undertow.scene.toml import describe
 
             raise _fail(describe(error, "scene"), 2) from None
+        except OSError as error:
+            place = f"{error.filename}: " if error.filename else ""
+            raise _fail(f"{place}{error.strerror or error}; choose another place or make room", 2) from None
         except PhysicsError as error:
             raise _fail(str(error), 1) from None
         except MemoryError as error:
@@ -173,7 +176,7 @@ def _finish(done: Run, preview: bool, quiet: bool) -> None:
         try:
             for path in [*draw(done.folder, quick=True), write_report(done.folder)]:
                 _say(quiet, f"wrote {path}")
-        except UserError as error:
+        except (UserError, OSError) as error:
             _say(quiet, f"note: no picture: {error}")
     print(done.folder)
 

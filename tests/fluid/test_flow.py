@@ -116,7 +116,7 @@ def test_mirrored_scene_gives_the_mirrored_result():
         inside = np.zeros(grid.padded, dtype=bool)
         columns = slice(8, 13) if not mirror else slice(13, 18)
         inside[3, 4:6, columns] = True
-        emitter = SmokeEmitter(inside, 1.0, 350.0)
+        emitter = SmokeEmitter(inside, 1.0, 350.0, (-0.2 if mirror else 0.2, 0.3, 0.0))
         settings = FlowSettings(tolerance=1e-12, smoke=SmokeSettings(0.1, 0.3, confinement=0.2))
         flow = Flow(grid, Sides(grid), solids, settings, [emitter])
         for step in range(6):
@@ -127,6 +127,42 @@ def test_mirrored_scene_gives_the_mirrored_result():
     ua, ub = (f.state.u[0][f.grid.interior_faces(0)] for f in states)
     np.testing.assert_allclose(ua, -ub[..., ::-1], atol=1e-9)
     assert np.abs(ua).max() > 0.01
+
+
+def test_a_periodic_scene_does_not_know_where_its_seam_is():
+    """Smoke, buoyancy and confinement in a doubly periodic box, rolled by a few cells."""
+    found = []
+    for shift in (0, 5):
+        grid = Grid((16, 12, 1), 0.1, dimensions=2)
+        inside = np.zeros(grid.padded, dtype=bool)
+        blob = np.zeros((1, 12, 16), dtype=bool)
+        blob[0, 3:6, 4:8] = True
+        inside[grid.interior] = np.roll(blob, (shift, shift), axis=(1, 2))
+        settings = FlowSettings(tolerance=1e-12, smoke=SmokeSettings(0.1, 0.3, confinement=0.3))
+        flow = Flow(grid, Sides(grid, [PERIODIC] * 4 + [WALL] * 2), None, settings, [SmokeEmitter(inside, 1.0, 350.0)])
+        for step in range(5):
+            flow.step(0.05 * step, 0.05)
+        found.append(np.roll(flow.state.smoke[grid.interior], (-shift, -shift), axis=(1, 2)))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-9)
+
+
+def test_spinning_disc_drags_the_fluid_round():
+    """Couette flow between a spinning disc and a resting box: torque near 4 pi mu omega a^2 b^2 / (b^2 - a^2)."""
+    torque = []
+    for n in (24, 48):
+        grid = Grid((n, n, 1), 2.0 / n, dimensions=2)
+        spin = VelocityCurves(ConstantCurve((0.0, 0.0, 0.0)), ConstantCurve((0.0, 0.0, 1.0)), (1.004, 0.997, 1.0 / n))
+        solids = SolidFields(grid, [Solid("disc", Sphere(0.3), spin)])
+        settings = FlowSettings(viscosity=1.0, advection="none", gravity=(0.0, 0.0, 0.0), tolerance=1e-8)
+        flow = Flow(grid, Sides(grid), solids, settings)
+        for step in range(6):
+            flow.step(0.5 * step, 0.5)
+        torque.append(-flow.forces()["disc"].torque[2])
+    # a square box of half width 1 acts like a circle of radius about 1.08 (its conformal radius)
+    b = 1.0787
+    exact = 4 * np.pi * 0.3**2 * b**2 / (b**2 - 0.3**2)
+    assert torque[1] == pytest.approx(exact, rel=0.02)
+    assert abs(torque[1] - exact) < 0.6 * abs(torque[0] - exact) + 0.002
 
 
 def test_same_bits_for_one_and_two_threads():

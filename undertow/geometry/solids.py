@@ -97,7 +97,8 @@ class SolidFields:
     area_f (3, z, y, x): open fraction of the faces, volume_c (z, y, x): of the cells; ghosts repeat the edge
     body_c (z, y, x): int32 index of the nearest solid within BAND cells of the cell's centre (or covering it), else -1
     distance_f (3, z, y, x): signed distance at the face centres
-    velocity_f (3, z, y, x): velocity component, normal to the face, of the nearest solid at the face centre, else 0
+    velocity_f (3, z, y, x): velocity component, normal to the face, of the nearest solid: from 0.9 cells inside to two
+        cells outside at the point of its surface nearest to the face centre, else at the centre; 0 beyond the band
     velocity_c (3, z, y, x): velocity of solid body_c; within two cells of its surface at the point of the surface
         nearest to the cell's centre, else at the centre; 0 where body_c = -1
     Distances are cut off at ``far`` = BAND dx.
@@ -126,6 +127,10 @@ class SolidFields:
         self._boxes: list[Box6] = [(0, 0, 0, 0, 0, 0)] * n
         self._candidates = np.zeros(max(n, 1), dtype=np.int64)
         self._changed = np.zeros(grid.padded[0] * grid.padded[1], dtype=np.int64)
+
+    def angular_velocity(self, b: int) -> Array:
+        """Angular velocity (3,) [rad/s] of solid b at the time of the last update."""
+        return self.spec.rows[b, ANGULAR : ANGULAR + 3]
 
     def update(self, t: float) -> bool:
         """Bring all fields to time t; only boxes around solids that moved are touched. True if the geometry changed."""
@@ -407,6 +412,12 @@ def _sample_solids(  # type: ignore[no-untyped-def]
                 b, d = _nearest_solid(rows, tables, candidates, count, dim, xf, yf, zf)
                 vx, vy, vz = 0.0, 0.0, 0.0
                 if d < far:
+                    uneven = rows[b, TABLE_MOVING] == 1.0
+                    for turn in range(3):
+                        uneven |= rows[b, ANGULAR + turn] != 0.0
+                    # faces that can be open feel the wall where it is, those well inside move with the solid
+                    if uneven and -0.9 * dx < d < 2.0 * dx:
+                        xf, yf, zf = _wall_point(rows, tables, b, dim, xf, yf, zf, d, 0.25 * dx)
                     vx, vy, vz = _solid_velocity(rows, tables, b, dim, xf, yf, zf)
                 out_distance_f[axis, k, j, i] = min(d, far)
                 out_velocity_f[axis, k, j, i] = vx if axis == 0 else (vy if axis == 1 else vz)

@@ -80,10 +80,6 @@ class Sides:
         """True where the normal velocity of the boundary face is given (wall, inflow)."""
         return self.kind[side] in (WALL, INFLOW)
 
-    def is_pressure(self, side: int) -> bool:
-        """True where p = 0 at the boundary face (outflow, open)."""
-        return self.kind[side] in (OUTFLOW, OPEN)
-
     def is_periodic(self, axis: int) -> bool:
         return self.kind[2 * axis] == PERIODIC
 

@@ -94,18 +94,19 @@ def resume(
     sim = Simulation(scene, threads)
     sim.restore(checkpoint)
     with Signals() as signals:
-        run_folder = _guard_disk(lambda: RunFolder.reopen(path, sim, checkpoint))
+        run_folder = _guard_disk(lambda: RunFolder.reopen(path, sim, checkpoint), "the run is as it was")
         if frames is not None:
             run_folder.set_scene(scene)
+            run_folder.checkpoint(sim)  # the new end holds from here on, also after a kill
         _drive(sim, run_folder, progress, signals)
     return Run(path)
 
 
-def _guard_disk(make: Callable[[], RunFolder]) -> RunFolder:
+def _guard_disk(make: Callable[[], RunFolder], kept: str = "nothing was kept") -> RunFolder:
     try:
         return make()
     except OSError as error:
-        raise _disk_error(error, "nothing was kept") from error
+        raise _disk_error(error, kept) from error
 
 
 def _disk_error(error: OSError, kept: str) -> UserError:

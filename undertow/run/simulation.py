@@ -118,8 +118,11 @@ class Simulation:
         if not math.isfinite(time) or time < self.time:
             raise UserError(f"advance_to: {time} s lies before the present time {self.time} s; time only moves forward")
         report = None
-        while self.time < time:
-            report = self._step_towards(min(time, self.next_frame_time()))
+        # a target that misses a frame by rounding alone is that frame: no step of rounding size is taken
+        slack = 1e-9 / self.scene.time.frame_rate
+        while time - self.time > slack:
+            frame = self.next_frame_time()
+            report = self._step_towards(frame if time > frame - slack else time)
         return report
 
     def _step_towards(self, target: float) -> StepReport:

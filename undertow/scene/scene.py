@@ -92,7 +92,7 @@ class Fluid(Model):
     )
     gravity: Acceleration = Field(
         (0.0, -9.81, 0.0),
-        description="gravity [m/s2]; the hydrostatic pressure balances it in one fluid, so it acts on smoke only",
+        description="gravity [m/s2]: which way smoke rises, and the hydrostatic part of forces on solids",
     )
     acceleration: Acceleration = Field((0.0, 0.0, 0.0), description="uniform acceleration that drives the fluid [m/s2]")
     initial_velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
@@ -234,6 +234,8 @@ class Scene(Model):
     def _check(self) -> Scene:
         if self.coupling not in COUPLINGS:
             raise complain(f"coupling = {self.coupling!r}: unknown coupling; the couplings are {', '.join(COUPLINGS)}")
+        if self.fluid.advection == "eno3" and self.time.cfl > 1:
+            raise complain(f"time.cfl = {self.time.cfl:g}: eno3 is stable up to 1; lower it or use maccormack")
         self._check_components()
         self._check_sides()
         self._check_smoke()

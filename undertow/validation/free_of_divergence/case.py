@@ -17,8 +17,9 @@ def run(full: bool = False) -> Iterator[Quantity]:
         scene = ut.scene(name, resolution=resolution)
         sim = ut.Simulation(scene)
         worst = 0.0
-        for _ in range(100 if full else STEPS):
+        steps = 100 if full else STEPS
+        for _ in range(steps):
             flow = sim.step().flow
             if flow.row_before > 0:
                 worst = max(worst, flow.row_after / (scene.fluid.tolerance * flow.row_before))
-        yield quantity(name, worst, resolution=resolution, steps=STEPS, tolerance=scene.fluid.tolerance)
+        yield quantity(name, worst, resolution=resolution, steps=steps, tolerance=scene.fluid.tolerance)
