@@ -23,10 +23,11 @@ from undertow.run.kernel_cache import use_kernel_cache as _use_kernel_cache
 _use_kernel_cache()
 
 _SCENE = (
-    "Box", "Bunny", "Camera", "Capsule", "Cylinder", "Domain", "Emitter", "Fluid", "FluxProbe", "ForceProbe", "Inflow",
-    "Keyframes", "LineProbe", "Mesh", "MeshSequence", "Open", "Outflow", "Output", "Periodic", "Plane", "PointProbe",
-    "PrescribedVelocity", "RigidBody", "Rotation", "Scene", "Sine", "Smoke", "Sphere", "Static", "Table", "Time",
-    "Torus", "View", "Wall",
+    "Box", "Bunny", "Camera", "Capsule", "Control", "Cylinder", "Domain", "Drain", "Emitter", "Fluid", "FluxProbe",
+    "ForceProbe", "Gear", "Hull", "Inflow", "Joint", "Keyframes", "LineProbe", "Mesh", "MeshSequence", "Open",
+    "Outflow", "Output", "Periodic", "Plane", "PointProbe", "PrescribedVelocity", "RigidBody", "Rotation", "Scene",
+    "Sine", "Smoke", "Solids", "Sphere", "Static", "Surface", "Table", "Time", "Torus", "View", "Wall", "Water",
+    "WaterSource",
 )  # fmt: skip
 _HOME = {
     **dict.fromkeys(_SCENE, "undertow.scene"),

@@ -19,6 +19,7 @@ from undertow.errors import PhysicsError, UserError
 if TYPE_CHECKING:
     from undertow.run.driver import Progress
     from undertow.run.record import Run
+    from undertow.run.simulation import Simulation
 
 app = typer.Typer(
     name="undertow",
@@ -106,10 +107,10 @@ def _undertow(
 @command
 def scenes(threads: Threads = None, quiet: Quiet = False) -> None:
     """List the gallery: name, what it shows, source figure, cost."""
-    from undertow.scene import find_scene, gallery_names
+    from undertow.scene.files import gallery_cards
 
     _begin(threads)
-    rows: list[tuple[str, ...]] = [(s.name, s.description, s.source, s.cost) for s in map(find_scene, gallery_names())]
+    rows: list[tuple[str, ...]] = list(gallery_cards())
     if not quiet:
         _print_table(("name", "what it shows", "source", "cost on two cores"), rows)
     else:
@@ -143,8 +144,8 @@ def run(
     sim = Simulation(described, threads)
     for note in sim.notes:
         _say(quiet, f"note: {note}")
-    nx, ny, nz = sim.grid.cells
-    _say(quiet, f"{nx} x {ny} x {nz} cells of {sim.grid.dx:.4g} m, {described.time.frames} frames")
+    cost = f"; as it comes with the package: {described.cost} on two cores" if described.cost else ""
+    _say(quiet, f"{_describe_size(sim)}, {described.time.frames} frames{cost}")
     with _ProgressBar(quiet) as bar:
         done = sim.run(out, bar)
     _finish(done, preview, quiet)
@@ -165,6 +166,13 @@ def resume(
     with _ProgressBar(quiet) as bar:
         done = resume_run(folder, threads, frames, bar)
     _finish(done, preview, quiet)
+
+
+def _describe_size(sim: Simulation) -> str:
+    if sim.grid is None:
+        return f"{len(sim.scene.bodies)} bodies, {len(sim.scene.joints)} joints"
+    nx, ny, nz = sim.grid.cells
+    return f"{nx} x {ny} x {nz} cells of {sim.grid.dx:.4g} m"
 
 
 def _finish(done: Run, preview: bool, quiet: bool) -> None:

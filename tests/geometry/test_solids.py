@@ -196,3 +196,30 @@ def test_a_small_body_in_a_large_grid_costs_its_box_only() -> None:
     fields.update(0.0)
     (box,) = fields._place(0.01)
     assert (box[1] - box[0]) * (box[3] - box[2]) * (box[5] - box[4]) < 31**3
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_a_solid_across_a_periodic_side_is_the_solid_in_the_middle_moved(dimensions):
+    """Shifted by half a period, and by three and a half: the same fields, rolled around."""
+    n = 16
+    grid = Grid((n, 12, n if dimensions == 3 else 1), 1 / n, dimensions=dimensions)
+    spin = ConstantCurve((0.0, 0.0, 2.0))
+
+    def fields(x):
+        ball = Solid("ball", Sphere(0.2), VelocityCurves(ConstantCurve((1.0, 0.0, 0.0)), spin, (x, 0.4, 0.5)))
+        bar = Solid("bar", Box((0.1, 0.05, 0.1)), Static((x + 0.3, 0.7, 0.5)))
+        result = SolidFields(grid, [ball, bar])
+        result.repeat((True, False, dimensions == 3))
+        result.update(0.0)
+        return result
+
+    middle = fields(0.5)
+    inside = grid.interior
+    for x in (1.0, 4.0, -2.0):
+        crossing = fields(x)
+        for name in ("volume_c", "body_c"):
+            rolled = np.roll(getattr(middle, name)[inside], n // 2, axis=2)
+            np.testing.assert_allclose(getattr(crossing, name)[inside], rolled, atol=1e-12)
+        for name in ("area_f", "velocity_c", "velocity_f"):
+            rolled = np.roll(getattr(middle, name)[(slice(None), *inside)], n // 2, axis=3)
+            np.testing.assert_allclose(getattr(crossing, name)[(slice(None), *inside)], rolled, atol=1e-9)

@@ -1,10 +1,10 @@
-"""Derived quantities: exact on linear velocities, energy as a sum over face volumes."""
+"""Derived quantities: exact on linear velocities."""
 
 import numpy as np
 import pytest
 
 from undertow.grid import GHOSTS, Grid
-from undertow.grid.operators import cell_velocity, kinetic_energy, vorticity
+from undertow.grid.operators import cell_velocity, vorticity
 
 
 def linear_velocity(grid: Grid, A: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -33,18 +33,6 @@ def test_linear_velocity_has_its_values_and_its_curl(dimensions: int) -> None:
     assert np.allclose(cell_velocity(grid, u), expected, atol=1e-13)
     curl = np.array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]])
     assert np.allclose(vorticity(grid, u), curl[:, None, None, None], atol=1e-12)
-
-
-@pytest.mark.parametrize("dimensions", (2, 3))
-def test_kinetic_energy_of_a_uniform_flow_is_that_of_the_box(dimensions: int) -> None:
-    grid = Grid((5, 4, 3 if dimensions == 3 else 1), 0.2, dimensions=dimensions)
-    u = grid.face_field()
-    velocity = (1.0, -2.0, 0.5)
-    for c in grid.axes:
-        u[c] = velocity[c]
-    volume = grid.cell_count * grid.cell_volume
-    expected = 0.5 * 1.3 * volume * sum(velocity[c] ** 2 for c in grid.axes)
-    assert kinetic_energy(grid, u, 1.3) == pytest.approx(expected, rel=1e-13)
 
 
 def test_shape_error_names_what_is_needed() -> None:

@@ -147,3 +147,89 @@ def test_stale_or_foreign_stencil_is_refused():
         multigrid.apply(grid.cell_field(), grid.cell_field())
     with pytest.raises(ValueError, match="built for"):
         multigrid.setup(make_stencil(Grid((8, 8, 4), 0.1)))
+
+
+def close_box(stencil, low, high):
+    """Walls one face thick around the cells low ... high - 1 of every axis."""
+    for axis in stencil.grid.axes:
+        for at in (low, high):
+            place = [slice(GHOSTS + low, GHOSTS + high)] * 3
+            place[2 - axis] = slice(GHOSTS + at, GHOSTS + at + 1)
+            if stencil.grid.dimensions == 2:
+                place[0] = slice(None)
+            stencil.face_f[axis][tuple(place)] = 0.0
+
+
+def close_comb(stencil, spacing, first, gap):
+    """Walls across x that leave ``gap`` cells at the top."""
+    nx, ny, _ = stencil.grid.cells
+    stencil.face_f[0][:, GHOSTS : GHOSTS + ny - gap, GHOSTS + first : GHOSTS + nx : spacing] = 0.0
+
+
+def close_slit(stencil, at, row):
+    """A wall across x with a slit of one cell."""
+    stencil.face_f[0][:, : GHOSTS + row, GHOSTS + at] = 0.0
+    stencil.face_f[0][:, GHOSTS + row + 1 :, GHOSTS + at] = 0.0
+
+
+THIN_WALLS = {
+    "box": (lambda s, n: close_box(s, n // 4 + 1, 3 * n // 4 - 1), 12),
+    "box, one side on a block": (lambda s, n: close_box(s, n // 4 + 1, 3 * n // 4 - 2), 12),
+    "box, blocks of blocks": (lambda s, n: close_box(s, n // 4 + 2, 3 * n // 4 - 2), 12),
+    "comb 4": (lambda s, n: close_comb(s, 4, 3, 4), 22),
+    "comb 3": (lambda s, n: close_comb(s, 3, 1, 3), 25),
+    "comb 2": (lambda s, n: close_comb(s, 2, 1, 2), 25),
+    "slit": (lambda s, n: close_slit(s, n // 2 + 1, n // 3), 15),
+}
+
+
+@pytest.mark.parametrize("walls", THIN_WALLS)
+@pytest.mark.parametrize(("n", "dimensions"), [(64, 2), (32, 3)])
+@pytest.mark.parametrize("air", [False, True])
+def test_walls_one_face_thick(walls, n, dimensions, air):
+    """No aggregate lies on both sides of a wall, so that few iterations suffice; joined, a comb took hundreds."""
+    grid = Grid((n, n, n if dimensions == 3 else 1), 1 / n, dimensions=dimensions)
+    stencil = make_stencil(grid, solid=False, air=air)
+    close, bound = THIN_WALLS[walls]
+    close(stencil, n)
+    stencil.setup()
+    multigrid = Multigrid(grid)
+    assert iterations(stencil, multigrid) <= bound
+    assert multigrid._graph is not None
+
+
+@pytest.mark.parametrize(
+    ("cells", "dimensions", "periodic"),
+    [
+        ((7, 8, 6), 3, (False, False, False)),
+        ((14, 12, 1), 2, (False, False, False)),
+        ((8, 9, 1), 2, (True, False, False)),
+    ],
+)
+def test_cycle_through_the_graph_is_symmetric_positive_definite(cells, dimensions, periodic, monkeypatch):
+    monkeypatch.setattr(implementation, "_SPLIT_BLOCKS", 0)
+    grid = Grid(cells, 0.1, dimensions=dimensions)
+    stencil = make_stencil(grid, periodic, solid=False, air=not any(periodic))
+    close_comb(stencil, 4, 3, 3)
+    stencil.dirichlet_c[grid.interior][0, 0, 0] = 1.0
+    stencil.setup()
+    multigrid = Multigrid(grid, periodic)
+    multigrid.setup(stencil)
+    assert multigrid._graph is not None
+    ids = np.flatnonzero(stencil.diagonal > 0)
+    m = np.zeros((len(ids), len(ids)))
+    for column, c in enumerate(ids):
+        e, out = np.zeros(stencil.size), np.zeros(stencil.size)
+        e[c] = 1.0
+        multigrid.apply(e, out)
+        m[:, column] = out[ids]
+    np.testing.assert_allclose(m, m.T, atol=1e-13 * np.abs(m).max())
+    assert np.linalg.eigvalsh(m).min() > 0
+
+
+def test_smooth_solids_need_no_graph():
+    grid = Grid((32, 32, 32), 1 / 32)
+    multigrid = Multigrid(grid)
+    for offset in (0.0, 0.3, 0.77):
+        multigrid.setup(make_stencil(grid, offset=offset))
+        assert multigrid._graph is None

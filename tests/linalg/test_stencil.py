@@ -63,20 +63,6 @@ def test_apply_and_diagonal_equal_assembled_matrix(cells, dimensions, periodic):
     np.testing.assert_allclose(stencil.diagonal, np.diag(expected), atol=1e-13)
 
 
-def test_serial_and_parallel_kernels_agree():
-    """The serial twin of small grids and the threaded kernels give the same bits."""
-    grid = Grid((13, 11, 9), 0.1)
-    stencil = make_stencil(grid)
-    p, one, two = grid.cell_field(), grid.cell_field(), grid.cell_field()
-    p[grid.interior] = np.random.default_rng(0).standard_normal(p[grid.interior].shape)
-    assert stencil._serial
-    stencil.apply(p, one)
-    stencil._serial = False
-    stencil.setup()
-    stencil.apply(p, two)
-    np.testing.assert_array_equal(one, two)
-
-
 def test_overlay_of_a_duplicated_cell():
     """A cell cut by a shell in two copies: its right and upper neighbours see the second copy."""
     grid = Grid((4, 4, 1), 0.25, dimensions=2)

@@ -72,7 +72,12 @@ BAD = [
         "domain.sides={y_low={type='inflow', velocity=[0,1,0], profile='parabolic'}, x_low='open', z_low='open'}",
         "needs no-slip walls at both ends",
     ),
-    ("fluid.gravity=[0, 1]", "fluid.gravity = [0.0, 1.0]: must have 3 components in a 3D scene"),
+    ("domain.sides={x_low={type='inflow', velocity=[-1,0,0]}, y_high='open'}", "points out of the domain"),
+    ("time={end=1, fixed_step=0.01, cfl=0.5}", "cfl has no effect beside fixed_step"),
+    ("fluid={limiter=false, advection='eno3'}", "limiter has no effect with advection = 'eno3'"),
+    ("fluid={viscosity_form='coupled'}", "viscosity_form has no effect without viscosity"),
+    ("fluid={no_slip='extra_faces'}", "no_slip has no effect without viscosity"),
+    ("gravity=[0, 1]", "gravity = [0.0, 1.0]: must have 3 components in a 3D scene"),
     ("probes.p={type='point', position=[9, 0, 0]}", "probes.p: the point [9.0, 0.0, 0.0] is outside the domain"),
     ("probes.p={type='flux', axis='x', position=7}", "probes.p.position = 7: outside the domain"),
     ("probes.p={type='force', objects=['bal']}", "probes.p.objects: there is no solid 'bal'; did you mean 'ball'?"),
@@ -95,7 +100,7 @@ def test_bad_values_are_refused_in_words(assignment: str, message: str) -> None:
 
 
 BAD_2D = [
-    ("fluid.gravity=[0, 0, 1]", "fluid.gravity = [0.0, 0.0, 1.0]: a 2D scene has no z"),
+    ("gravity=[0, 0, 1]", "gravity = [0.0, 0.0, 1.0]: a 2D scene has no z"),
     ("domain.sides={z_low='wall'}", "a 2D scene has no z sides"),
     ("domain.resolution_along='z'", "resolution_along = 'z' in a 2D scene"),
     ("domain.lower=[0, 0, 0]", "lower has 3 components and upper 2"),
@@ -137,3 +142,80 @@ def test_files_that_are_no_scenes(tmp_path: Path) -> None:
         toml.read("")
     with pytest.raises(UserError, match=r"--frames 0: must be at least 1"):
         find_scene("lid-cavity", frames=0)
+
+
+SOLIDS = """
+name = "solids"
+[time]
+end = 1.0
+[objects.floor]
+type = "rigid_body"
+shape = { type = "plane", normal = [0.0, 1.0, 0.0] }
+position = [0.0, 0.0, 0.0]
+[objects.box]
+type = "rigid_body"
+shape = { type = "box", size = [0.2, 0.2, 0.2] }
+position = [0.0, 0.3, 0.0]
+density = 1000.0
+[objects.arm]
+type = "rigid_body"
+shape = { type = "box", size = [0.2, 0.2, 0.2] }
+position = [1.0, 0.3, 0.0]
+mass = 2.0
+[objects.pin]
+type = "joint"
+kind = "hinge"
+child = "arm"
+position = [1.0, 0.3, 0.0]
+"""
+
+BAD_SOLIDS = [
+    ("objects.box.density=0", "objects.box.density = 0: must be positive; give a number in kg/m3"),
+    ("objects.arm.mass=-1", "objects.arm.mass = -1: must be positive"),
+    ("objects.box.mass=1", "objects.box: has both a density and a mass"),
+    ("objects.box.material='oka'", "material = 'oka' is unknown; did you mean 'oak'?"),
+    ("objects.floor.density=1", "objects.floor: a plane has no end and no mass"),
+    ("objects.box.motion={type='velocity', linear=[1,0,0]}", "has a density or mass and a prescribed motion"),
+    ("objects.floor.velocity=[1,0,0]", "velocity and angular_velocity start a dynamic body; give it a density"),
+    ("objects.box.restitution=1.5", "objects.box.restitution = 1.5: must be at most 1"),
+    ("objects.box.friction=-0.1", "objects.box.friction = -0.1: must not be negative"),
+    ("objects.box.shape={type='hull', points=[]}", "must be a non-empty list of points in m"),
+    ("objects.box.shape={type='hull', points=[[0,0],[1,0],[0,1]]}", "must have 3 components"),
+    ("objects.box.shape={type='gear', radius=1, thickness=1, teeth=3}", "a gear needs at least 4 teeth"),
+    ("objects.box.shape={type='gear', radius=1, thickness=1, depth=0.6}", "must be between 0.05 and 0.5"),
+    ("objects.box.shape={type='gear', radius=1, thickness=1, hole=0.9}", "hole = 0.9: reaches the teeth"),
+    ("objects.pin.child='amr'", "objects.pin: there is no rigid body 'amr'; did you mean 'arm'?"),
+    ("objects.pin.parent='arm'", "parent and child are both 'arm'"),
+    ("objects.pin.child='floor'", "objects.pin: joins no dynamic body"),
+    ("objects.pin.kind='hinged'", "unknown choice; did you mean 'hinge'?"),
+    ("objects.pin.lower=10\nobjects.pin.upper=-10", "lower = 10 must be below upper = -10; swap them"),
+    ("objects.pin.lower=10", "the joint starts at 0, outside its limits"),
+    ("objects.pin.kind='ball'\nobjects.pin.upper=10", "upper has no effect on kind = 'ball'"),
+    ("objects.pin.kind='universal'", "second_axis belongs to kind = 'universal'"),
+    ("objects.pin.axis=[0,0,0]", "axis must not be zero"),
+    ("objects.pin.break_force=0", "objects.pin.break_force = 0: must be positive; give a number in N"),
+    ("objects.pin.control={target=[1,0,0], stiffness=1, damping=1}", "must be a number in degrees or m"),
+    ("objects.pin.control={target={times=[0], values=[[1,0]]}, stiffness=1, damping=1}", "must have single numbers"),
+    ("fluid.density=2", "fluid has no effect without a [domain]"),
+    ("smoke={}", "smoke has no effect without a [domain]"),
+    ("output.fields=['velocity']", "output.fields: there is no fluid"),
+    ("view.field='speed'", "view.field: there is no fluid"),
+    ("time.stepper='second_order'", "time.stepper = 'second_order': belongs to a fluid"),
+    ("probes={p={type='flux', axis='x', position=0}}", "probes.p: there is no fluid to measure"),
+    ("probes={p={type='force', objects=['bxo']}}", "there is no solid 'bxo'; did you mean 'box'?"),
+    ("domain={upper=[1,1,1], resolution=8}", "objects.box: forces move it, but no coupling"),
+]
+
+
+@pytest.mark.parametrize(("assignments", "message"), BAD_SOLIDS, ids=[a for a, _ in BAD_SOLIDS])
+def test_bad_solids_are_refused(assignments: str, message: str) -> None:
+    data = toml.parse(SOLIDS)
+    toml.override(data, assignments.split("\n"))
+    with pytest.raises(UserError) as caught:
+        toml.scene_from_dict(data)
+    assert message in str(caught.value)
+
+
+def test_a_scene_in_which_nothing_moves_is_refused() -> None:
+    with pytest.raises(UserError, match="nothing moves"):
+        toml.read('name = "still"\n[time]\nend = 1.0\n')

@@ -10,7 +10,6 @@ import pytest
 import undertow as ut
 from undertow.errors import UserError
 from undertow.scene import MATERIALS, find_scene, gallery_names, toml
-from undertow.scene.files import GALLERY
 
 EVERYTHING = """
 name = "everything"
@@ -80,7 +79,7 @@ def is_part(part: object, whole: object) -> bool:
 
 
 def texts() -> list[str]:
-    return [*((GALLERY / f"{name}.toml").read_text() for name in gallery_names()), EVERYTHING]
+    return [*(toml.write(find_scene(name)) for name in gallery_names()), EVERYTHING]
 
 
 @pytest.mark.parametrize("text", texts(), ids=[*gallery_names(), "everything"])

@@ -37,7 +37,7 @@ def run(threads: int) -> Iterator[dict[str, Any]]:
         begin = time.perf_counter()
         report = sim.step()
         seconds.append(time.perf_counter() - begin)
-        iterations.append(report.flow.iterations)
+        iterations.append(report.iterations)
     size = held_bytes(sim.flow)
     common = {
         "size": f"{CELLS}^3",

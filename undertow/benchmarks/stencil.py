@@ -15,26 +15,26 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from undertow.grid import Array, Grid
+from undertow.grid import Array, Grid, share
 from undertow.linalg import Stencil
 
 SIZES = (128, 256)
 REPEATS = 20
 
 
-@njit(parallel=True, cache=True)
-def _add_scaled(b, c, scale, out_a):  # type: ignore[no-untyped-def]
-    for i in prange(b.size):
+@njit(cache=True, nogil=True)
+def _add_scaled(b, c, scale, out_a, start, stop):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
         out_a[i] = b[i] + scale * c[i]
 
 
 def make_triad(cells: int = 2**24) -> Callable[[], None]:
     """A triad on arrays of ``cells`` doubles, compiled; one call moves 24 bytes per entry."""
     a, b, c = np.zeros(cells), np.ones(cells), np.full(cells, 2.0)
-    _add_scaled(b, c, 3.0, a)
-    return lambda: _add_scaled(b, c, 3.0, a)
+    share(_add_scaled, cells, cells, b, c, 3.0, a)
+    return lambda: share(_add_scaled, cells, cells, b, c, 3.0, a)
 
 
 def _time(call: Any) -> float:

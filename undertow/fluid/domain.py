@@ -8,10 +8,10 @@ inverse is 0 where the velocity is prescribed or the face is closed.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from undertow.geometry import SolidFields
-from undertow.grid import GHOSTS, INFLOW, PERIODIC, WALL, Array, Grid, Sides
+from undertow.grid import GHOSTS, INFLOW, PERIODIC, WALL, Array, Grid, Sides, share
 from undertow.linalg import used_planes
 
 
@@ -35,6 +35,8 @@ class FluidDomain:
         self.periodic = np.array([sides.is_periodic(a) and a in grid.axes for a in range(3)], dtype=np.int64)
         x, y, z = (bool(p) for p in self.periodic)
         self.periodic_axes = (x, y, z)
+        if solids is not None:
+            solids.repeat(self.periodic_axes)
         whole = solids is None or self.voxel
         self.area_f = np.ones((3, *grid.padded)) if whole else solids.area_f  # type: ignore[union-attr]
         self.volume_c = np.ones(grid.padded) if solids is None else solids.volume_c
@@ -44,16 +46,21 @@ class FluidDomain:
 
     def rebuild(self) -> None:
         """Masses from the present open fractions."""
-        _compute_inverse_mass(
-            self.grid.spec, self.sides.spec.kind, self.area_f, self.volume_c, int(self.voxel),
-            1.0 / (self.density * self.grid.cell_volume), self.inv_mass_f, self.open_f,
+        planes, rows, _ = self.grid.padded
+        share(
+            _compute_inverse_mass, planes * rows, self.grid.cell_count, self.grid.spec, self.sides.spec.kind,
+            self.area_f, self.volume_c, int(self.voxel), 1.0 / (self.density * self.grid.cell_volume), self.inv_mass_f,
+            self.open_f,
         )  # fmt: skip
 
     def set_wall_velocity(self, u_f: Array) -> None:
         """Faces that do not belong to the fluid take the solid's velocity."""
         if self.solids is not None:
-            closed = used_planes(self.open_f) == 0
-            np.copyto(used_planes(u_f), used_planes(self.solids.velocity_f), where=closed)
+            for axis in self.grid.axes:
+                # plane by plane: no mask of the whole field
+                planes = (used_planes(x[axis]) for x in (u_f, self.solids.velocity_f, self.open_f))
+                for u, wall, is_open in zip(*planes, strict=True):
+                    np.copyto(u, wall, where=is_open == 0)
 
     def prescribe(self, u_f: Array) -> None:
         """Before a solve: the faces of solid voxels are prescribed."""
@@ -78,12 +85,11 @@ def last_face(n, periodic):  # type: ignore[no-untyped-def]
     return GHOSTS + n + 1 - periodic
 
 
-@njit(parallel=True, cache=True)
-def _compute_inverse_mass(spec, kind, area, volume, voxel, scale, out_inv_mass, out_open):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _compute_inverse_mass(spec, kind, area, volume, voxel, scale, out_inv_mass, out_open, start, stop):  # type: ignore[no-untyped-def]
     """1 / (rho phi V); 0 on closed and prescribed faces; the p = 0 boundary face has half the volume."""
     n = (spec.nx, spec.ny, spec.nz)
-    planes = out_inv_mass.shape[1] * out_inv_mass.shape[2]
-    for row in prange(planes):
+    for row in range(start, stop):
         k = row // out_inv_mass.shape[2]
         j = row % out_inv_mass.shape[2]
         for a in range(3):

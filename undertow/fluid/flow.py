@@ -91,7 +91,8 @@ class Flow:
             self.solve.rebuild()
             stencil = self.solve.rows.stencil
             if stencil is not None:
-                np.copyto(self.state.p, 0.0, where=stencil.diagonal_c <= 0.0)
+                for p, diagonal in zip(self.state.p, stencil.diagonal_c, strict=True):
+                    np.copyto(p, 0.0, where=diagonal <= 0.0)
         self.solve.place()
 
     def step(self, time: float, dt: float) -> FlowReport:
@@ -166,13 +167,19 @@ class Flow:
     # what others ask -----------------------------------------------------------------------------------------------
 
     def limits(self, time: float) -> dict[str, float]:
-        """Largest time step [s] by each rule: the flow crosses at most one cell, a solid moves at most one cell."""
+        """Largest time step [s] by each rule: the flow crosses at most one cell, a solid moves at most one cell.
+
+        Solids that speed up count with their velocity at the end of the step that the other rules allow.
+        """
         rules = {}
         speed = measure.largest_speed(self.grid, self.state.u)
         if speed > 0.0:
             rules["cfl"] = self.grid.dx / speed
         if self.solids is not None:
             speed = measure.largest_speed(self.grid, self.solids.velocity_c)
+            if speed > 0.0:
+                rules["solid_motion"] = self.grid.dx / speed
+            speed *= self.solids.speed_up(time, time + min(rules.values())) if rules else 1.0
             if speed > 0.0:
                 rules["solid_motion"] = self.grid.dx / speed
         return rules

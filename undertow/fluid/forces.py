@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from undertow.fluid.domain import wrap
-from undertow.grid import GHOSTS, Array, Grid
+from undertow.grid import GHOSTS, Array, Grid, share_face_rows, share_rows
 from undertow.linalg import used_planes
 
 
@@ -30,17 +30,24 @@ def add_buoyancy(
 ) -> None:
     """u += dt up (-alpha s + beta (T - T_ambient)), s and T averaged to the face (Fedkiw, Stam and Jensen 2001)."""
     scaled = (up[0] * dt, up[1] * dt, up[2] * dt)
-    _add_buoyancy(
-        grid.spec, smoke_c, temperature_c, scaled, buoyancy_density, buoyancy_temperature, ambient_temperature, u_f
+    share_face_rows(
+        grid,
+        _add_buoyancy,
+        smoke_c,
+        temperature_c,
+        scaled,
+        buoyancy_density,
+        buoyancy_temperature,
+        ambient_temperature,
+        u_f,
     )
 
 
-@njit(parallel=True, cache=True)
-def _add_buoyancy(spec, s, t, scaled, alpha, beta, ambient, u):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _add_buoyancy(spec, s, t, scaled, alpha, beta, ambient, u, start, stop):  # type: ignore[no-untyped-def]
     # both boundary faces too: they are unknowns where a side is open, and restored by the sides where it is not
     rows_y = spec.ny + 1
-    rows_z = spec.nz + 1 if spec.dimensions == 3 else 1
-    for row in prange(rows_z * rows_y):
+    for row in range(start, stop):
         k = row // rows_y + GHOSTS
         j = row % rows_y + GHOSTS
         for a in range(spec.dimensions):
@@ -65,16 +72,14 @@ class VorticityConfinement:
 
     def add(self, dt: float, u_f: Array) -> None:
         """u += dt f, f averaged from the cells to the faces; u has its ghosts filled."""
-        _compute_vorticity(self.grid.spec, u_f, self.vorticity_c, self.magnitude_c)
-        _turn_to_force(self.grid.spec, self.periodic, self.magnitude_c, self.vorticity_c)
-        _add_cell_force(self.grid.spec, self.periodic, self.vorticity_c, dt * self.epsilon * self.grid.dx, u_f)
+        share_rows(self.grid, _compute_vorticity, u_f, self.vorticity_c, self.magnitude_c)
+        share_rows(self.grid, _turn_to_force, self.periodic, self.magnitude_c, self.vorticity_c)
+        share_rows(self.grid, _add_cell_force, self.periodic, self.vorticity_c, dt * self.epsilon * self.grid.dx, u_f)
 
 
 @njit(cache=True)
 def _slope(spec, u, c, b, k, j, i):  # type: ignore[no-untyped-def]
     """Central difference of velocity component c along b at a cell centre, c averaged from its two faces."""
-    if b >= spec.dimensions:
-        return 0.0
     bz, by, bx = int(b == 2), int(b == 1), int(b == 0)
     cz, cy, cx = int(c == 2), int(c == 1), int(c == 0)
     hi = u[c, k + bz, j + by, i + bx] + u[c, k + bz + cz, j + by + cy, i + bx + cx]
@@ -82,21 +87,21 @@ def _slope(spec, u, c, b, k, j, i):  # type: ignore[no-untyped-def]
     return 0.25 * (hi - lo) / spec.dx
 
 
-@njit(parallel=True, cache=True)
-def _compute_vorticity(spec, u, out_vorticity, out_magnitude):  # type: ignore[no-untyped-def]
-    for row in prange(spec.nz * spec.ny):
+@njit(cache=True, nogil=True)
+def _compute_vorticity(spec, u, out_vorticity, out_magnitude, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for i in range(GHOSTS, GHOSTS + spec.nx):
-            wz = _slope(spec, u, 1, 0, k, j, i) - _slope(spec, u, 0, 1, k, j, i)
-            wx, wy = 0.0, 0.0
-            if spec.dimensions == 3:
-                wx = _slope(spec, u, 2, 1, k, j, i) - _slope(spec, u, 1, 2, k, j, i)
-                wy = _slope(spec, u, 0, 2, k, j, i) - _slope(spec, u, 2, 0, k, j, i)
-            out_vorticity[0, k, j, i] = wx
-            out_vorticity[1, k, j, i] = wy
-            out_vorticity[2, k, j, i] = wz
-            out_magnitude[k, j, i] = np.sqrt(wx * wx + wy * wy + wz * wz)
+            square = 0.0
+            for a in range(3):
+                w = 0.0
+                if spec.dimensions == 3 or a == 2:
+                    b, c = (a + 1) % 3, (a + 2) % 3
+                    w = _slope(spec, u, c, b, k, j, i) - _slope(spec, u, b, c, k, j, i)
+                out_vorticity[a, k, j, i] = w
+                square += w * w
+            out_magnitude[k, j, i] = np.sqrt(square)
 
 
 @njit(cache=True)
@@ -107,10 +112,10 @@ def _inside(i, n, periodic):  # type: ignore[no-untyped-def]
     return min(max(i, GHOSTS), GHOSTS + n - 1)
 
 
-@njit(parallel=True, cache=True)
-def _turn_to_force(spec, periodic, m, w):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _turn_to_force(spec, periodic, m, w, start, stop):  # type: ignore[no-untyped-def]
     """omega -> N x omega in place; |omega| is taken as constant beyond the sides."""
-    for row in prange(spec.nz * spec.ny):
+    for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         kp, km = _inside(k + 1, spec.nz, periodic[2]), _inside(k - 1, spec.nz, periodic[2])
@@ -126,10 +131,10 @@ def _turn_to_force(spec, periodic, m, w):  # type: ignore[no-untyped-def]
             w[2, k, j, i] = (gx * wy - gy * wx) * inv
 
 
-@njit(parallel=True, cache=True)
-def _add_cell_force(spec, periodic, force, scale, u):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _add_cell_force(spec, periodic, force, scale, u, start, stop):  # type: ignore[no-untyped-def]
     """u += scale times the mean of the two cells' force, on faces between two cells."""
-    for row in prange(spec.nz * spec.ny):
+    for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for a in range(spec.dimensions):

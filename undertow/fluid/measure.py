@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from undertow.fluid.state import SolidForce
-from undertow.grid import GHOSTS, Array, Grid
+from undertow.grid import GHOSTS, Array, Grid, share, share_rows
 from undertow.linalg import used_ranges
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 def largest_difference(grid: Grid, a_c: Array, b_c: Array | None) -> float:
     """max |a - b| over the interior cells (b = 0 when None)."""
-    partial = np.zeros(grid.spec.nz * grid.spec.ny)
-    _row_difference(grid.spec, a_c, a_c if b_c is None else b_c, 0.0 if b_c is None else 1.0, partial)
+    partial = grid.row_sums(1)[:, 0]
+    share_rows(grid, _row_difference, a_c, a_c if b_c is None else b_c, 0.0 if b_c is None else 1.0, partial)
     return float(partial.max())
 
 
@@ -29,15 +29,15 @@ def wall_leak(grid: Grid, row_c: Array, target_c: Array, body_c: np.ndarray) -> 
 
 def largest_speed(grid: Grid, u_f: Array) -> float:
     """max over cells of sum_axis max(|u_lo|, |u_hi|) [m/s]."""
-    partial = np.zeros(grid.spec.nz * grid.spec.ny)
-    _row_speed(grid.spec, u_f, partial)
+    partial = grid.row_sums(1)[:, 0]
+    share_rows(grid, _row_speed, u_f, partial)
     return float(partial.max())
 
 
 def largest_change(grid: Grid, new_f: Array, old_f: Array) -> tuple[float, float]:
     """max |new - old| and max |new| over all faces."""
-    partial = np.zeros((grid.spec.nz * grid.spec.ny, 2))
-    _row_change(grid.spec, new_f, old_f, partial)
+    partial = grid.row_sums(2)
+    share_rows(grid, _row_change, new_f, old_f, partial)
     return float(partial[:, 0].max()), float(partial[:, 1].max())
 
 
@@ -45,17 +45,17 @@ def subtract_scaled(inv_mass_f: Array, force_f: Array, dt: float, u_f: Array) ->
     """u -= dt force / mass."""
     m, f, u = inv_mass_f.reshape(-1), force_f.reshape(-1), u_f.reshape(-1)
     for low, high in used_ranges(u_f.shape):
-        _subtract_scaled(m[low:high], f[low:high], dt, u[low:high])
+        share(_subtract_scaled, high - low, high - low, m[low:high], f[low:high], dt, u[low:high])
 
 
 def ledger(flow: Flow) -> dict[str, float]:
     """Fluid volume [m^3], momentum [kg m/s], angular momentum about the origin, kinetic energy [J], smoke [kg]."""
     grid, state = flow.grid, flow.state
-    rows = grid.spec.nz * grid.spec.ny
-    partial = np.zeros((rows, 9))
+    partial = grid.row_sums(9)
+    partial[...] = 0.0
     smoke = state.smoke if state.smoke.size else np.zeros((1, 1, 1))
     mass = flow.settings.density * grid.cell_volume
-    _sum_rows(grid.spec, flow.domain.area_f, flow.domain.volume_c, state.u, smoke, partial)
+    share_rows(grid, _sum_rows, flow.domain.area_f, flow.domain.volume_c, state.u, smoke, partial)
     total = partial.sum(axis=0)
     values = {
         "fluid_volume": total[0] * grid.cell_volume,
@@ -75,25 +75,49 @@ def solid_forces(flow: Flow) -> dict[str, SolidForce]:
     grid, settings = flow.grid, flow.settings
     solids = flow.solids.solids
     count = len(solids)
-    centre = flow.solids.spec.position
-    partial = np.zeros((grid.spec.nz * grid.spec.ny, count, 10))
+    centre, period = flow.solids.spec.position, flow.solids.period
+    partial = grid.row_sums(10 * count).reshape(-1, count, 10)
+    partial[...] = 0.0
     walls, viscous = flow.solve.walls, flow.solve.viscous
     domain = flow.domain
     # the dual of a row is sqrt(dt weight) (u - v) at the viscous solve, before the projection of the split form
     root_dt = 1.0 if walls is None or walls.time_step == 0.0 else float(np.sqrt(walls.time_step))
     if domain.voxel:
         assert viscous is not None
-        _sum_voxel_forces(
-            grid.spec, domain.volume_c, domain.open_f, domain.inv_mass_f, flow.solids.body_c, centre, flow.state.p,
-            grid.face_area, viscous.root, flow.solve.strain_z, 1.0 / root_dt, partial,
-        )  # fmt: skip
+        share_rows(
+            grid,
+            _sum_voxel_forces,
+            domain.volume_c,
+            domain.open_f,
+            domain.inv_mass_f,
+            flow.solids.body_c,
+            centre,
+            period,
+            flow.state.p,
+            grid.face_area,
+            viscous.root,
+            flow.solve.strain_z,
+            1.0 / root_dt,
+            partial,
+        )
     else:
         none = np.zeros((3, 1, 1, 1))
-        _sum_forces(
-            grid.spec, domain.area_f, domain.volume_c, flow.solids.body_c, centre, flow.state.p, grid.face_area,
-            none if walls is None else walls.solid_weight_f, none if walls is None else walls.root_f,
-            none if walls is None else flow.solve.walls_z, 1.0 / root_dt, partial,
-        )  # fmt: skip
+        share_rows(
+            grid,
+            _sum_forces,
+            domain.area_f,
+            domain.volume_c,
+            flow.solids.body_c,
+            centre,
+            period,
+            flow.state.p,
+            grid.face_area,
+            none if walls is None else walls.solid_weight_f,
+            none if walls is None else walls.root_f,
+            none if walls is None else flow.solve.walls_z,
+            1.0 / root_dt,
+            partial,
+        )
     total = partial.sum(axis=0)
     forces = {}
     for b, solid in enumerate(solids):
@@ -111,15 +135,15 @@ def solid_forces(flow: Flow) -> dict[str, SolidForce]:
     return forces
 
 
-@njit(parallel=True, cache=True)
-def _subtract_scaled(inv_mass, force, dt, u):  # type: ignore[no-untyped-def]
-    for i in prange(u.size):
+@njit(cache=True, nogil=True)
+def _subtract_scaled(inv_mass, force, dt, u, start, stop):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
         u[i] -= dt * inv_mass[i] * force[i]
 
 
-@njit(parallel=True, cache=True)
-def _row_difference(spec, a, b, factor, out):  # type: ignore[no-untyped-def]
-    for row in prange(spec.nz * spec.ny):
+@njit(cache=True, nogil=True)
+def _row_difference(spec, a, b, factor, out, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         largest = 0.0
@@ -142,9 +166,9 @@ def _sum_leak(spec, row, target, body):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(parallel=True, cache=True)
-def _row_speed(spec, u, out):  # type: ignore[no-untyped-def]
-    for row in prange(spec.nz * spec.ny):
+@njit(cache=True, nogil=True)
+def _row_speed(spec, u, out, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         largest = 0.0
@@ -157,9 +181,9 @@ def _row_speed(spec, u, out):  # type: ignore[no-untyped-def]
         out[row] = largest
 
 
-@njit(parallel=True, cache=True)
-def _row_change(spec, new, old, out):  # type: ignore[no-untyped-def]
-    for row in prange(spec.nz * spec.ny):
+@njit(cache=True, nogil=True)
+def _row_change(spec, new, old, out, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         change, size = 0.0, 0.0
@@ -171,10 +195,10 @@ def _row_change(spec, new, old, out):  # type: ignore[no-untyped-def]
         out[row, 1] = size
 
 
-@njit(parallel=True, cache=True)
-def _sum_rows(spec, area, volume, u, smoke, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _sum_rows(spec, area, volume, u, smoke, out, start, stop):  # type: ignore[no-untyped-def]
     """Per row: volume, momentum (3), angular momentum (3), u^2, smoke; faces shared half and half by their cells."""
-    for row in prange(spec.nz * spec.ny):
+    for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         y = spec.y0 + (j - GHOSTS + 0.5) * spec.dx
@@ -202,6 +226,12 @@ def _sum_rows(spec, area, volume, u, smoke, out):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True)
+def _arm(s, period):  # type: ignore[no-untyped-def]
+    """Offset from the nearest of the repetitions of a centre along an axis; period 0: not periodic."""
+    return s - period * np.floor(s / period + 0.5) if period > 0.0 else s
+
+
+@njit(cache=True)
 def _add_force(out, a, f, x, y, z, first):  # type: ignore[no-untyped-def]
     """Force component a at offset (x, y, z) from the centre: force in out[first + a], torque in out[6:9]."""
     out[first + a] += f
@@ -216,21 +246,21 @@ def _add_force(out, a, f, x, y, z, first):  # type: ignore[no-untyped-def]
         out[7] -= x * f
 
 
-@njit(parallel=True, cache=True)
+@njit(cache=True, nogil=True)
 def _sum_forces(  # type: ignore[no-untyped-def]
-    spec, area, volume, body_c, centre, p, face_area, weight, root, z_f, inv_root_dt, out
+    spec, area, volume, body_c, centre, period, p, face_area, weight, root, z_f, inv_root_dt, out, start, stop
 ):
     """Per row and body: pressure force (3), viscous force (3), torque (3), covered volume [cells]."""
-    for row in prange(spec.nz * spec.ny):
+    for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for i in range(GHOSTS, GHOSTS + spec.nx):
             b = body_c[k, j, i]
             if b < 0:
                 continue
-            x = spec.x0 + (i - GHOSTS + 0.5) * spec.dx - centre[b, 0]
-            y = spec.y0 + (j - GHOSTS + 0.5) * spec.dx - centre[b, 1]
-            z = spec.z0 + (k - GHOSTS + 0.5) * spec.dx - centre[b, 2] if spec.dimensions == 3 else 0.0
+            x = _arm(spec.x0 + (i - GHOSTS + 0.5) * spec.dx - centre[b, 0], period[0])
+            y = _arm(spec.y0 + (j - GHOSTS + 0.5) * spec.dx - centre[b, 1], period[1])
+            z = _arm(spec.z0 + (k - GHOSTS + 0.5) * spec.dx - centre[b, 2], period[2]) if spec.dimensions == 3 else 0.0
             out[row, b, 9] += 1.0 - volume[k, j, i]
             for a in range(spec.dimensions):
                 az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
@@ -243,12 +273,12 @@ def _sum_forces(  # type: ignore[no-untyped-def]
                     _add_force(out[row, b], a, f, x - ax * h, y - ay * h, z - az * h, 3)
 
 
-@njit(parallel=True, cache=True)
+@njit(cache=True, nogil=True)
 def _sum_voxel_forces(  # type: ignore[no-untyped-def]
-    spec, volume, open_f, inv_mass, body_c, centre, p, face_area, root, z_r, inv_root_dt, out
+    spec, volume, open_f, inv_mass, body_c, centre, period, p, face_area, root, z_r, inv_root_dt, out, start, stop
 ):
     """The same for the faces of solid voxels: pressure of the fluid cell before them, viscous rows to free faces."""
-    for row in prange(spec.nz * spec.ny):
+    for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for i in range(GHOSTS, GHOSTS + spec.nx):
@@ -262,9 +292,11 @@ def _sum_voxel_forces(  # type: ignore[no-untyped-def]
                 if b < 0:
                     continue
                 h = 0.5 * spec.dx
-                x = spec.x0 + (i - GHOSTS) * spec.dx + h * (1 - ax) - centre[b, 0]
-                y = spec.y0 + (j - GHOSTS) * spec.dx + h * (1 - ay) - centre[b, 1]
-                z = spec.z0 + (k - GHOSTS) * spec.dx + h * (1 - az) - centre[b, 2] if spec.dimensions == 3 else 0.0
+                x = _arm(spec.x0 + (i - GHOSTS) * spec.dx + h * (1 - ax) - centre[b, 0], period[0])
+                y = _arm(spec.y0 + (j - GHOSTS) * spec.dx + h * (1 - ay) - centre[b, 1], period[1])
+                z = 0.0
+                if spec.dimensions == 3:
+                    z = _arm(spec.z0 + (k - GHOSTS) * spec.dx + h * (1 - az) - centre[b, 2], period[2])
                 if a == 0:
                     out[row, b, 9] += 1.0 - volume[k, j, i]
                 before, after = volume[k - az, j - ay, i - ax] >= 0.5, volume[k, j, i] >= 0.5

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numba import njit, prange
+from numba import njit
 
 from undertow.fluid.domain import FluidDomain, last_face, wrap
-from undertow.grid import GHOSTS, PERIODIC, Array
+from undertow.grid import GHOSTS, PERIODIC, Array, share_face_rows, share_rows
 from undertow.linalg import Stencil
 
 
@@ -37,18 +37,25 @@ class DivergenceRows:
         """Coefficients a_f = (phi A)^2 / beta and d_c of the p = 0 sides, after the masses changed."""
         d = self.domain
         assert self.stencil is not None
-        _compute_stencil(
-            d.grid.spec, d.sides.spec.kind, d.area_f, d.inv_mass_f, d.grid.face_area,
-            self.stencil.face_f, self.stencil.dirichlet_c,
-        )  # fmt: skip
+        share_rows(
+            d.grid,
+            _compute_stencil,
+            d.sides.spec.kind,
+            d.area_f,
+            d.inv_mass_f,
+            d.grid.face_area,
+            self.stencil.face_f,
+            self.stencil.dirichlet_c,
+        )
         self.stencil.setup()
 
     def set_wall_flux(self) -> None:
         """s: the flux through the walls inside cells, from the solids' present velocity."""
         solids = self.domain.solids
         if solids is not None and self.target is not None:
-            _compute_wall_flux(
-                self.domain.grid.spec,
+            share_rows(
+                self.domain.grid,
+                _compute_wall_flux,
                 self.domain.area_f,
                 solids.body_c,
                 solids.velocity_c,
@@ -58,20 +65,20 @@ class DivergenceRows:
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         d = self.domain
-        _apply_divergence(d.grid.spec, d.periodic, d.area_f, d.grid.face_area, w["fluid"], out)
+        share_rows(d.grid, _apply_divergence, d.periodic, d.area_f, d.grid.face_area, w["fluid"], out)
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
         d = self.domain
-        _add_gradient(d.grid.spec, d.periodic, d.area_f, d.grid.face_area, z, w["fluid"])
+        share_face_rows(d.grid, _add_gradient, d.periodic, d.area_f, d.grid.face_area, z, w["fluid"])
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
         d = self.domain
-        _add_divergence_diagonal(d.grid.spec, d.periodic, d.area_f, d.grid.face_area, inv_mass["fluid"], out)
+        share_rows(d.grid, _add_divergence_diagonal, d.periodic, d.area_f, d.grid.face_area, inv_mass["fluid"], out)
 
 
-@njit(parallel=True, cache=True)
-def _compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirichlet):  # type: ignore[no-untyped-def]
-    for row in prange(spec.nz * spec.ny):
+@njit(cache=True, nogil=True)
+def _compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirichlet, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for i in range(GHOSTS, GHOSTS + spec.nx):
@@ -101,9 +108,9 @@ def _compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirich
                         out_face[a, kh, jh, ih] = 0.0
 
 
-@njit(parallel=True, cache=True)
-def _compute_wall_flux(spec, area, body, velocity_c, face_area, out):  # type: ignore[no-untyped-def]
-    for row in prange(spec.nz * spec.ny):
+@njit(cache=True, nogil=True)
+def _compute_wall_flux(spec, area, body, velocity_c, face_area, out, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for i in range(GHOSTS, GHOSTS + spec.nx):
@@ -118,9 +125,9 @@ def _compute_wall_flux(spec, area, body, velocity_c, face_area, out):  # type: i
             out[k, j, i] = s * face_area
 
 
-@njit(parallel=True, cache=True)
-def _apply_divergence(spec, periodic, area, face_area, u, out):  # type: ignore[no-untyped-def]
-    for row in prange(spec.nz * spec.ny):
+@njit(cache=True, nogil=True)
+def _apply_divergence(spec, periodic, area, face_area, u, out, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         jp = wrap(j + 1, spec.ny, periodic[1])
@@ -136,13 +143,12 @@ def _apply_divergence(spec, periodic, area, face_area, u, out):  # type: ignore[
                 out[k, j, i] += s * face_area
 
 
-@njit(parallel=True, cache=True)
-def _add_gradient(spec, periodic, area, face_area, z, w):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _add_gradient(spec, periodic, area, face_area, z, w, start, stop):  # type: ignore[no-untyped-def]
     """w_f += phi A (z_hi - z_lo), z = 0 beyond the sides: the transpose of ``_apply_divergence``."""
     n = (spec.nx, spec.ny, spec.nz)
-    nz = spec.nz + (1 if spec.dimensions == 3 else 0)
     ny = spec.ny + 1
-    for row in prange(nz * ny):
+    for row in range(start, stop):
         k = row // ny + GHOSTS
         j = row % ny + GHOSTS
         for a in range(spec.dimensions):
@@ -161,9 +167,9 @@ def _add_gradient(spec, periodic, area, face_area, z, w):  # type: ignore[no-unt
                 w[a, k, j, i] += area[a, k, j, i] * face_area * (hi - lo)
 
 
-@njit(parallel=True, cache=True)
-def _add_divergence_diagonal(spec, periodic, area, face_area, inv_mass, out):  # type: ignore[no-untyped-def]
-    for row in prange(spec.nz * spec.ny):
+@njit(cache=True, nogil=True)
+def _add_divergence_diagonal(spec, periodic, area, face_area, inv_mass, out, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for a in range(spec.dimensions):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from undertow.grid import GHOSTS, Array, Grid, Sides
+from undertow.grid import GHOSTS, Array, Grid, Sides, share_rows
 from undertow.transport import Advection
 
 
@@ -98,13 +98,13 @@ class Smoke:
             self.sides.fill_centred(both_c[n], inflow[n], rest[n])
         self.advection.centred(both_c, by_f, dt, self.scratch_c, inflow, rest)
         for n in (0, 1):
-            _relax(self.grid.spec, self.scratch_c[n], open_c, rest[n], factor[n], both_c[n])
+            share_rows(self.grid, _relax, self.scratch_c[n], open_c, rest[n], factor[n], both_c[n])
             self.sides.fill_centred(both_c[n], inflow[n], rest[n])
 
 
-@njit(parallel=True, cache=True)
-def _relax(spec, q, open_c, rest, factor, out):  # type: ignore[no-untyped-def]
-    for row in prange(spec.nz * spec.ny):
+@njit(cache=True, nogil=True)
+def _relax(spec, q, open_c, rest, factor, out, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for i in range(GHOSTS, GHOSTS + spec.nx):

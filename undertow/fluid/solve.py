@@ -76,18 +76,44 @@ class PressureSolve:
         """Nothing: inviscid."""
 
 
-class SplitSolve:
+class _ViscousSolve:
+    """What the two viscous forms share: rows between faces, rows to walls, and what is set before a solve."""
+
+    folded = False
+
+    def __init__(
+        self, domain: FluidDomain, rows: DivergenceRows, tolerance: float, viscosity: float, slip_b: np.ndarray,
+        half: bool,
+    ) -> None:  # fmt: skip
+        self.rows = rows
+        self.tolerance = tolerance
+        self.viscous = ViscousRows(domain, viscosity, folded=self.folded, half=half)
+        self.walls = WallRows(domain, viscosity, slip_b, folded=self.folded, half=half)
+        self.block = VelocityBlock("fluid", domain.inv_mass_f)
+        self.walls_z = np.zeros(self.walls.shape)
+
+    def place(self) -> None:
+        self.rows.set_wall_flux()
+        self.walls.rebuild()
+
+    def set_time_step(self, viscous_dt: float) -> None:
+        self.viscous.time_step = viscous_dt
+        self.walls.set_time_step(viscous_dt)
+
+    def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
+        self.viscous.add_explicit(u_f, out_f)
+        self.walls.add_explicit(u_f, out_f)
+
+
+class SplitSolve(_ViscousSolve):
     """Chorin splitting: the implicit viscous solve (rows folded into the mass), then the projection."""
+
+    folded = True
 
     def __init__(self, domain: FluidDomain, tolerance: float, viscosity: float, slip_b: np.ndarray, half: bool) -> None:
         self.pressure = PressureSolve(domain, tolerance)
-        self.rows = self.pressure.rows
-        self.tolerance = tolerance
-        self.viscous = ViscousRows(domain, viscosity, folded=True, half=half)
-        self.walls = WallRows(domain, viscosity, slip_b, folded=True, half=half)
-        block = VelocityBlock("fluid", domain.inv_mass_f)
-        self.system = CoupledSystem([block], [self.viscous, self.walls])
-        self.walls_z = np.zeros(self.walls.shape)
+        super().__init__(domain, self.pressure.rows, tolerance, viscosity, slip_b, half)
+        self.system = CoupledSystem([self.block], [self.viscous, self.walls])
         self.z = {"walls": self.walls_z}
         # only the forces on voxels need the dual of the rows between faces
         self.strain_z = np.zeros(self.viscous.shape if domain.voxel else 0)
@@ -98,36 +124,22 @@ class SplitSolve:
         self.pressure.rebuild()
         self.viscous.rebuild()
 
-    def place(self) -> None:
-        self.rows.set_wall_flux()
-        self.walls.rebuild()
-
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
-        self.viscous.time_step = viscous_dt
-        self.walls.set_time_step(viscous_dt)
+        self.set_time_step(viscous_dt)
         stats = self.system.solve({"fluid": u_f}, self.z, self.tolerance)
         return [stats, *self.pressure.solve(u_f, z_c, viscous_dt)]
 
-    def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
-        self.viscous.add_explicit(u_f, out_f)
-        self.walls.add_explicit(u_f, out_f)
 
-
-class CoupledSolve:
+class CoupledSolve(_ViscousSolve):
     """Pressure, viscosity and walls in one SPD system (thesis 5.31): no splitting error, any viscosity."""
 
     def __init__(self, domain: FluidDomain, tolerance: float, viscosity: float, slip_b: np.ndarray, half: bool) -> None:
-        self.tolerance = tolerance
-        self.rows = DivergenceRows(domain)
-        self.viscous = ViscousRows(domain, viscosity, folded=False, half=half)
-        self.walls = WallRows(domain, viscosity, slip_b, folded=False, half=half)
+        super().__init__(domain, DivergenceRows(domain), tolerance, viscosity, slip_b, half)
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
-        block = VelocityBlock("fluid", domain.inv_mass_f)
         self.system = CoupledSystem(
-            [block], [self.rows, self.viscous, self.walls], {"pressure": self.multigrid}
+            [self.block], [self.rows, self.viscous, self.walls], {"pressure": self.multigrid}
         )  # fmt: skip
         self.strain_z = np.zeros(self.viscous.shape)
-        self.walls_z = np.zeros(self.walls.shape)
 
     def rebuild(self) -> None:
         self.rows.rebuild()
@@ -135,13 +147,8 @@ class CoupledSolve:
         assert self.rows.stencil is not None
         self.multigrid.setup(self.rows.stencil)
 
-    def place(self) -> None:
-        self.rows.set_wall_flux()
-        self.walls.rebuild()
-
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
-        self.viscous.time_step = viscous_dt
-        self.walls.set_time_step(viscous_dt)
+        self.set_time_step(viscous_dt)
         w = {"fluid": u_f}
         # first guess z = C u* - s: it follows from the state alone, so that a resumed run repeats every bit
         self.viscous.apply(w, self.strain_z)
@@ -150,7 +157,3 @@ class CoupledSolve:
             self.walls_z -= self.walls.target
         z = {"pressure": z_c, "viscosity": self.strain_z, "walls": self.walls_z}
         return [self.system.solve(w, z, self.tolerance)]
-
-    def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
-        self.viscous.add_explicit(u_f, out_f)
-        self.walls.add_explicit(u_f, out_f)

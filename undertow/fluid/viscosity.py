@@ -18,13 +18,13 @@ rho phi V that the pressure needs. P = I on all of them, so they are SPD and car
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from undertow.fluid.domain import FluidDomain, last_face, wrap
-from undertow.grid import GHOSTS, INFLOW, WALL, Array
+from undertow.grid import GHOSTS, INFLOW, WALL, Array, share, share_face_rows
 from undertow.linalg import Stencil, used_planes, used_ranges
 
 SMALLEST_DISTANCE = 0.01
@@ -55,34 +55,38 @@ class ViscousRows:
     def rebuild(self) -> None:
         d = self.domain
         flux = self.viscosity * d.grid.face_area / d.grid.dx
-        _compute_viscous_weights(d.grid.spec, d.periodic, d.sides.spec.kind, d.area_f, flux, self.cut_factor, self.root)
+        share_face_rows(
+            d.grid, _compute_viscous_weights, d.periodic, d.sides.spec.kind, d.area_f, flux, self.cut_factor, self.root
+        )
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         d = self.domain
-        _apply_viscous(d.grid.spec, d.periodic, self.root, np.sqrt(self.time_step), w["fluid"], out)
+        share_face_rows(d.grid, _apply_viscous, d.periodic, self.root, np.sqrt(self.time_step), w["fluid"], out)
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
         d = self.domain
-        _add_viscous_transpose(d.grid.spec, d.periodic, self.root, np.sqrt(self.time_step), z, w["fluid"])
+        share_face_rows(d.grid, _add_viscous_transpose, d.periodic, self.root, np.sqrt(self.time_step), z, w["fluid"])
 
     def add_gram(self, w: Mapping[str, Array], out: Mapping[str, Array]) -> None:
         """out += C^T C w, fused."""
         d = self.domain
-        _add_viscous_gram(d.grid.spec, d.periodic, self.root, self.time_step, d.area_f, 0, w["fluid"], out["fluid"])
+        share_face_rows(
+            d.grid, _add_viscous_gram, d.periodic, self.root, self.time_step, d.area_f, 0, w["fluid"], out["fluid"]
+        )
 
     def add_explicit(self, u_f: Array, out_f: Array) -> None:
         """out += C^T C u / dt of the rows without a cut face."""
         d = self.domain
-        _add_viscous_gram(d.grid.spec, d.periodic, self.root, 1.0, d.area_f, 1, u_f, out_f)
+        share_face_rows(d.grid, _add_viscous_gram, d.periodic, self.root, 1.0, d.area_f, 1, u_f, out_f)
 
     def add_gram_diagonal(self, out: Mapping[str, Array]) -> None:
         """out += diag(C^T C)."""
         d = self.domain
-        _add_viscous_gram_diagonal(d.grid.spec, d.periodic, self.root, self.time_step, out["fluid"])
+        share_face_rows(d.grid, _add_viscous_gram_diagonal, d.periodic, self.root, self.time_step, out["fluid"])
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
         d = self.domain
-        _add_viscous_diagonal(d.grid.spec, d.periodic, self.root, self.time_step, inv_mass["fluid"], out)
+        share_face_rows(d.grid, _add_viscous_diagonal, d.periodic, self.root, self.time_step, inv_mass["fluid"], out)
 
 
 class WallRows:
@@ -117,17 +121,35 @@ class WallRows:
         used_planes(self.solid_weight_f)[...] = 0.0
         used_planes(self.velocity_f)[...] = 0.0
         if d.solids is not None:
-            _compute_solid_walls(
-                d.grid.spec, d.periodic, d.sides.spec.kind, d.area_f, d.solids.distance_f, d.solids.body_c,
-                self.slip_b, d.solids.velocity_f, flux, d.inv_mass_f, self.solid_weight_f, self.velocity_f,
-            )  # fmt: skip
+            share_face_rows(
+                d.grid,
+                _compute_solid_walls,
+                d.periodic,
+                d.area_f,
+                d.solids.distance_f,
+                d.solids.body_c,
+                self.slip_b,
+                d.solids.velocity_f,
+                flux,
+                d.inv_mass_f,
+                self.solid_weight_f,
+                self.velocity_f,
+            )
         np.multiply(used_planes(self.solid_weight_f), self.solid_factor, out=used_planes(self.root_f))
         used_planes(self.velocity_f)[...] *= used_planes(self.root_f)
-        _add_side_walls(
-            d.grid.spec, d.periodic, d.sides.spec, d.area_f, flux, d.inv_mass_f, self.root_f, self.velocity_f
+        share_face_rows(
+            d.grid,
+            _add_side_walls,
+            d.periodic,
+            d.sides.spec,
+            d.area_f,
+            flux,
+            d.inv_mass_f,
+            self.root_f,
+            self.velocity_f,
         )
         for part in self.parts:
-            _finish_walls(_flat(self.root_f, part), _flat(self.velocity_f, part))
+            _share_flat(_finish_walls, part, self.root_f, self.velocity_f)
 
     def set_time_step(self, time_step: float) -> None:
         """The wanted values sqrt(dt weight) v for a solve over dt [s]."""
@@ -142,7 +164,7 @@ class WallRows:
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
         for part in self.parts:
-            _add_product(_flat(self.root_f, part), _flat(z, part), np.sqrt(self.time_step), _flat(w["fluid"], part))
+            _share_flat(_add_product, part, self.root_f, z, np.sqrt(self.time_step), w["fluid"])
 
     def add_gram(self, w: Mapping[str, Array], out: Mapping[str, Array]) -> None:
         self._add_square_product(w["fluid"], out["fluid"])
@@ -150,51 +172,53 @@ class WallRows:
     def add_explicit(self, u_f: Array, out_f: Array) -> None:
         """out += weight (u - v) of the domain's sides."""
         for part in self.parts:
-            _add_side_exchange(
-                _flat(self.root_f, part), _flat(self.solid_weight_f, part), self.solid_factor,
-                _flat(self.velocity_f, part), _flat(u_f, part), _flat(out_f, part),
+            _share_flat(
+                _add_side_exchange, part, self.root_f, self.solid_weight_f, self.solid_factor, self.velocity_f, u_f,
+                out_f,
             )  # fmt: skip
 
     def add_gram_diagonal(self, out: Mapping[str, Array]) -> None:
-        used_planes(out["fluid"])[...] += self.time_step * used_planes(self.root_f) ** 2
+        for part in self.parts:
+            _share_flat(_add_product, part, self.root_f, self.root_f, self.time_step, out["fluid"])
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
         self._add_square_product(inv_mass["fluid"], out)
 
     def _add_square_product(self, x: Array, out: Array) -> None:
         for part in self.parts:
-            _add_square_product(_flat(self.root_f, part), _flat(x, part), self.time_step, _flat(out, part))
+            _share_flat(_add_square_product, part, self.root_f, x, self.time_step, out)
 
 
-def _flat(field: Array, part: slice) -> Array:
-    """A contiguous part of the flattened field, as a view."""
-    return field.reshape(-1)[part]
+def _share_flat(kernel: Callable[..., None], part: slice, *args: Array | float) -> None:
+    """The kernel on a contiguous part of the flattened fields among its arguments, by several threads."""
+    flat = [arg.reshape(-1)[part] if isinstance(arg, np.ndarray) else arg for arg in args]
+    share(kernel, part.stop - part.start, part.stop - part.start, *flat)
 
 
-@njit(parallel=True, cache=True)
-def _add_product(root, z, scale, out):  # type: ignore[no-untyped-def]
-    for i in prange(root.size):
+@njit(cache=True, nogil=True)
+def _add_product(root, z, scale, out, start, stop):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
         out[i] += scale * root[i] * z[i]
 
 
-@njit(parallel=True, cache=True)
-def _add_square_product(root, x, scale, out):  # type: ignore[no-untyped-def]
-    for i in prange(root.size):
+@njit(cache=True, nogil=True)
+def _add_square_product(root, x, scale, out, start, stop):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
         out[i] += scale * root[i] * root[i] * x[i]
 
 
-@njit(parallel=True, cache=True)
-def _finish_walls(w, v):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _finish_walls(w, v, start, stop):  # type: ignore[no-untyped-def]
     """w: weight -> its root; v: weight x velocity -> velocity."""
-    for i in prange(w.size):
+    for i in range(start, stop):
         if w[i] > 0.0:
             v[i] /= w[i]
             w[i] = np.sqrt(w[i])
 
 
-@njit(parallel=True, cache=True)
-def _add_side_exchange(root, solid, solid_factor, velocity, u, out):  # type: ignore[no-untyped-def]
-    for i in prange(root.size):
+@njit(cache=True, nogil=True)
+def _add_side_exchange(root, solid, solid_factor, velocity, u, out, start, stop):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
         if root[i] > 0.0:
             out[i] += (root[i] * root[i] - solid_factor * solid[i]) * (u[i] - velocity[i])
 
@@ -206,7 +230,7 @@ def _shift(a):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _aperture(spec, periodic, kind, area, a, b, k, j, i):  # type: ignore[no-untyped-def]
+def _aperture(spec, periodic, area, a, b, k, j, i):  # type: ignore[no-untyped-def]
     """Open fraction of the surface between the dual cells of two faces of component a that are neighbours along b.
 
     (k, j, i) is the cell (a = b) or the lower edge (a != b); 0 when either face is closed, so that the exchange goes to
@@ -231,11 +255,11 @@ def _aperture(spec, periodic, kind, area, a, b, k, j, i):  # type: ignore[no-unt
     ib = wrap(i - bx, spec.nx, periodic[0])
     if area[a, k, j, i] <= 0.0 or area[a, kb, jb, ib] <= 0.0:
         return 0.0
-    return _edge_opening(spec, periodic, kind, area, a, b, k, j, i)
+    return _edge_opening(spec, periodic, area, a, b, k, j, i)
 
 
 @njit(cache=True)
-def _edge_opening(spec, periodic, kind, area, a, b, k, j, i):  # type: ignore[no-untyped-def]
+def _edge_opening(spec, periodic, area, a, b, k, j, i):  # type: ignore[no-untyped-def]
     """Mean open fraction of the two b-faces that make up the dual surface at an edge; half of it on a p = 0 side."""
     n = (spec.nx, spec.ny, spec.nz)
     az, ay, ax = _shift(a)
@@ -285,12 +309,11 @@ def _is_cut(spec, periodic, area, a, b, k, j, i):  # type: ignore[no-untyped-def
     return area[a, k, j, i] < 1.0 or other < 1.0
 
 
-@njit(parallel=True, cache=True)
-def _compute_viscous_weights(spec, periodic, kind, area, flux, cut_factor, out_root):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _compute_viscous_weights(spec, periodic, kind, area, flux, cut_factor, out_root, start, stop):  # type: ignore[no-untyped-def]
     d = spec.dimensions
-    nz = spec.nz + (1 if d == 3 else 0)
     ny = spec.ny + 1
-    for row in prange(nz * ny):
+    for row in range(start, stop):
         k = row // ny + GHOSTS
         j = row % ny + GHOSTS
         for a in range(d):
@@ -316,7 +339,7 @@ def _compute_viscous_weights(spec, periodic, kind, area, flux, cut_factor, out_r
                         if at == GHOSTS + n and (kind[2 * a + 1] == WALL or kind[2 * a + 1] == INFLOW):
                             inside = False
                     if inside:
-                        weight = _aperture(spec, periodic, kind, area, a, b, k, j, i)
+                        weight = _aperture(spec, periodic, area, a, b, k, j, i)
                         if weight > 0.0 and a != b:
                             bz, by, bx = _shift(b)
                             kb = wrap(k - bz, spec.nz, periodic[2])
@@ -329,12 +352,11 @@ def _compute_viscous_weights(spec, periodic, kind, area, flux, cut_factor, out_r
                     out_root[3 * a + b, k, j, i] = np.sqrt(flux * weight)
 
 
-@njit(parallel=True, cache=True)
-def _apply_viscous(spec, periodic, root, root_dt, u, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _apply_viscous(spec, periodic, root, root_dt, u, out, start, stop):  # type: ignore[no-untyped-def]
     d = spec.dimensions
-    nz = spec.nz + (1 if d == 3 else 0)
     ny = spec.ny + 1
-    for row in prange(nz * ny):
+    for row in range(start, stop):
         k = row // ny + GHOSTS
         j = row % ny + GHOSTS
         for a in range(d):
@@ -355,13 +377,12 @@ def _apply_viscous(spec, periodic, root, root_dt, u, out):  # type: ignore[no-un
                         out[r, k, j, i] = root_dt * root[r, k, j, i] * (u[a, k, j, i] - u[a, kl, jl, il])
 
 
-@njit(parallel=True, cache=True)
-def _add_viscous_transpose(spec, periodic, root, root_dt, z, w):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _add_viscous_transpose(spec, periodic, root, root_dt, z, w, start, stop):  # type: ignore[no-untyped-def]
     """Face f of component a is the high end of the row before it and the low end of the row after it along b."""
     d = spec.dimensions
-    nz = spec.nz + (1 if d == 3 else 0)
     ny = spec.ny + 1
-    for row in prange(nz * ny):
+    for row in range(start, stop):
         k = row // ny + GHOSTS
         j = row % ny + GHOSTS
         for a in range(d):
@@ -386,12 +407,11 @@ def _add_viscous_transpose(spec, periodic, root, root_dt, z, w):  # type: ignore
                     )
 
 
-@njit(parallel=True, cache=True)
-def _add_viscous_gram(spec, periodic, root, dt, area, skip_cut, u, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _add_viscous_gram(spec, periodic, root, dt, area, skip_cut, u, out, start, stop):  # type: ignore[no-untyped-def]
     d = spec.dimensions
-    nz = spec.nz + (1 if d == 3 else 0)
     ny = spec.ny + 1
-    for row in prange(nz * ny):
+    for row in range(start, stop):
         k = row // ny + GHOSTS
         j = row % ny + GHOSTS
         for a in range(d):
@@ -424,12 +444,11 @@ def _add_viscous_gram(spec, periodic, root, dt, area, skip_cut, u, out):  # type
                     out[a, k, j, i] += dt * (lo * lo * (uf - u[a, km, jm, im]) + hi * hi * (uf - u[a, kp, jp, ip]))
 
 
-@njit(parallel=True, cache=True)
-def _add_viscous_gram_diagonal(spec, periodic, root, dt, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _add_viscous_gram_diagonal(spec, periodic, root, dt, out, start, stop):  # type: ignore[no-untyped-def]
     d = spec.dimensions
-    nz = spec.nz + (1 if d == 3 else 0)
     ny = spec.ny + 1
-    for row in prange(nz * ny):
+    for row in range(start, stop):
         k = row // ny + GHOSTS
         j = row % ny + GHOSTS
         for a in range(d):
@@ -458,12 +477,11 @@ def _add_viscous_gram_diagonal(spec, periodic, root, dt, out):  # type: ignore[n
                     out[a, k, j, i] += dt * (lo * lo + hi * hi)
 
 
-@njit(parallel=True, cache=True)
-def _add_viscous_diagonal(spec, periodic, root, dt, inv_mass, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _add_viscous_diagonal(spec, periodic, root, dt, inv_mass, out, start, stop):  # type: ignore[no-untyped-def]
     d = spec.dimensions
-    nz = spec.nz + (1 if d == 3 else 0)
     ny = spec.ny + 1
-    for row in prange(nz * ny):
+    for row in range(start, stop):
         k = row // ny + GHOSTS
         j = row % ny + GHOSTS
         for a in range(d):
@@ -482,16 +500,27 @@ def _add_viscous_diagonal(spec, periodic, root, dt, inv_mass, out):  # type: ign
                     out[r, k, j, i] += dt * c * c * (inv_mass[a, k, j, i] + other)
 
 
-@njit(parallel=True, cache=True)
+@njit(cache=True, nogil=True)
 def _compute_solid_walls(  # type: ignore[no-untyped-def]
-    spec, periodic, kind, area, distance, body_c, slip_b, velocity, flux, inv_mass, out_weight, out_velocity
+    spec,
+    periodic,
+    area,
+    distance,
+    body_c,
+    slip_b,
+    velocity,
+    flux,
+    inv_mass,
+    out_weight,
+    out_velocity,
+    start,
+    stop,
 ):
     """mu A_wall / d of the solid surface inside each dual cell; A_wall closes the area vector of its openings."""
     d = spec.dimensions
     n = (spec.nx, spec.ny, spec.nz)
-    nz = spec.nz + (1 if d == 3 else 0)
     ny = spec.ny + 1
-    for row in prange(nz * ny):
+    for row in range(start, stop):
         k = row // ny + GHOSTS
         j = row % ny + GHOSTS
         for a in range(d):
@@ -517,25 +546,25 @@ def _compute_solid_walls(  # type: ignore[no-untyped-def]
                         lo = (
                             phi
                             if at == GHOSTS and periodic[a] == 0
-                            else _aperture(spec, periodic, kind, area, a, b, km, jm, im)
+                            else _aperture(spec, periodic, area, a, b, km, jm, im)
                         )
-                        hi = phi if at == GHOSTS + n[a] else _aperture(spec, periodic, kind, area, a, b, k, j, i)
+                        hi = phi if at == GHOSTS + n[a] else _aperture(spec, periodic, area, a, b, k, j, i)
                     else:
                         at_b = i if b == 0 else (j if b == 1 else k)
                         kp, jp, ip = k + bz, j + by, i + bx
                         if at_b == GHOSTS and periodic[b] == 0:
-                            lo = _edge_opening(spec, periodic, kind, area, a, b, k, j, i)
+                            lo = _edge_opening(spec, periodic, area, a, b, k, j, i)
                         else:
-                            lo = _aperture(spec, periodic, kind, area, a, b, k, j, i)
+                            lo = _aperture(spec, periodic, area, a, b, k, j, i)
                         if at_b == GHOSTS + n[b] - 1 and periodic[b] == 0:
-                            hi = _edge_opening(spec, periodic, kind, area, a, b, kp, jp, ip)
+                            hi = _edge_opening(spec, periodic, area, a, b, kp, jp, ip)
                         else:
                             kp, jp, ip = (
                                 wrap(kp, spec.nz, periodic[2]),
                                 wrap(jp, spec.ny, periodic[1]),
                                 wrap(ip, spec.nx, periodic[0]),
                             )
-                            hi = _aperture(spec, periodic, kind, area, a, b, kp, jp, ip)
+                            hi = _aperture(spec, periodic, area, a, b, kp, jp, ip)
                     total += (hi - lo) ** 2
                     if a == b:
                         along = abs(hi - lo)
@@ -548,14 +577,13 @@ def _compute_solid_walls(  # type: ignore[no-untyped-def]
                 out_velocity[a, k, j, i] = velocity[a, k, j, i]
 
 
-@njit(parallel=True, cache=True)
-def _add_side_walls(spec, periodic, sides, area, flux, inv_mass, weight, weight_velocity):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _add_side_walls(spec, periodic, sides, area, flux, inv_mass, weight, weight_velocity, start, stop):  # type: ignore[no-untyped-def]
     """No-slip domain sides at half a cell from the faces along them."""
     d = spec.dimensions
     n = (spec.nx, spec.ny, spec.nz)
-    nz = spec.nz + (1 if d == 3 else 0)
     ny = spec.ny + 1
-    for row in prange(nz * ny):
+    for row in range(start, stop):
         k = row // ny + GHOSTS
         j = row % ny + GHOSTS
         for a in range(d):
@@ -577,9 +605,7 @@ def _add_side_walls(spec, periodic, sides, area, flux, inv_mass, weight, weight_
                             continue
                         if sides.kind[side] > INFLOW or sides.slip[side] == 1:
                             continue
-                        opening = _edge_opening(
-                            spec, periodic, sides.kind, area, a, b, k + end * bz, j + end * by, i + end * bx
-                        )
+                        opening = _edge_opening(spec, periodic, area, a, b, k + end * bz, j + end * by, i + end * bx)
                         w = flux * 2.0 * opening
                         weight[a, k, j, i] += w
                         weight_velocity[a, k, j, i] += w * sides.velocity[side, a, plane]

@@ -17,10 +17,13 @@ completely instead of leaving slits of 1e-16; nothing else is rounded, slivers a
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit, prange
+from collections.abc import Callable
+from typing import Any
 
-from undertow.grid import GHOSTS, Array, Grid
+import numpy as np
+from numba import njit
+
+from undertow.grid import GHOSTS, Array, Grid, GridSpec, share
 
 SNAP = 1e-9
 """Distances below SNAP dx count as on the surface."""
@@ -39,7 +42,16 @@ def measure_fractions(grid: Grid, phi_n: Array, area_f: Array, volume_c: Array) 
         if array.shape != shape:
             raise ValueError(f"{name}: shape {array.shape}, must be {shape}")
     pz, py, px = grid.padded
-    _measure_fractions(grid.spec, (0, pz, 0, py, 0, px), phi_n, area_f, volume_c)
+    share_box(_measure_fractions, grid.spec, (0, pz, 0, py, 0, px), phi_n, area_f, volume_c)
+
+
+def share_box(
+    kernel: Callable[..., None], spec: GridSpec, box: tuple[int, int, int, int, int, int], *args: Any
+) -> None:
+    """kernel(spec, box, ...) over the rows of box = (k0, k1, j0, j1, i0, i1), by several threads."""
+    k0, k1, j0, j1, i0, i1 = box
+    rows = (k1 - k0) * (j1 - j0)
+    share(kernel, rows, rows * (i1 - i0), spec, box, *args)
 
 
 @njit(cache=True)
@@ -129,15 +141,15 @@ def _cube_fraction(phi, k, j, i):  # type: ignore[no-untyped-def]
     return volume / 24.0
 
 
-@njit(parallel=True, cache=True)
-def _measure_fractions(spec, box, phi_n, out_area_f, out_volume_c):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _measure_fractions(spec, box, phi_n, out_area_f, out_volume_c, start, stop):  # type: ignore[no-untyped-def]
     """Fractions of the cells box = (k0, k1, j0, j1, i0, i1) and their lower faces; ghosts read the edge's nodes."""
     k0, k1, j0, j1, i0, i1 = box
     rows = j1 - j0
     kh = GHOSTS + spec.nz - 1
     jh = GHOSTS + spec.ny - 1
     ih = GHOSTS + spec.nx - 1
-    for row in prange((k1 - k0) * rows):
+    for row in range(start, stop):
         k = k0 + row // rows
         j = j0 + row % rows
         kc = min(max(k, GHOSTS), kh)

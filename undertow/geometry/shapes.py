@@ -255,7 +255,8 @@ class Torus(AnalyticShape):
 
 @dataclass(frozen=True)
 class Plane(AnalyticShape):
-    """Half space below the plane through the origin with outward ``normal``; drawn as a square of side 2 ``extent``."""
+    """Half space below the plane through the origin with outward ``normal``; drawn as a block
+    of sides 2 ``extent`` and depth ``extent``."""
 
     normal: tuple[float, float, float] = (0.0, 1.0, 0.0)
     extent: float = 10.0
@@ -282,13 +283,15 @@ class Plane(AnalyticShape):
         return np.inf
 
     def surface(self, resolution: int = 48) -> Surface:
-        """Two triangles, whatever the resolution."""
+        """A box under the plane, whatever the resolution."""
         n = np.array(self.normal)
         a = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
         a *= self.extent / np.linalg.norm(a)
         b = np.cross(n, a)
-        vertices = np.array([-a - b, a - b, a + b, -a + b])
-        return vertices, np.array([(0, 1, 2), (0, 2, 3)], dtype=np.int64)
+        top = np.array([-a - b, a - b, a + b, -a + b])
+        sides = [(4 + i, 4 + (i + 1) % 4, (i + 1) % 4) for i in range(4)] + [(4 + i, (i + 1) % 4, i) for i in range(4)]
+        triangles = [(0, 1, 2), (0, 2, 3), (6, 5, 4), (7, 6, 4), *sides]
+        return np.concatenate([top, top - self.extent * n]), np.array(triangles, dtype=np.int64)
 
 
 def _revolve(r: Array, y: Array, resolution: int) -> Surface:

@@ -4,8 +4,8 @@ Everything is a pure function of the poses at time t, evaluated by gathering, so
 as a rasterisation from scratch, with any number of threads.
 
 Limits: a solid (or a gap between solids) thinner than a cell can pass between the nodes unseen, and corners sharper
-than the grid are rounded; compare ``Solid.thickness`` with two cells. A solid that crosses a periodic side is not
-repeated on the other side.
+than the grid are rounded; compare ``Solid.thickness`` with two cells. Along a periodic axis (``repeat``) a solid is
+there once per period, as long as it is shorter than the period; an infinite one is not repeated.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from undertow.geometry.distance import PARAMETERS, SPHERE, TABLE, analytic_distance, table_value
-from undertow.geometry.fractions import SNAP, _measure_fractions
+from undertow.geometry.fractions import SNAP, _measure_fractions, share_box
 from undertow.geometry.meshes import AnimatedMesh, MeshShape, Table
 from undertow.geometry.motion import Motion, Static
 from undertow.geometry.shapes import AnalyticShape, Surface, is_across
@@ -117,20 +117,43 @@ class SolidFields:
         self.velocity_f = grid.face_field()
         self.velocity_c = grid.face_field()
         n = len(self.solids)
+        self.period = np.zeros(3)
+        self._shifts = [np.zeros(3)]
         self.spec = SolidSpec(np.zeros((n, 3)), np.zeros((n, ROW)), np.zeros(1))
-        for b, solid in enumerate(self.solids):
-            self.spec.rows[b, POSITION] = np.nan
-            self.spec.rows[b, KIND] = TABLE
-            if isinstance(solid.shape, AnalyticShape):
-                self.spec.rows[b, KIND] = solid.shape.kind
         self._tables: list[Table | None] = [None] * n
-        self._boxes: list[Box6] = [(0, 0, 0, 0, 0, 0)] * n
-        self._candidates = np.zeros(max(n, 1), dtype=np.int64)
+        self._clear_rows()
         self._changed = np.zeros(grid.padded[0] * grid.padded[1], dtype=np.int64)
+
+    def _clear_rows(self) -> None:
+        """Rows for every repetition of every solid (row = repetition x solids + solid), to be placed."""
+        n = len(self.solids)
+        self.spec = self.spec._replace(rows=np.zeros((n * len(self._shifts), ROW)))
+        self._poses = np.full((n, TABLE_START - POSITION), np.nan)
+        for b, solid in enumerate(self.solids):
+            self.spec.rows[b::n, KIND] = solid.shape.kind if isinstance(solid.shape, AnalyticShape) else TABLE
+        self._tables = [None] * n
+        self._boxes: list[Box6] = [(0, 0, 0, 0, 0, 0)] * len(self.spec.rows)
+        self._candidates = np.zeros(max(len(self.spec.rows), 1), dtype=np.int64)
+
+    def repeat(self, periodic: tuple[bool, bool, bool]) -> None:
+        """Repeat the solids along the periodic axes, from the next ``update`` on; ``period`` is their length [m]."""
+        length = [n * self.grid.dx for n in self.grid.cells]
+        period = np.array([length[a] if periodic[a] and a in self.grid.axes else 0.0 for a in range(3)])
+        if np.array_equal(period, self.period):
+            return
+        self.period = period
+        steps = [(0, -1, 1) if p > 0.0 else (0,) for p in period]
+        self._shifts = [np.array([x, y, z]) * period for z in steps[2] for y in steps[1] for x in steps[0]]
+        self._clear_rows()
 
     def angular_velocity(self, b: int) -> Array:
         """Angular velocity (3,) [rad/s] of solid b at the time of the last update."""
         return self.spec.rows[b, ANGULAR : ANGULAR + 3]
+
+    def speed_up(self, t: float, end: float) -> float:
+        """How many times faster the fastest solid is at time ``end`` than at t, at least 1 (1 if all rest at t)."""
+        now, then = (max((_speed(solid, s) for solid in self.solids), default=0.0) for s in (t, end))
+        return max(then / now, 1.0) if now > 0.0 else 1.0
 
     def update(self, t: float) -> bool:
         """Bring all fields to time t; only boxes around solids that moved are touched. True if the geometry changed."""
@@ -143,18 +166,21 @@ class SolidFields:
         """Take over the poses and velocities at time t; boxes where fields are out of date."""
         dirty = []
         resampled = False
+        n = len(self.solids)
         for b, solid in enumerate(self.solids):
             position, rotation = solid.motion.pose(t)
             now = np.concatenate([position, rotation.ravel(), *solid.motion.velocity(t)])
-            row = self.spec.rows[b, POSITION:TABLE_START]
-            moved = not np.array_equal(row, now)
-            row[...] = now
+            moved = not np.array_equal(self._poses[b], now)
+            self._poses[b] = now
+            self.spec.rows[b::n, POSITION:TABLE_START] = now
+            # the repetition whose origin lies in the domain, then its neighbours
+            home = -self.period * np.floor((position - self.grid.lower) / np.where(self.period > 0.0, self.period, 1.0))
             self.spec.position[b] = position
             if isinstance(solid.shape, AnalyticShape):
                 lower, upper = solid.shape.bounds()
                 is_planar = self.grid.dimensions == 2
                 parameters = solid.shape.section(rotation) if is_planar else solid.shape.parameters
-                self.spec.rows[b, :PARAMETERS] = parameters
+                self.spec.rows[b::n, :PARAMETERS] = parameters
             else:
                 flat = self.grid.dimensions == 2 and is_across(rotation, 2)
                 table = solid.shape.sample(t, self.grid.dx, (BAND + 1) * self.grid.dx, flat)
@@ -162,11 +188,15 @@ class SolidFields:
                     self._tables[b] = table
                     moved = resampled = True
                 lower, upper = table.lower, table.upper
-            if moved:
-                box = self._index_box(*_turned_box(lower, upper, position, rotation))
-                old = self._boxes[b]
-                self._boxes[b] = box
-                dirty.append(_hull(old, box))
+            for repetition, shift in enumerate(self._shifts):
+                row = repetition * n + b
+                place = position + home + shift
+                self.spec.rows[row, POSITION : POSITION + 3] = place
+                if moved and (repetition == 0 or np.all(np.isfinite(lower))):
+                    box = self._index_box(*_turned_box(lower, upper, place, rotation))
+                    old = self._boxes[row]
+                    self._boxes[row] = box
+                    dirty.append(_hull(old, box))
         if resampled:
             self._pack_tables()
         return [box for box in dirty if not _is_empty(box)]
@@ -179,12 +209,12 @@ class SolidFields:
         for b, table in enumerate(self._tables):
             if table is None:
                 continue
-            row = self.spec.rows[b]
-            row[TABLE_START] = start
-            row[TABLE_SHAPE : TABLE_SHAPE + 3] = table.values.shape[1:]
-            row[TABLE_ORIGIN : TABLE_ORIGIN + 3] = table.origin
-            row[TABLE_SPACING] = table.spacing
-            row[TABLE_MOVING] = table.values.shape[0] == 4
+            rows = self.spec.rows[b :: len(self.solids)]
+            rows[:, TABLE_START] = start
+            rows[:, TABLE_SHAPE : TABLE_SHAPE + 3] = table.values.shape[1:]
+            rows[:, TABLE_ORIGIN : TABLE_ORIGIN + 3] = table.origin
+            rows[:, TABLE_SPACING] = table.spacing
+            rows[:, TABLE_MOVING] = table.values.shape[0] == 4
             self.spec.tables[start : start + table.values.size] = table.values.ravel()
             start += table.values.size
 
@@ -205,12 +235,14 @@ class SolidFields:
     def _rasterise(self, box: Box6) -> None:
         near = [b for b, other in enumerate(self._boxes) if not _is_empty(_overlap(box, other))]
         self._candidates[: len(near)] = near
-        _sample_solids(
-            self.grid.spec, self.spec.rows, self.spec.tables, self._candidates, len(near), box, self.far,
-            self._changed, self.phi_n, self.body_c, self.distance_f, self.velocity_f, self.velocity_c,
+        share_box(
+            _sample_solids, self.grid.spec, box, self.spec.rows, self.spec.tables, self._candidates, len(near),
+            len(self.solids), self.far, self._changed, self.phi_n, self.body_c, self.distance_f, self.velocity_f,
+            self.velocity_c,
         )  # fmt: skip
         k0, k1, j0, j1, i0, i1 = box
-        _measure_fractions(
+        share_box(
+            _measure_fractions,
             self.grid.spec,
             (*self._with_ghosts(k0, k1, 2), *self._with_ghosts(j0, j1, 1), *self._with_ghosts(i0, i1, 0)),
             self.phi_n,
@@ -232,6 +264,14 @@ class SolidFields:
 
 
 Box6 = tuple[int, int, int, int, int, int]
+
+
+def _speed(solid: Solid, t: float) -> float:
+    """Speed of the fastest point of a box around the solid [m/s]; of an infinite one, of its origin."""
+    linear, angular = solid.motion.velocity(t)
+    lower, upper = solid.shape_at(t).bounds()
+    reach = float(np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper)))) if np.all(np.isfinite(lower)) else 0.0
+    return float(np.linalg.norm(linear) + np.linalg.norm(angular) * reach)
 
 
 def _is_empty(box: Box6) -> bool:
@@ -298,7 +338,7 @@ def _solid_distance(rows, tables, b, dimensions, x, y, z):  # type: ignore[no-un
         return sqrt(rx * rx + ry * ry + rz * rz) - rows[b, 0]
     px, py, pz = _body_point(rows, b, dimensions, x, y, z)
     if kind == TABLE:
-        return _table_entry(rows, tables, b, 0, px, py, pz, UNSEEN)
+        return _table_entry(rows, tables, b, np.int64(0), px, py, pz, UNSEEN)
     return analytic_distance(kind, rows, b, px, py, pz)
 
 
@@ -354,17 +394,17 @@ def _wall_point(rows, tables, b, dimensions, x, y, z, distance, h):  # type: ign
     return x - s * gx, y - s * gy, z - s * gz
 
 
-@njit(parallel=True, cache=True)
+@njit(cache=True, nogil=True)
 def _sample_solids(  # type: ignore[no-untyped-def]
-    spec, rows, tables, candidates, count, box, far, out_changed, out_phi_n, out_body_c, out_distance_f, out_velocity_f,
-    out_velocity_c,
+    spec, box, rows, tables, candidates, count, solids, far, out_changed, out_phi_n, out_body_c, out_distance_f,
+    out_velocity_f, out_velocity_c, start, stop,
 ):  # fmt: skip
     """Distances, nearest bodies and velocities at the nodes, centres and faces of box = (k0, k1, j0, j1, i0, i1)."""
     k0, k1, j0, j1, i0, i1 = box
     width = j1 - j0
     dx = spec.dx
     dim = spec.dimensions
-    for row in prange((k1 - k0) * width):
+    for row in range(start, stop):
         k = k0 + row // width
         j = j0 + row % width
         y = spec.y0 + (j - GHOSTS) * dx
@@ -401,7 +441,7 @@ def _sample_solids(  # type: ignore[no-untyped-def]
                 if uneven and abs(d) < 2.0 * dx:
                     px, py, pz = _wall_point(rows, tables, b, dim, xc, yc, zc, d, 0.25 * dx)
                 vx, vy, vz = _solid_velocity(rows, tables, b, dim, px, py, pz)
-            out_body_c[k, j, i] = b if d < far else -1
+            out_body_c[k, j, i] = b % solids if d < far else -1
             out_velocity_c[0, k, j, i] = vx
             out_velocity_c[1, k, j, i] = vy
             out_velocity_c[2, k, j, i] = vz

@@ -2,8 +2,9 @@
 
 from undertow.grid.grid import GHOSTS, Array, Grid, GridSpec
 from undertow.grid.sides import INFLOW, KIND_NAMES, OPEN, OUTFLOW, PERIODIC, SIDE_NAMES, WALL, Sides, SideSpec
+from undertow.grid.threads import share, share_face_rows, share_rows
 
 __all__ = [
     "GHOSTS", "INFLOW", "KIND_NAMES", "OPEN", "OUTFLOW", "PERIODIC", "SIDE_NAMES", "WALL",
-    "Array", "Grid", "GridSpec", "SideSpec", "Sides",
+    "Array", "Grid", "GridSpec", "SideSpec", "Sides", "share", "share_face_rows", "share_rows",
 ]  # fmt: skip

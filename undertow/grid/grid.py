@@ -60,6 +60,16 @@ class Grid:
         x0, y0, z0 = (float(x) for x in self.lower)
         return GridSpec(nx, ny, nz, self.dimensions, float(self.dx), x0, y0, z0)
 
+    @cached_property
+    def _row_sums(self) -> dict[int, Array]:
+        return {}
+
+    def row_sums(self, columns: int) -> Array:
+        """Scratch for sums over rows of cells, (rows, columns), whatever the last user left in it."""
+        if columns not in self._row_sums:
+            self._row_sums[columns] = np.zeros((self.cells[1] * self.cells[2], columns))
+        return self._row_sums[columns]
+
     @property
     def axes(self) -> range:
         """The axes with physics: (0, 1) in 2D, (0, 1, 2) in 3D."""

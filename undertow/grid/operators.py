@@ -48,20 +48,6 @@ def vorticity(grid: Grid, u_f: Array) -> Array:
     )
 
 
-def kinetic_energy(grid: Grid, u_f: Array, density: float) -> float:
-    """sum over faces of 1/2 rho V u^2 [J] (in 2D per metre of depth [J/m]); density in kg/m^3.
-
-    A face carries the volume of one cell, a boundary face half of it (the two copies of a periodic face make one).
-    """
-    _check_faces(grid, u_f)
-    total = 0.0
-    for axis in grid.axes:
-        u = u_f[(axis, *grid.interior_faces(axis))]
-        ends = np.take(u, [0, -1], axis=2 - axis)
-        total += float(np.einsum("kji,kji->", u, u)) - 0.5 * float(np.einsum("kji,kji->", ends, ends))
-    return 0.5 * density * grid.cell_volume * total
-
-
 def _average_faces(grid: Grid, u_f: Array, rim: int) -> Array:
     """Cell velocities of the interior and ``rim`` ghost layers along the axes with physics."""
     cells = tuple(

@@ -76,10 +76,6 @@ class Sides:
         padded = np.pad(values, ((0, 0), (GHOSTS, GHOSTS), (GHOSTS, GHOSTS)), mode="edge")
         self.spec.velocity[side, :, : padded[0].size] = padded.reshape(3, -1)
 
-    def is_prescribed(self, side: int) -> bool:
-        """True where the normal velocity of the boundary face is given (wall, inflow)."""
-        return self.kind[side] in (WALL, INFLOW)
-
     def is_periodic(self, axis: int) -> bool:
         return self.kind[2 * axis] == PERIODIC
 

@@ -1,13 +1,22 @@
 """Rows on velocities and how to solve them: CoupledSystem, conjugate gradients, MINRES, multigrid."""
 
-from undertow.linalg.coupled import CoupledSystem, FoldedRowBlock, RowBlock, SolveStats, VelocityBlock
+from undertow.linalg.coupled import (
+    CoupledSystem,
+    DenseBlock,
+    FoldedRowBlock,
+    MassBlock,
+    RowBlock,
+    SolveStats,
+    VelocityBlock,
+)
 from undertow.linalg.krylov import ConjugateGradients, Identity, Jacobi, KrylovStats, Minres, Operator, Preconditioner
 from undertow.linalg.multigrid import Multigrid
 from undertow.linalg.stencil import Overlay, Stencil
 from undertow.linalg.vectors import used_planes, used_ranges
 
 __all__ = [
-    "ConjugateGradients", "CoupledSystem", "FoldedRowBlock", "Identity", "Jacobi", "KrylovStats", "Minres", "Multigrid",
+    "ConjugateGradients", "CoupledSystem", "DenseBlock", "FoldedRowBlock", "Identity", "Jacobi", "KrylovStats",
+    "MassBlock", "Minres", "Multigrid",
     "Operator", "Overlay", "Preconditioner", "RowBlock", "SolveStats", "Stencil", "VelocityBlock",
     "used_planes", "used_ranges",
 ]  # fmt: skip

@@ -54,6 +54,32 @@ class SolveStats:
     reduction: str
 
 
+class MassBlock(Protocol):
+    """Named velocities of shape ``shape`` with masses B; where B^-1 is 0 a velocity is prescribed or inactive.
+
+    inv_mass: B^-1 as row blocks see it when they form their diagonals: of shape ``shape`` where B is diagonal,
+    (n, k, k) where velocities (n, k) have dense masses.
+    """
+
+    name: str
+    inv_mass: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def apply_inverse_mass(self, force: Array, out: Array) -> None:
+        """out = B^-1 force, 0 where prescribed; out may be force."""
+
+    def apply_inertia(self, v: Array, force: Array, out: Array) -> None:
+        """out = B v + force where free, 0 where prescribed; out may be v or force."""
+
+    def fold_diagonal(self, diagonal: Array, work: Array) -> Array:
+        """diagonal <- diag(B) + diagonal where free, 0 where prescribed; returns (B + diagonal)^-1 like ``inv_mass``.
+
+        work: a velocity to use as scratch, perhaps as what is returned.
+        """
+
+
 @dataclass
 class VelocityBlock:
     """Velocities with a diagonal mass. inv_mass: shape of the velocity array [1/kg], 0 = prescribed or inactive."""
@@ -76,6 +102,65 @@ class VelocityBlock:
         m, x, f, o = self.inv_mass.reshape(-1), v.reshape(-1), force.reshape(-1), out.reshape(-1)
         for low, high in used_ranges(self.shape):
             add_inertia(m[low:high], x[low:high], f[low:high], o[low:high])
+
+    def fold_diagonal(self, diagonal: Array, work: Array) -> Array:
+        """diagonal <- diag(B) + diagonal where free, 0 where prescribed; its inverse in ``work``, which is returned."""
+        inverse, total, scratch = (used_planes(x) for x in (self.inv_mass, diagonal, work))
+        free = inverse > 0
+        scratch[...] = 0.0
+        np.divide(1.0, inverse, out=scratch, where=free)
+        np.multiply(total, free, out=total)
+        total += scratch
+        np.divide(1.0, total, out=scratch, where=free)
+        return work
+
+
+class DenseBlock:
+    """Velocities (n, k) of n bodies with dense masses. inv_mass (n, k, k), symmetric positive semidefinite.
+
+    Directions in the null space of an inverse mass are prescribed. Call ``refresh`` after writing to ``inv_mass``.
+    """
+
+    def __init__(self, name: str, inv_mass: Array) -> None:
+        self.name, self.inv_mass = name, inv_mass
+        self._product = np.zeros((*inv_mass.shape[:2], 1))
+        self._second = np.zeros_like(self._product)
+        self._mass: Array | None = None
+        self._free: Array | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.inv_mass.shape[:2]
+
+    def refresh(self) -> None:
+        """Take note that ``inv_mass`` has changed."""
+        self._mass = self._free = None
+
+    def _masses(self) -> tuple[Array, Array]:
+        """B and the projection onto the free directions, both (n, k, k); only the primal and saddle forms need them."""
+        if self._mass is None or self._free is None:
+            self._mass = np.asarray(np.linalg.pinv(self.inv_mass, hermitian=True), dtype=np.float64)
+            self._free = np.asarray(self._mass @ self.inv_mass)
+        return self._mass, self._free
+
+    def apply_inverse_mass(self, force: Array, out: Array) -> None:
+        """out = B^-1 force, 0 where prescribed; out may be force."""
+        np.matmul(self.inv_mass, force[:, :, None], out=self._product)
+        out[...] = self._product[:, :, 0]
+
+    def apply_inertia(self, v: Array, force: Array, out: Array) -> None:
+        """out = B v + force where free, 0 where prescribed; out may be v or force."""
+        mass, free = self._masses()
+        np.matmul(mass, v[:, :, None], out=self._product)
+        np.matmul(free, force[:, :, None], out=self._second)
+        np.add(self._product[:, :, 0], self._second[:, :, 0], out=out)
+
+    def fold_diagonal(self, diagonal: Array, work: Array) -> Array:
+        """diagonal <- diag(B) + diagonal where free, 0 where prescribed; returns (B + diagonal)^-1, (n, k, k)."""
+        mass, free = self._masses()
+        total = mass + free * diagonal[:, None, :] @ free
+        diagonal[...] = np.diagonal(total, axis1=1, axis2=2)
+        return np.asarray(np.linalg.pinv(total, hermitian=True), dtype=np.float64)
 
 
 class RowBlock(Protocol):
@@ -100,7 +185,7 @@ class RowBlock(Protocol):
         """w += K^T z"""
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
-        """out += diag(K B^-1 K^T) for the given (diagonal) inverse masses"""
+        """out += diag(K B^-1 K^T) for the given inverse masses, each in the form of its block's ``inv_mass``"""
 
 
 class FoldedRowBlock(RowBlock, Protocol):
@@ -158,7 +243,7 @@ class CoupledSystem:
 
     def __init__(
         self,
-        blocks: Sequence[VelocityBlock],
+        blocks: Sequence[MassBlock],
         rows: Sequence[RowBlock],
         preconditioners: Mapping[str, Preconditioner] | None = None,
     ) -> None:
@@ -288,8 +373,7 @@ class CoupledSystem:
             p.diagonal[...] = 0.0
             inv_mass = {block.name: block.inv_mass for block in self.blocks}
             if self.reduction != "dual":
-                self._add_mass_diagonal(inv_mass, p.diagonals)
-                inv_mass = self._velocity
+                inv_mass = self._fold_diagonals(p.diagonals)
             for row in self.dual:
                 row.add_diagonal(inv_mass, p.diagonals[row.name])
                 if row.damping:
@@ -302,18 +386,13 @@ class CoupledSystem:
             if null.outdated:
                 null.setup(self, name)
 
-    def _add_mass_diagonal(self, inv_mass: Mapping[str, Array], diagonals: Mapping[str, Array]) -> None:
-        """Diagonal of B + C^T C for the velocities, and its inverse (0 where prescribed) in the work velocity."""
+    def _fold_diagonals(self, diagonals: Mapping[str, Array]) -> dict[str, Array]:
+        """Diagonal of B + C^T C for the velocities, and its inverse (0 where prescribed) as the blocks form it."""
         for row in self.folded:
             row.add_gram_diagonal(diagonals)  # type: ignore[attr-defined]
-        for name, whole in inv_mass.items():
-            inverse, diagonal, work = (used_planes(x) for x in (whole, diagonals[name], self._velocity[name]))
-            free = inverse > 0
-            work[...] = 0.0
-            np.divide(1.0, inverse, out=work, where=free)
-            np.multiply(diagonal, free, out=diagonal)
-            diagonal += work
-            np.divide(1.0, diagonal, out=work, where=free)
+        return {
+            block.name: block.fold_diagonal(diagonals[block.name], self._velocity[block.name]) for block in self.blocks
+        }
 
     def _build_right_hand_side(self, w: Mapping[str, Array]) -> tuple[float, float]:
         """b of the reduction; returns (norm of what was removed to make it compatible, norm of b before)."""

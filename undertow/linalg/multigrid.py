@@ -16,6 +16,9 @@ definite on the active cells. Three facts save memory traffic, which is what bou
 - the correction is needed on red cells only, as the black half-sweep that follows overwrites the black ones;
 - the three stages of smoothing run over the grid one plane behind the other, so coefficients come from memory once.
 
+Where walls one face thick divide the blocks of a fine level, the levels below it are those of ``linalg/graph.py``,
+whose aggregates never join cells on both sides of a closed face.
+
 Coefficients are kept in single precision (they only make a preconditioner), vectors in double precision.
 """
 
@@ -23,9 +26,10 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from undertow.grid import GHOSTS, Array, Grid, GridSpec
+from undertow.grid import GHOSTS, Array, Grid, GridSpec, share, share_rows
+from undertow.linalg.graph import GraphCycle
 from undertow.linalg.stencil import Stencil, _clear_periodic, _fill_periodic
 
 _SERIAL = 20000
@@ -37,8 +41,17 @@ _DIRICHLET = 1.0
 _OPENNESS = 6.0
 """w_F = 1/4 min(1, this x a_F / the larger diagonal of the two cells): 1/4 for open faces, small for narrow ones."""
 
+_SPLIT_LEVELS = 3
+"""Levels, from the finest, whose blocks are examined for walls that divide them; coarser ones have few blocks."""
+
+_SPLIT_BLOCKS = 12
+"""So many divided blocks, and one in a thousand, cost fewer iterations than the graph of ``linalg/graph.py``."""
+
 _START, _BLACK, _RESIDUAL, _CORRECT, _RED = range(5)
 """Stages of smoothing: before the coarse grid start, black, residual; after it correct, black, red."""
+
+_ALONE = 3
+"""The phase of ``_smooth_chunks`` that runs one stage; those before it make up the pass over three stages."""
 
 
 @njit(cache=True)
@@ -126,64 +139,55 @@ def _correct_rows(spec, coarse, weight, e, inverse, r, x, start, stop):  # type:
 def _stage_rows(stage, spec, coarse, weight, e, face, inverse, r, x, line, start, stop):  # type: ignore[no-untyped-def]
     if stage == _START:
         _start_rows(spec, inverse, r, x, start, stop)
-    elif stage == _BLACK:
-        _relax_rows(spec, face, inverse, r, x, 1, line, start, stop)
     elif stage == _RESIDUAL:
         _residual_rows(spec, face, x, line, start, stop)
     elif stage == _CORRECT:
         _correct_rows(spec, coarse, weight, e, inverse, r, x, start, stop)
     else:
-        _relax_rows(spec, face, inverse, r, x, 0, line, start, stop)
+        _relax_rows(spec, face, inverse, r, x, 1 if stage == _BLACK else 0, line, start, stop)
 
 
-@njit(parallel=True, cache=True)
-def _stage_parallel(stage, length, lines, spec, coarse, weight, e, face, inverse, r, x):  # type: ignore[no-untyped-def]
-    """One stage over the whole grid, in chunks as below."""
-    rows = spec.ny if spec.nz > 1 else 1
-    planes = spec.nz if spec.nz > 1 else spec.ny
-    for c in prange((planes + length - 1) // length):
-        low, high = c * length * rows, min((c + 1) * length, planes) * rows
-        _stage_rows(stage, spec, coarse, weight, e, face, inverse, r, x, lines[c], low, high)
+@njit(cache=True, nogil=True)
+def _smooth_chunks(  # type: ignore[no-untyped-def]
+    phase, first, last, length, lines, spec, coarse, weight, e, face, inverse, r, x, start, stop
+):
+    """Phases 0, 1, 2: stages first, black, last in one pass over memory, without periodic axes; 3: first alone.
 
-
-@njit(parallel=True, cache=True)
-def _smooth_parallel(first, last, length, lines, spec, coarse, weight, e, face, inverse, r, x):  # type: ignore[no-untyped-def]
-    """Stages first, black, last in one pass over memory, without periodic axes.
-
-    The grid is cut into chunks of ``length`` planes (rows in 2D). Inside a chunk black runs one plane behind the
-    first stage and the last stage one behind black; planes whose neighbours belong to another chunk wait for the next
-    loop. Every cell sees exactly the values of three separate sweeps, whatever the chunks.
+    The grid is cut into chunks of ``length`` planes (rows in 2D). Phase 0: inside a chunk black runs one plane behind
+    the first stage and the last stage one behind black; planes whose neighbours belong to another chunk wait for
+    phases 1 (black) and 2 (last). Every cell sees exactly the values of three separate sweeps, whatever the chunks.
     """
     rows = spec.ny if spec.nz > 1 else 1
     planes = spec.nz if spec.nz > 1 else spec.ny
-    chunks = (planes + length - 1) // length
-    for c in prange(chunks):
+    for c in range(start, stop):
         low = c * length
         high = min(low + length, planes)
-        for p in range(low, high):
-            a = p * rows
-            _stage_rows(first, spec, coarse, weight, e, face, inverse, r, x, lines[c], a, a + rows)
-            if p - 1 > low:
-                _stage_rows(_BLACK, spec, coarse, weight, e, face, inverse, r, x, lines[c], a - rows, a)
-            if p - 2 > low + 1:
-                _stage_rows(last, spec, coarse, weight, e, face, inverse, r, x, lines[c], a - 2 * rows, a - rows)
-    for c in prange(chunks):
-        low = c * length
-        high = min(low + length, planes)
-        _stage_rows(_BLACK, spec, coarse, weight, e, face, inverse, r, x, lines[c], low * rows, (low + 1) * rows)
-        if high - 1 > low:
-            _stage_rows(_BLACK, spec, coarse, weight, e, face, inverse, r, x, lines[c], (high - 1) * rows, high * rows)
-    for c in prange(chunks):
-        low = c * length
-        high = min(low + length, planes)
-        done_low = min(low + 2, high)
-        done_high = max(done_low, high - 2)
-        _stage_rows(last, spec, coarse, weight, e, face, inverse, r, x, lines[c], low * rows, done_low * rows)
-        _stage_rows(last, spec, coarse, weight, e, face, inverse, r, x, lines[c], done_high * rows, high * rows)
+        # one call of _stage_rows in the source: every further one is compiled again
+        for turn in range(3 * (high - low) if phase == 0 else (1 if phase == 3 else 2)):
+            stage = first
+            begin, end = low, high
+            if phase == 0:
+                behind = turn % 3
+                stage = first if behind == 0 else (_BLACK if behind == 1 else last)
+                begin = low + turn // 3 - behind
+                end = begin + 1 if begin >= low + behind else begin
+            elif phase == 1:
+                stage = _BLACK
+                begin = low if turn == 0 else max(high - 1, low + 1)
+                end = begin + 1 if begin < high else begin
+            elif phase == 2:
+                stage = last
+                inner = min(low + 2, high)
+                begin = low if turn == 0 else max(inner, high - 2)
+                end = inner if turn == 0 else high
+            if begin < end:
+                _stage_rows(
+                    stage, spec, coarse, weight, e, face, inverse, r, x, lines[c], begin * rows, end * rows
+                )  # fmt: skip
 
 
-@njit(cache=True)
-def _restrict_rows(spec, coarse, weight, t, out, start, stop):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _restrict_rows(coarse, weight, t, out, start, stop):  # type: ignore[no-untyped-def]
     """out = P^T t for a t that lives on red cells.
 
     The four red children's sum, and w_F times the difference of the red children's sums across each coarse face.
@@ -214,12 +218,6 @@ def _restrict_rows(spec, coarse, weight, t, out, start, stop):  # type: ignore[n
                 + weight[2, kc, jc, ic] * (t[k - 1, j, i + 1] + t[k - 1, j + 1, i] - t000 - t011)
                 + weight[2, kc + 1, jc, ic] * (t[k + 2, j, i] + t[k + 2, j + 1, i + 1] - t101 - t110)
             )
-
-
-@njit(parallel=True, cache=True)
-def _restrict_parallel(spec, coarse, weight, t, out):  # type: ignore[no-untyped-def]
-    for row in prange(coarse.ny * coarse.nz):
-        _restrict_rows(spec, coarse, weight, t, out, row, row + 1)
 
 
 @njit(cache=True)
@@ -273,36 +271,30 @@ def _cycle_serial(table, level, px, py, pz, face, weight, inverse, r, x, line): 
     """The V-cycle from ``level`` down and back, all levels in the flat buffers, one thread."""
     last = table.shape[0] - 1
     wraps = px or py or pz
-    for here in range(level, last):
+    first = np.int64(0)  # a literal 0 would be a type of its own: every kernel below compiled once more
+    for turn in range(level, 2 * last - level + 1):
+        here = min(turn, 2 * last - turn)
         spec, face_h, _, inverse_h, r_h, x_h = _open_level(table, here, face, weight, inverse, r, x)
-        coarse, _, weight_c, _, r_c, _ = _open_level(table, here + 1, face, weight, inverse, r, x)
-        rows = spec.ny * spec.nz
-        _start_rows(spec, inverse_h, r_h, x_h, 0, rows)
-        if wraps:
-            _clear_black(spec, x_h)
-            _fill_periodic(spec, px, py, pz, x_h)
-        _relax_rows(spec, face_h, inverse_h, r_h, x_h, 1, line, 0, rows)
-        if wraps:
-            _fill_periodic(spec, px, py, pz, x_h)
-        _residual_rows(spec, face_h, x_h, line, 0, rows)
-        if wraps:
-            _wrap_children(spec, px, py, pz, x_h)
-        _restrict_rows(spec, coarse, weight_c, x_h, r_c, 0, coarse.ny * coarse.nz)
-    spec, _, _, inverse_h, r_h, x_h = _open_level(table, last, face, weight, inverse, r, x)
-    x_h[GHOSTS, GHOSTS, GHOSTS] = inverse_h[GHOSTS, GHOSTS, GHOSTS] * r_h[GHOSTS, GHOSTS, GHOSTS]
-    for here in range(last - 1, level - 1, -1):
-        spec, face_h, _, inverse_h, r_h, x_h = _open_level(table, here, face, weight, inverse, r, x)
-        coarse, _, weight_c, _, _, x_c = _open_level(table, here + 1, face, weight, inverse, r, x)
-        rows = spec.ny * spec.nz
-        if wraps:
-            _fill_periodic(coarse, px, py, pz, x_c)
-        _correct_rows(spec, coarse, weight_c, x_c, inverse_h, r_h, x_h, 0, rows)
-        if wraps:
-            _fill_periodic(spec, px, py, pz, x_h)
-        _relax_rows(spec, face_h, inverse_h, r_h, x_h, 1, line, 0, rows)
-        if wraps:
-            _fill_periodic(spec, px, py, pz, x_h)
-        _relax_rows(spec, face_h, inverse_h, r_h, x_h, 0, line, 0, rows)
+        if here == last:
+            x_h[GHOSTS, GHOSTS, GHOSTS] = inverse_h[GHOSTS, GHOSTS, GHOSTS] * r_h[GHOSTS, GHOSTS, GHOSTS]
+        else:
+            coarse, _, weight_c, _, r_c, x_c = _open_level(table, here + 1, face, weight, inverse, r, x)
+            down = turn < last
+            for step in range(3):
+                if down:
+                    stage = _START if step == 0 else (_BLACK if step == 1 else _RESIDUAL)
+                else:
+                    stage = _CORRECT if step == 0 else (_BLACK if step == 1 else _RED)
+                rows = spec.ny * spec.nz
+                _stage_rows(stage, spec, coarse, weight_c, x_c, face_h, inverse_h, r_h, x_h, line, first, rows)
+                if wraps and stage == _START:
+                    _clear_black(spec, x_h)
+                if wraps and stage == _RESIDUAL:
+                    _wrap_children(spec, px, py, pz, x_h)
+                elif wraps:
+                    _fill_periodic(spec, px, py, pz, x_h)
+            if down:
+                _restrict_rows(coarse, weight_c, x_h, r_c, first, coarse.ny * coarse.nz)
 
 
 @njit(cache=True)
@@ -314,19 +306,19 @@ def _clear_black(spec, x):  # type: ignore[no-untyped-def]
                 x[k, j, i] = 0.0
 
 
-@njit(parallel=True, cache=True)
-def _take_coefficients(face, diagonal, out_face, out_inverse):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _take_coefficients(face, diagonal, out_face, out_inverse, start, stop):  # type: ignore[no-untyped-def]
     """Single-precision faces and inverse diagonal of the finest level; flat arrays."""
     cells = out_inverse.size
-    for c in prange(cells):
+    for c in range(start, stop):
         out_face[c] = face[c]
         out_face[cells + c] = face[cells + c]
         out_face[2 * cells + c] = face[2 * cells + c]
         out_inverse[c] = 1.0 / diagonal[c] if diagonal[c] > 0.0 else 0.0
 
 
-@njit(parallel=True, cache=True)
-def _coarsen(spec, coarse, px, py, pz, face, dirichlet, factor, out_face, out_dirichlet):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _coarsen(spec, coarse, px, py, pz, face, dirichlet, factor, out_face, out_dirichlet, start, stop):  # type: ignore[no-untyped-def]
     """Coefficients of the next level. A periodic axis of one coarse cell couples it to itself: left out."""
     g = GHOSTS
     sx = 2 if coarse.nx < spec.nx else 1
@@ -338,7 +330,7 @@ def _coarsen(spec, coarse, px, py, pz, face, dirichlet, factor, out_face, out_di
     first_x = g if px and coarse.nx > 1 else g + 1
     first_y = g if py and coarse.ny > 1 else g + 1
     first_z = g if pz and coarse.nz > 1 else g + 1
-    for row in prange((coarse.ny + 1) * (coarse.nz + 1)):
+    for row in range(start, stop):
         kc = g + row // (coarse.ny + 1)
         jc = g + row % (coarse.ny + 1)
         k = min(g + sz * (kc - g), g + spec.nz)
@@ -381,9 +373,69 @@ def _coarsen(spec, coarse, px, py, pz, face, dirichlet, factor, out_face, out_di
                 out_dirichlet[kc, jc, ic] = factor * total
 
 
-@njit(parallel=True, cache=True)
-def _invert_diagonal(spec, face, dirichlet, out):  # type: ignore[no-untyped-def]
-    for row in prange(spec.ny * spec.nz):
+@njit(cache=True, nogil=True)
+def _count_split(coarse, spec, face, inverse, out_count, start, stop):  # type: ignore[no-untyped-def]
+    """Blocks per coarse row whose active cells are not all connected through open faces inside the block."""
+    g = GHOSTS
+    for row in range(start, stop):
+        k = g + 2 * (row // coarse.ny)
+        j = g + 2 * (row % coarse.ny)
+        out_count[row] = 0
+        for ic in range(coarse.nx):
+            i = g + 2 * ic
+            least = np.float32(1.0)
+            for m in range(4):
+                a, b = m >> 1, m & 1
+                x_face, y_face = face[0, k + a, j + b, i + 1], face[1, k + a, j + 1, i + b]
+                least = min(min(least, x_face), min(y_face, face[2, k + 1, j + a, i + b]))
+            if least > 0.0:
+                continue
+            # mark: the cells reached from the first active one; bit = x + 2 y + 4 z
+            active, reached = 0, 0
+            for bit in range(8):
+                kk, jj, ii = k + (bit >> 2), j + ((bit >> 1) & 1), i + (bit & 1)
+                if kk < g + spec.nz and jj < g + spec.ny and ii < g + spec.nx and inverse[kk, jj, ii] > 0.0:
+                    active |= 1 << bit
+            reached = active & -active
+            for _ in range(4):
+                for bit in range(8):
+                    kk, jj, ii = k + (bit >> 2), j + ((bit >> 1) & 1), i + (bit & 1)
+                    for axis in range(3):
+                        pair = (1 << bit) | (1 << (bit ^ (1 << axis)))
+                        upper = (bit >> axis) & 1
+                        if (
+                            upper == 1
+                            and pair & active == pair
+                            and pair & reached != 0
+                            and face[axis, kk, jj, ii] > 0.0
+                        ):
+                            reached |= pair
+                if reached == active:
+                    break
+            if reached == active:
+                continue
+            # a wall: a closed face between two parts with an open face opposite to it on either side
+            walls = 0
+            for bit in range(8):
+                kk, jj, ii = k + (bit >> 2), j + ((bit >> 1) & 1), i + (bit & 1)
+                for axis in range(3):
+                    ends = 0
+                    for end in (bit, bit ^ (1 << axis)):
+                        ends |= 1 << ((reached >> end) & 1) if (active >> end) & 1 == 1 else 0
+                    az, ay, ax = int(axis == 2), int(axis == 1), int(axis == 0)
+                    if (
+                        (bit >> axis) & 1 == 1
+                        and ends == 3
+                        and face[axis, kk + az, jj + ay, ii + ax] > 0.0
+                        and face[axis, kk - az, jj - ay, ii - ax] > 0.0
+                    ):
+                        walls = 1
+            out_count[row] += walls
+
+
+@njit(cache=True, nogil=True)
+def _invert_diagonal(spec, face, dirichlet, out, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
         k = GHOSTS + row // spec.ny
         j = GHOSTS + row % spec.ny
         for i in range(GHOSTS, GHOSTS + spec.nx):
@@ -399,11 +451,11 @@ def _invert_diagonal(spec, face, dirichlet, out):  # type: ignore[no-untyped-def
             out[k, j, i] = 1.0 / total if total > 0.0 else 0.0
 
 
-@njit(parallel=True, cache=True)
-def _weigh_faces(spec, limit, face, inverse, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _weigh_faces(spec, limit, face, inverse, out, start, stop):  # type: ignore[no-untyped-def]
     """A quarter, less where a face is narrow for the cells it joins and says little about the other side."""
     g = GHOSTS
-    for row in prange((spec.ny + 1) * (spec.nz + 1)):
+    for row in range(start, stop):
         k = g + row // (spec.ny + 1)
         j = g + row % (spec.ny + 1)
         for i in range(g, g + spec.nx + 1):
@@ -467,6 +519,9 @@ class Multigrid:
         self._cells = cells
         # one row of scratch per chunk of planes, two chunks per thread; results do not depend on how many
         self._lines = np.zeros((2 * numba.get_num_threads(), grid.cells[0]))
+        self._graph: GraphCycle | None = None
+        self._graph_number = 0
+        self._divided = np.zeros(((grid.cells[1] + 1) // 2) * ((grid.cells[2] + 1) // 2), dtype=np.int64)
         self.stencil: Stencil | None = None
         self._version = -1
 
@@ -480,16 +535,28 @@ class Multigrid:
         if stencil.version == 0:
             raise ValueError("multigrid: the stencil was never set up: call stencil.setup() first")
         flat = stencil.face_f.reshape(-1), stencil.diagonal[: self._cells]
-        _take_coefficients(*flat, self._fine_face.reshape(-1), self._fine_inverse.reshape(-1))
+        fine = self._fine_face.reshape(-1), self._fine_inverse.reshape(-1)
+        share(_take_coefficients, self._cells, self._cells, *flat, *fine)
         spec, dirichlet = self.grid.spec, stencil.dirichlet_c
         face: np.ndarray = self._fine_face
-        for level in self.levels[1:] if self._small else self.levels:
-            _coarsen(spec, level.spec, *self.periodic, face, dirichlet, _DIRICHLET, level.face, level.dirichlet)
-            _invert_diagonal(level.spec, level.face, level.dirichlet, level.inverse)
+        self._graph = None
+        self._find_split(0, self.grid, face, self._fine_inverse, dirichlet)
+        for number, level in enumerate(self.levels[1:] if self._small else self.levels, start=1):
+            _, ny, nz = level.grid.cells
+            corners = (ny + 1) * (nz + 1)
+            share(
+                _coarsen, corners, level.grid.cell_count, spec, level.spec, *self.periodic, face, dirichlet, _DIRICHLET,
+                level.face, level.dirichlet,
+            )  # fmt: skip
+            share_rows(level.grid, _invert_diagonal, level.face, level.dirichlet, level.inverse)
             if any(self.periodic):
                 _fill_periodic(level.spec, *self.periodic, level.inverse)
-            _weigh_faces(level.spec, _OPENNESS, level.face, level.inverse, level.weight)
+            share(
+                _weigh_faces, corners, level.grid.cell_count, level.spec, _OPENNESS, level.face, level.inverse,
+                level.weight,
+            )  # fmt: skip
             spec, face, dirichlet = level.spec, level.face, level.dirichlet
+            self._find_split(number, level.grid, face, level.inverse, dirichlet)
         self.stencil, self._version = stencil, stencil.version
 
     def apply(self, r: Array, out: Array) -> None:
@@ -515,10 +582,22 @@ class Multigrid:
         if stencil.overlay.copies:
             flat_out[self._cells :] = flat_r[self._cells :] / stencil.diagonal[self._cells :]
 
+    def _find_split(self, number: int, grid: Grid, face: np.ndarray, inverse: np.ndarray, dirichlet: Array) -> None:
+        """Go on as a graph below this level if walls divide many of its blocks."""
+        if self._graph is not None or number >= _SPLIT_LEVELS or max(grid.cells) == 1:
+            return
+        below = self.levels[number + int(self._small)]
+        rows = below.grid.cells[1] * below.grid.cells[2]
+        share_rows(below.grid, _count_split, grid.spec, face, inverse, self._divided)
+        if int(self._divided[:rows].sum()) > _SPLIT_BLOCKS + below.grid.cell_count // 1000:
+            self._graph = GraphCycle(grid, self.periodic, face, inverse, dirichlet, _OPENNESS)
+            self._graph_number = number
+
     def _cycle(self, index: int, r: Array, x: Array) -> None:
         """The cycle from a coarse level on."""
         level = self.levels[index]
-        if level.grid.cell_count < _SERIAL:
+        structured = self._graph is None or index + 1 - int(self._small) > self._graph_number
+        if structured and level.grid.cell_count < _SERIAL:
             face, weight, inverse, _, flat_r, flat_x = self._buffers
             _cycle_serial(self.table, index, *self.periodic, face, weight, inverse, flat_r, flat_x, self._lines[0])
         else:
@@ -527,11 +606,21 @@ class Multigrid:
     def _smooth_around(
         self, spec: GridSpec, face: np.ndarray, inverse: np.ndarray, r: Array, x: Array, index: int
     ) -> None:
-        """Smooth, correct by the level ``index``, smooth, on a level large enough for threads."""
+        """Smooth, correct by the level ``index`` (or the graph in its place), smooth."""
         below = self.levels[index]
         arrays = (spec, below.spec, below.weight, below.x, face, inverse, r, x)
         self._stages(_START, _RESIDUAL, arrays)
-        _restrict_parallel(spec, below.spec, below.weight, x, below.r)
+        if self._graph is not None and index - int(self._small) == self._graph_number:
+            flat = x.reshape(-1)
+            correction = self._graph.correct(flat[self._graph.red])
+            self._sweep(_ALONE, _START, _START, arrays)
+            flat[self._graph.red] += correction
+            for stage in (_BLACK, _RED):
+                if any(self.periodic):
+                    _fill_periodic(spec, *self.periodic, x)
+                self._sweep(_ALONE, stage, stage, arrays)
+            return
+        share_rows(below.grid, _restrict_rows, below.weight, x, below.r)
         self._cycle(index, below.r, below.x)
         if any(self.periodic):
             _fill_periodic(below.spec, *self.periodic, below.x)
@@ -540,17 +629,24 @@ class Multigrid:
     def _stages(self, first: int, last: int, arrays: tuple) -> None:  # type: ignore[type-arg]
         """Stages first, black, last: in one pass, or with periodic axes one by one with ghosts filled between them."""
         spec, x = arrays[0], arrays[-1]
-        planes = spec.nz if spec.nz > 1 else spec.ny
-        length = max(8, -(-planes // len(self._lines)))
         if not any(self.periodic):
-            _smooth_parallel(first, last, length, self._lines, *arrays)
+            for phase in range(_ALONE):
+                self._sweep(phase, first, last, arrays)
             return
-        _stage_parallel(first, length, self._lines, *arrays)
+        self._sweep(_ALONE, first, last, arrays)
         if first == _START:
             _clear_black(spec, x)
         _fill_periodic(spec, *self.periodic, x)
-        _stage_parallel(_BLACK, length, self._lines, *arrays)
+        self._sweep(_ALONE, _BLACK, last, arrays)
         _fill_periodic(spec, *self.periodic, x)
-        _stage_parallel(last, length, self._lines, *arrays)
+        self._sweep(_ALONE, last, last, arrays)
         if last == _RESIDUAL:
             _wrap_children(spec, *self.periodic, x)
+
+    def _sweep(self, phase: int, first: int, last: int, arrays: tuple) -> None:  # type: ignore[type-arg]
+        """One phase of ``_smooth_chunks`` over the whole level."""
+        spec = arrays[0]
+        planes = spec.nz if spec.nz > 1 else spec.ny
+        length = max(8, -(-planes // len(self._lines)))
+        cells = spec.nx * spec.ny * spec.nz
+        share(_smooth_chunks, -(-planes // length), cells, phase, first, last, length, self._lines, *arrays)

@@ -13,13 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
-from undertow.grid import GHOSTS, Array, Grid
-
-_SERIAL = 20000
-"""Grids with fewer cells are swept by the serial twin of a kernel."""
+from undertow.grid import GHOSTS, Array, Grid, share_rows
 
 
 class Overlay(NamedTuple):
@@ -40,7 +37,7 @@ class Overlay(NamedTuple):
         return Overlay(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _apply_rows(spec, face, dirichlet, p, out, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
         k = GHOSTS + row // spec.ny
@@ -63,13 +60,7 @@ def _apply_rows(spec, face, dirichlet, p, out, start, stop):  # type: ignore[no-
             )
 
 
-@njit(parallel=True, cache=True)
-def _apply_parallel(spec, face, dirichlet, p, out):  # type: ignore[no-untyped-def]
-    for row in prange(spec.ny * spec.nz):
-        _apply_rows(spec, face, dirichlet, p, out, row, row + 1)
-
-
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _sum_diagonal_rows(spec, face, dirichlet, out, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
         k = GHOSTS + row // spec.ny
@@ -84,12 +75,6 @@ def _sum_diagonal_rows(spec, face, dirichlet, out, start, stop):  # type: ignore
                 + face[2, k + 1, j, i]
                 + dirichlet[k, j, i]
             )
-
-
-@njit(parallel=True, cache=True)
-def _sum_diagonal(spec, face, dirichlet, out):  # type: ignore[no-untyped-def]
-    for row in prange(spec.ny * spec.nz):
-        _sum_diagonal_rows(spec, face, dirichlet, out, row, row + 1)
 
 
 @njit(cache=True)
@@ -154,7 +139,7 @@ def _clear_periodic(spec, px, py, pz, p):  # type: ignore[no-untyped-def]
 def _find_root(parent, a):  # type: ignore[no-untyped-def]
     while parent[a] != a:
         parent[a] = parent[parent[a]]
-        a = parent[a]
+        a = np.int64(parent[a])
     return a
 
 
@@ -194,13 +179,13 @@ def _label_regions(spec, px, py, pz, face, diagonal, cell, side, mass, parent, o
                     if here == 0:
                         here = other
                     elif other != here:
-                        here = _join(parent, here, other)
+                        here = _join(parent, np.int64(here), np.int64(other))
                 if k > g and face[2, k, j, i] > 0.0:
                     other = label[k - 1, j, i]
                     if here == 0:
                         here = other
                     elif other != here:
-                        here = _join(parent, here, other)
+                        here = _join(parent, np.int64(here), np.int64(other))
                 if here == 0:
                     used += 1
                     parent[used] = used
@@ -211,17 +196,17 @@ def _label_regions(spec, px, py, pz, face, diagonal, cell, side, mass, parent, o
         for k in range(g, g + nz):
             for j in range(g, g + ny):
                 if face[0, k, j, g] > 0.0:
-                    _join(parent, label[k, j, g], label[k, j, g + nx - 1])
+                    _join(parent, np.int64(label[k, j, g]), np.int64(label[k, j, g + nx - 1]))
     if py:
         for k in range(g, g + nz):
             for i in range(g, g + nx):
                 if face[1, k, g, i] > 0.0:
-                    _join(parent, label[k, g, i], label[k, g + ny - 1, i])
+                    _join(parent, np.int64(label[k, g, i]), np.int64(label[k, g + ny - 1, i]))
     if pz:
         for j in range(g, g + ny):
             for i in range(g, g + nx):
                 if face[2, g, j, i] > 0.0:
-                    _join(parent, label[g, j, i], label[g + nz - 1, j, i])
+                    _join(parent, np.int64(label[g, j, i]), np.int64(label[g + nz - 1, j, i]))
     for m in range(diagonal.size, out_label.size):
         used += 1
         parent[used] = used
@@ -233,7 +218,7 @@ def _label_regions(spec, px, py, pz, face, diagonal, cell, side, mass, parent, o
                 parent[used] = used
                 out_label[end] = used
         if side[m] >= 0 and mass[m] > 0.0:
-            _join(parent, out_label[cell[m]], out_label[side[m]])
+            _join(parent, np.int64(out_label[cell[m]]), np.int64(out_label[side[m]]))
     # number the roots in order, then let every provisional label name its region
     count = 0
     for a in range(1, used + 1):
@@ -312,15 +297,11 @@ class Stencil:
         self.regions = 0
         self.version = 0
         self._parent = np.zeros(self.size + 1, dtype=np.int32)
-        self._serial = grid.cell_count < _SERIAL
 
     def setup(self) -> None:
         """Diagonal and connected regions of the coefficients as they are now. Allocates nothing of the grid's size."""
         spec, links = self.grid.spec, self.overlay
-        if self._serial:
-            _sum_diagonal_rows(spec, self.face_f, self.dirichlet_c, self.diagonal_c, 0, spec.ny * spec.nz)
-        else:
-            _sum_diagonal(spec, self.face_f, self.dirichlet_c, self.diagonal_c)
+        share_rows(self.grid, _sum_diagonal_rows, self.face_f, self.dirichlet_c, self.diagonal_c)
         self.regions = int(
             _label_regions(
                 spec, *self.periodic, self.face_f, self.diagonal_c, links.cell, links.side, links.mass,
@@ -345,10 +326,7 @@ class Stencil:
         wraps = any(self.periodic)
         if wraps:
             _fill_periodic(spec, *self.periodic, p_c)
-        if self._serial:
-            _apply_rows(spec, self.face_f, self.dirichlet_c, p_c, out_c, 0, spec.ny * spec.nz)
-        else:
-            _apply_parallel(spec, self.face_f, self.dirichlet_c, p_c, out_c)
+        share_rows(self.grid, _apply_rows, self.face_f, self.dirichlet_c, p_c, out_c)
         if wraps:
             _clear_periodic(spec, *self.periodic, p_c)
         if self.overlay.cell.size:

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from undertow.grid import GHOSTS, Array
+from undertow.grid import GHOSTS, Array, share
 
 CHUNK = 4096
 """Entries per partial sum."""
-
-_SERIAL = 32768
-"""Shorter vectors are handled by one thread (same chunks, same bits): starting more costs more than the sum."""
 
 
 @njit(cache=True)
@@ -35,81 +32,39 @@ def _dot_chunk(x, y, start, stop):  # type: ignore[no-untyped-def]
     return (a + b) + (c + d)
 
 
-@njit(cache=True)
-def _combine_chunk(a, x, b, y, start, stop):  # type: ignore[no-untyped-def]
-    if b == 0.0:
-        for i in range(start, stop):
-            y[i] = a * x[i]
-    else:
-        for i in range(start, stop):
-            y[i] = a * x[i] + b * y[i]
-
-
-@njit(cache=True)
-def _step_chunk(alpha, p, q, x, r, start, stop):  # type: ignore[no-untyped-def]
-    for i in range(start, stop):
-        x[i] += alpha * p[i]
-        r[i] -= alpha * q[i]
-    return _dot_chunk(r, r, start, stop)
-
-
-@njit(cache=True)
-def _dot_serial(chunks, x, y):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for c in range(chunks.shape[0]):
-        total += _dot_chunk(x, y, chunks[c, 0], chunks[c, 1])
-    return total
-
-
-@njit(parallel=True, cache=True)
-def _dot_parallel(chunks, x, y, out_partial):  # type: ignore[no-untyped-def]
-    for c in prange(chunks.shape[0]):
+@njit(cache=True, nogil=True)
+def _dot_chunks(chunks, x, y, out_partial, start, stop):  # type: ignore[no-untyped-def]
+    for c in range(start, stop):
         out_partial[c] = _dot_chunk(x, y, chunks[c, 0], chunks[c, 1])
-    total = 0.0
-    for c in range(chunks.shape[0]):
-        total += out_partial[c]
-    return total
 
 
-@njit(cache=True)
-def _combine_serial(chunks, a, x, b, y):  # type: ignore[no-untyped-def]
-    for c in range(chunks.shape[0]):
-        _combine_chunk(a, x, b, y, chunks[c, 0], chunks[c, 1])
+@njit(cache=True, nogil=True)
+def _combine_chunks(chunks, a, x, b, y, start, stop):  # type: ignore[no-untyped-def]
+    for c in range(start, stop):
+        if b == 0.0:
+            for i in range(chunks[c, 0], chunks[c, 1]):
+                y[i] = a * x[i]
+        else:
+            for i in range(chunks[c, 0], chunks[c, 1]):
+                y[i] = a * x[i] + b * y[i]
 
 
-@njit(parallel=True, cache=True)
-def _combine_parallel(chunks, a, x, b, y):  # type: ignore[no-untyped-def]
-    for c in prange(chunks.shape[0]):
-        _combine_chunk(a, x, b, y, chunks[c, 0], chunks[c, 1])
+@njit(cache=True, nogil=True)
+def _step_chunks(chunks, alpha, p, q, x, r, out_partial, start, stop):  # type: ignore[no-untyped-def]
+    for c in range(start, stop):
+        for i in range(chunks[c, 0], chunks[c, 1]):
+            x[i] += alpha * p[i]
+            r[i] -= alpha * q[i]
+        out_partial[c] = _dot_chunk(r, r, chunks[c, 0], chunks[c, 1])
 
 
-@njit(cache=True)
-def _step_serial(chunks, alpha, p, q, x, r):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for c in range(chunks.shape[0]):
-        total += _step_chunk(alpha, p, q, x, r, chunks[c, 0], chunks[c, 1])
-    return total
-
-
-@njit(parallel=True, cache=True)
-def _step_parallel(chunks, alpha, p, q, x, r, out_partial):  # type: ignore[no-untyped-def]
-    for c in prange(chunks.shape[0]):
-        out_partial[c] = _step_chunk(alpha, p, q, x, r, chunks[c, 0], chunks[c, 1])
-    total = 0.0
-    for c in range(chunks.shape[0]):
-        total += out_partial[c]
-    return total
-
-
-@njit(cache=True)
-def _weighted_square(chunks, x, weight):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for c in range(chunks.shape[0]):
+@njit(cache=True, nogil=True)
+def _weigh_chunks(chunks, x, weight, out_partial, start, stop):  # type: ignore[no-untyped-def]
+    for c in range(start, stop):
         part = 0.0
         for i in range(chunks[c, 0], chunks[c, 1]):
             part += weight[i] * x[i] * x[i]
-        total += part
-    return total
+        out_partial[c] = part
 
 
 def used_ranges(shape: Sequence[int], start: int = 0) -> list[tuple[int, int]]:
@@ -130,18 +85,26 @@ def used_planes(field: np.ndarray) -> np.ndarray:
     return field if field.ndim < 3 else field[..., GHOSTS : field.shape[-3] - GHOSTS + 1, :, :]
 
 
-@njit(parallel=True, cache=True)
-def multiply(x, y, out):  # type: ignore[no-untyped-def]
-    """out = x y, entry by entry; flat vectors."""
-    for i in prange(x.size):
+@njit(cache=True, nogil=True)
+def _multiply(x, y, out, start, stop):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
         out[i] = x[i] * y[i]
 
 
-@njit(parallel=True, cache=True)
-def add_inertia(inv_mass, v, force, out):  # type: ignore[no-untyped-def]
-    """out = v / inv_mass + force where the velocity is free (inv_mass > 0), else 0; flat vectors."""
-    for i in prange(v.size):
+@njit(cache=True, nogil=True)
+def _add_inertia(inv_mass, v, force, out, start, stop):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
         out[i] = v[i] / inv_mass[i] + force[i] if inv_mass[i] > 0.0 else 0.0
+
+
+def multiply(x: Array, y: Array, out: Array) -> None:
+    """out = x y, entry by entry; flat vectors."""
+    share(_multiply, x.size, x.size, x, y, out)
+
+
+def add_inertia(inv_mass: Array, v: Array, force: Array, out: Array) -> None:
+    """out = v / inv_mass + force where the velocity is free (inv_mass > 0), else 0; flat vectors."""
+    share(_add_inertia, v.size, v.size, inv_mass, v, force, out)
 
 
 class VectorSpace:
@@ -161,25 +124,24 @@ class VectorSpace:
             ],
             dtype=np.int64,
         ).reshape(-1, 2)
-        self.serial = int((self.chunks[:, 1] - self.chunks[:, 0]).sum()) < _SERIAL
+        self.entries = int((self.chunks[:, 1] - self.chunks[:, 0]).sum())
         self._partial = np.zeros(len(self.chunks))
 
     def dot(self, x: Array, y: Array) -> float:
         """x . y"""
-        if self.serial:
-            return float(_dot_serial(self.chunks, x, y))
-        return float(_dot_parallel(self.chunks, x, y, self._partial))
+        share(_dot_chunks, len(self.chunks), self.entries, self.chunks, x, y, self._partial)
+        return float(self._partial.sum())
 
     def combine(self, a: float, x: Array, b: float, y: Array) -> None:
         """y <- a x + b y (whatever y held if b is 0)"""
-        (_combine_serial if self.serial else _combine_parallel)(self.chunks, float(a), x, float(b), y)
+        share(_combine_chunks, len(self.chunks), self.entries, self.chunks, float(a), x, float(b), y)
 
     def step(self, alpha: float, p: Array, q: Array, x: Array, r: Array) -> float:
         """x <- x + alpha p, r <- r - alpha q, returns r . r of the new r; one pass over memory."""
-        if self.serial:
-            return float(_step_serial(self.chunks, float(alpha), p, q, x, r))
-        return float(_step_parallel(self.chunks, float(alpha), p, q, x, r, self._partial))
+        share(_step_chunks, len(self.chunks), self.entries, self.chunks, float(alpha), p, q, x, r, self._partial)
+        return float(self._partial.sum())
 
     def weighted_square(self, x: Array, weight: Array) -> float:
         """sum of weight x^2"""
-        return float(_weighted_square(self.chunks, x, weight))
+        share(_weigh_chunks, len(self.chunks), self.entries, self.chunks, x, weight, self._partial)
+        return float(self._partial.sum())

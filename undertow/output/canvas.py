@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from undertow.output.fields import UNITS, is_signed, refine
+from undertow.output.fields import UNITS, is_signed, middle_slice, refine
 from undertow.output.frames import BodyFrame, FrameData
 
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
 _PAPER = np.array([17, 20, 26], dtype=np.uint8)
+_WATER = np.array([96.0, 168.0, 214.0])
+_DEEP = np.array([34.0, 84.0, 138.0])
 _INK = (226, 230, 236)
 _FAINT = (150, 158, 170)
 _SAMPLES = 4
@@ -29,12 +31,12 @@ def slice_image(
     width: longer side of the slice [pixels].
     """
     picture = paint_slice(frame, values, name, limits, width)
-    return _add_caption(picture, title, frame.time, name, limits, frame.grid.dimensions)
+    return _add_caption(picture, title, frame.time, name, limits, frame.dimensions)
 
 
 def paint_slice(frame: FrameData, values: np.ndarray, name: str, limits: tuple[float, float], size: int) -> np.ndarray:
     """A slice (ny, nx) in the middle x-y plane with the solids it cuts; 8-bit RGB, y up."""
-    grid = frame.grid
+    grid = frame.need_grid()
     nx, ny, nz = grid.cells
     width, height = max(2, round(size * min(1.0, nx / ny))), max(2, round(size * min(1.0, ny / nx)))
     picture = _colorize(_upsample(values, width, height), name, limits, grid.dimensions)
@@ -42,6 +44,34 @@ def paint_slice(frame: FrameData, values: np.ndarray, name: str, limits: tuple[f
     for body in frame.bodies:
         _paint_solid(picture, body, grid.lower[:2], grid.upper[:2], z)
     return picture
+
+
+def water_image(frame: FrameData, width: int, title: str) -> np.ndarray:
+    """The water of a 2D frame, or of the middle plane in 3D, with the solids, title and time; 8-bit RGB, y up."""
+    grid = frame.need_grid()
+    nx, ny, nz = grid.cells
+    columns, rows = max(2, round(width * min(1.0, nx / ny))), max(2, round(width * min(1.0, ny / nx)))
+    phi = _upsample(middle_slice(frame.cell_fields["level_set"]), columns, rows)
+    cover = np.clip(0.5 - phi * (columns / (nx * grid.dx)), 0.0, 1.0)[..., None]
+    # deeper water is darker
+    deep = np.clip(-phi / (0.3 * ny * grid.dx), 0.0, 1.0)[..., None]
+    color = _WATER + (_DEEP - _WATER) * deep
+    picture = np.asarray(_PAPER + (color - _PAPER) * cover, dtype=np.uint8)
+    z = grid.lower[2] + 0.5 * grid.dx * nz
+    for body in frame.bodies:
+        _paint_solid(picture, body, grid.lower[:2], grid.upper[:2], z)
+    return stamp(picture, title, frame.time)
+
+
+def section_image(frame: FrameData, lower: np.ndarray, upper: np.ndarray, width: int, title: str) -> np.ndarray:
+    """The solids of a 2D frame in the box ``lower`` to ``upper`` [m], with title and time; 8-bit RGB, y up."""
+    wide, high = upper[:2] - lower[:2]
+    columns, rows = max(2, round(width * min(1.0, wide / high))), max(2, round(width * min(1.0, high / wide)))
+    picture = np.empty((rows, columns, 3), dtype=np.uint8)
+    picture[:] = _PAPER
+    for body in frame.bodies:
+        _paint_solid(picture, body, tuple(lower[:2]), tuple(upper[:2]), 0.0)
+    return stamp(picture, title, frame.time)
 
 
 def color_table(name: str, dimensions: int) -> np.ndarray:

@@ -21,6 +21,7 @@ UNITS = {
     "pressure": "Pa",
     "temperature": "K",
     "smoke": "",
+    "level_set": "m",
 }
 
 
@@ -28,7 +29,7 @@ def field_names(frame: FrameData) -> list[str]:
     """Names that ``scalar_field`` accepts for this frame."""
     own = [name for name, values in frame.cell_fields.items() if values.ndim == 3]
     derived = list(DERIVED) if "velocity" in frame.cell_fields else []
-    if frame.grid.dimensions == 2 and derived:
+    if frame.dimensions == 2 and derived:
         derived.remove("velocity_z")
     return own + [name for name in derived if name not in own]
 
@@ -42,7 +43,7 @@ def scalar_field(frame: FrameData, name: str) -> np.ndarray:
     if stored is not None and stored.ndim == 3:
         return stored
     if stored is not None and name == "vorticity":
-        return _vorticity_scalar(stored, frame.grid.dimensions)
+        return _vorticity_scalar(stored, frame.dimensions)
     velocity = frame.cell_fields.get("velocity")
     if velocity is None or name not in field_names(frame):
         raise UserError(
@@ -52,7 +53,7 @@ def scalar_field(frame: FrameData, name: str) -> np.ndarray:
     if name == "speed":
         return np.sqrt(np.sum(velocity * velocity, axis=0))
     if name == "vorticity":
-        return _vorticity_scalar(_curl(velocity, frame.grid.dx), frame.grid.dimensions)
+        return _vorticity_scalar(_curl(velocity, frame.need_grid().dx), frame.dimensions)
     return np.ascontiguousarray(velocity["xyz".index(name[-1])])
 
 
@@ -60,16 +61,19 @@ def default_field(frame: FrameData, wanted: str | None = None) -> str:
     """The field of a picture: the one wanted, or smoke, or in 2D the vorticity and in 3D the speed."""
     if wanted is not None:
         return wanted
-    if "smoke" in frame.cell_fields:
-        return "smoke"
+    for name in ("smoke", "level_set"):
+        if name in frame.cell_fields:
+            return name
     if "velocity" not in frame.cell_fields:
         return field_names(frame)[0]
-    return "vorticity" if frame.grid.dimensions == 2 else "speed"
+    return "vorticity" if frame.dimensions == 2 else "speed"
 
 
 def is_signed(name: str, dimensions: int) -> bool:
     """True for fields drawn on a diverging scale around zero."""
-    return name.startswith("velocity_") or name == "pressure" or (name == "vorticity" and dimensions == 2)
+    return (
+        name.startswith("velocity_") or name in ("pressure", "level_set") or (name == "vorticity" and dimensions == 2)
+    )
 
 
 def middle_slice(values: np.ndarray) -> np.ndarray:

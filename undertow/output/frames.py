@@ -1,6 +1,7 @@
 """Frames of a run: what is drawn and handed to other programs, as float32 (section "frames" of the run folder).
 
-A frame is the folder ``frames/NNNNNN`` with ``grid.vti`` (cell fields) and ``bodies.vtp`` (surfaces of all bodies).
+A frame is the folder ``frames/NNNNNN`` with ``grid.vti`` (cell fields, where there is a fluid) and ``bodies.vtp``
+(surfaces of all bodies, where there are any) and ``surface.vtp`` (of water in 3D).
 It is written under a temporary name and renamed into place, so a frame that exists is complete.
 """
 
@@ -10,6 +11,7 @@ import os
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +34,8 @@ class BodyFrame:
     """The surface of one body at one time.
 
     vertices (n, 3) [m] in the world, triangles (m, 3) wound outwards, color (r, g, b) in 0 ... 1,
-    velocity (n, 3) of the vertices [m/s], or (3,) when all move alike.
+    velocity (n, 3) of the vertices [m/s], or (3,) when all move alike. backdrop: an endless body, drawn as far as it
+    goes but not looked at.
     """
 
     name: str
@@ -40,6 +43,7 @@ class BodyFrame:
     triangles: np.ndarray
     color: tuple[float, float, float] = (0.8, 0.8, 0.8)
     velocity: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    backdrop: bool = False
 
     def __post_init__(self) -> None:
         self.vertices = np.ascontiguousarray(self.vertices, dtype=np.float32)
@@ -49,14 +53,53 @@ class BodyFrame:
 
 
 @dataclass
+class SurfaceFrame:
+    """The surface of the water at one time: vertices (n, 3) [m], triangles (m, 3) wound outwards, normals (n, 3) and
+    velocity (n, 3) [m/s] of the vertices."""
+
+    vertices: np.ndarray
+    triangles: np.ndarray
+    normals: np.ndarray
+    velocity: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name in ("vertices", "normals", "velocity"):
+            setattr(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float32))
+        self.triangles = np.ascontiguousarray(self.triangles, dtype=np.int32)
+
+
+@dataclass
 class FrameData:
-    """One frame: cell_fields hold scalars (nz, ny, nx) or vectors (3, nz, ny, nx), float32, SI units, no ghosts."""
+    """One frame: cell_fields hold scalars (nz, ny, nx) or vectors (3, nz, ny, nx), float32, SI units, no ghosts.
+
+    grid: None for solids alone. surface: of water in 3D, else None.
+    """
 
     index: int
     time: float
-    grid: Grid
+    grid: Grid | None
     cell_fields: dict[str, np.ndarray] = field(default_factory=dict)
     bodies: list[BodyFrame] = field(default_factory=list)
+    dimensions: int = 3
+    surface: SurfaceFrame | None = None
+
+    def __post_init__(self) -> None:
+        if self.grid is not None:
+            self.dimensions = self.grid.dimensions
+
+    def extent(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner (3,) [m] of what there is to see: the domain, or the bodies that have an end."""
+        if self.grid is not None:
+            return np.array(self.grid.lower), np.array(self.grid.upper)
+        ends = [body for body in self.bodies if not body.backdrop] or self.bodies
+        points = np.concatenate([body.vertices for body in ends]).astype(float)
+        return points.min(axis=0), points.max(axis=0)
+
+    def need_grid(self) -> Grid:
+        """The grid of the fluid, or a UserError."""
+        if self.grid is None:
+            raise UserError(f"frame {self.index}: there is no fluid in it; only its solids can be drawn")
+        return self.grid
 
 
 def frame_folder(run_folder: Path, index: int) -> Path:
@@ -82,9 +125,12 @@ def write_frame(folder: Path, frame: FrameData) -> None:
         shutil.rmtree(temporary)
     temporary.mkdir(parents=True)
     try:
-        _write_grid(temporary / "grid.vti", frame)
+        if frame.grid is not None:
+            _write_grid(temporary / "grid.vti", frame, frame.grid)
         if frame.bodies:
             _write_bodies(temporary / "bodies.vtp", frame)
+        if frame.surface is not None:
+            _write_surface(temporary / "surface.vtp", frame, frame.surface)
         os.rename(temporary, folder)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -94,21 +140,32 @@ def write_frame(folder: Path, frame: FrameData) -> None:
 def read_frame(folder: Path) -> FrameData:
     """Read a frame back from the files ``write_frame`` left."""
     folder = Path(folder)
+    bodies = _read_bodies(folder / "bodies.vtp")
     if not (folder / "grid.vti").is_file():
-        raise UserError(f"{folder}: no frame here (grid.vti is missing)")
+        head = _read_head(folder)
+        return FrameData(int(head["frame"]), float(head["TimeValue"]), None, {}, bodies, int(head["dimensions"]))
     image = read_vti(folder / "grid.vti")
     return FrameData(
         index=int(image.field_data["frame"]),  # type: ignore[arg-type]
         time=float(image.field_data["TimeValue"]),  # type: ignore[arg-type]
         grid=Grid(image.cells, image.spacing[0], image.origin, int(image.field_data["dimensions"])),  # type: ignore[arg-type]
         cell_fields=image.cell_data,
-        bodies=_read_bodies(folder / "bodies.vtp"),
+        bodies=bodies,
+        surface=_read_surface(folder / "surface.vtp"),
     )
 
 
+def _read_head(folder: Path) -> dict[str, Any]:
+    """Time, index and dimensions of a frame, from the head of the first file it has."""
+    for name in ("grid.vti", "bodies.vtp"):
+        if (folder / name).is_file():
+            return dict(read_field_data(folder / name))
+    raise UserError(f"{folder}: no frame here (neither grid.vti nor bodies.vtp)")
+
+
 def read_time(folder: Path) -> float:
-    """Time of a frame [s], from the head of its grid file."""
-    return float(read_field_data(Path(folder) / "grid.vti")["TimeValue"])  # type: ignore[arg-type]
+    """Time of a frame [s]."""
+    return float(_read_head(Path(folder))["TimeValue"])
 
 
 def write_pvd(run_folder: Path) -> None:
@@ -118,13 +175,16 @@ def write_pvd(run_folder: Path) -> None:
     for index in frame_indices(run_folder):
         folder = frame_folder(run_folder, index)
         time = read_time(folder)
-        present = [name for name in ("grid.vti", "bodies.vtp") if (folder / name).is_file()]
+        present = [name for name in ("grid.vti", "bodies.vtp", "surface.vtp") if (folder / name).is_file()]
         entries += [(time, f"frames/{folder.name}/{name}", part) for part, name in enumerate(present)]
     write_collection(run_folder / "frames.pvd", entries)
 
 
-def _write_grid(path: Path, frame: FrameData) -> None:
-    grid = frame.grid
+def _head(frame: FrameData) -> dict[str, Any]:
+    return {"TimeValue": float(frame.time), "frame": frame.index, "dimensions": frame.dimensions}
+
+
+def _write_grid(path: Path, frame: FrameData, grid: Grid) -> None:
     write_vti(
         path,
         ImageFile(
@@ -132,7 +192,7 @@ def _write_grid(path: Path, frame: FrameData) -> None:
             origin=grid.lower,
             spacing=(grid.dx, grid.dx, grid.dx),
             cell_data={name: np.asarray(values, dtype=np.float32) for name, values in frame.cell_fields.items()},
-            field_data={"TimeValue": float(frame.time), "frame": frame.index, "dimensions": grid.dimensions},
+            field_data=_head(frame),
         ),
     )
 
@@ -155,9 +215,25 @@ def _write_bodies(path: Path, frame: FrameData) -> None:
                 "body": np.repeat(indices, counts),
             },
             cell_data={"body": np.repeat(indices, [len(b.triangles) for b in bodies])},
-            field_data={"TimeValue": float(frame.time), "body_names": [b.name for b in bodies]},
+            field_data={
+                **_head(frame),
+                "body_names": [b.name for b in bodies],
+                "body_backdrop": ["yes" if b.backdrop else "no" for b in bodies],
+            },
         ),
     )
+
+
+def _write_surface(path: Path, frame: FrameData, surface: SurfaceFrame) -> None:
+    data = {"normal": surface.normals, "velocity": surface.velocity}
+    write_vtp(path, PolyFile(surface.vertices, surface.triangles, point_data=data, field_data=_head(frame)))
+
+
+def _read_surface(path: Path) -> SurfaceFrame | None:
+    if not path.is_file():
+        return None
+    mesh = read_vtp(path)
+    return SurfaceFrame(mesh.vertices, mesh.triangles, mesh.point_data["normal"], mesh.point_data["velocity"])
 
 
 def _read_bodies(path: Path) -> list[BodyFrame]:
@@ -165,6 +241,7 @@ def _read_bodies(path: Path) -> list[BodyFrame]:
         return []
     mesh = read_vtp(path)
     bodies = []
+    backdrop = mesh.field_data["body_backdrop"]
     for i, name in enumerate(mesh.field_data["body_names"]):  # type: ignore[arg-type]
         triangles = mesh.triangles[mesh.cell_data["body"] == i]
         first, last = np.searchsorted(mesh.point_data["body"], [i, i + 1])
@@ -176,6 +253,7 @@ def _read_bodies(path: Path) -> list[BodyFrame]:
                 triangles=triangles - first,
                 color=(red, green, blue),
                 velocity=mesh.point_data["velocity"][first:last],
+                backdrop=backdrop[i] == "yes",  # type: ignore[index]
             )
         )
     return bodies

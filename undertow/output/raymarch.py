@@ -210,21 +210,32 @@ def draw(
     camera: Camera, surface: Surface, lights: Lights, medium: Medium, stage: Stage, width: int, height: int, step: float
 ) -> np.ndarray:
     """The picture, linear RGB (height, width, 3). ``step`` is the march in cells."""
-    depth = np.zeros((2 * height, 2 * width), dtype=np.float32)  # 1 / distance along the camera's axis; 0 is nothing
+    depth, triangle = rasterize(surface.corners, camera, width, height)
+    out = np.zeros((height, width, 3), dtype=np.float32)
+    _in_bands(height, _shade_pixels, camera, surface, lights, medium, stage, depth, triangle, step, out)
+    return out
+
+
+def rasterize(
+    corners: np.ndarray, camera: Camera, width: int, height: int, farthest: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """1 / distance along the camera's axis (0: nothing) and triangle of 2 x 2 samples per pixel, of the nearest or the
+    farthest triangle; corners (m, 3, 3) [m]."""
+    depth = np.full((2 * height, 2 * width), -np.inf if farthest else 0.0, dtype=np.float32)
     triangle = np.full(depth.shape, -1, dtype=np.int32)
-    if len(surface.corners):
-        local = (surface.corners - camera.position) @ camera.axes.T
-        ahead = np.flatnonzero((local[..., 2] > 1e-6).all(axis=1))
+    local = (corners - camera.position) @ camera.axes.T
+    ahead = np.flatnonzero((local[..., 2] > 1e-6).all(axis=1)) if len(corners) else np.zeros(0, dtype=int)
+    if len(ahead):
         local = local[ahead]
         inverse = 1.0 / local[..., 2]
         local[..., 0] = (local[..., 0] * inverse / camera.half_width + 1.0) * width
         local[..., 1] = (1.0 - local[..., 1] * inverse / camera.half_height) * height
-        local[..., 2] = inverse
+        local[..., 2] = -inverse if farthest else inverse
         _rasterize_triangles(np.ascontiguousarray(local), depth, triangle)
-        surface = Surface(*(part[ahead] for part in surface))
-    out = np.zeros((height, width, 3), dtype=np.float32)
-    _in_bands(height, _shade_pixels, camera, surface, lights, medium, stage, depth, triangle, step, out)
-    return out
+        triangle[triangle >= 0] = ahead[triangle[triangle >= 0]]
+    if farthest:
+        depth = np.where(np.isfinite(depth), -depth, np.float32(0.0))
+    return depth, triangle
 
 
 def tone_map(linear: np.ndarray) -> np.ndarray:

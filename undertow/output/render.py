@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from undertow.errors import UserError
-from undertow.output.canvas import even, slice_image, stamp
+from undertow.output.canvas import even, section_image, slice_image, stamp, water_image
 from undertow.output.fields import color_limits, default_field, middle_slice, refine, scalar_field
 from undertow.output.film import write_mp4, write_png
-from undertow.output.frames import FrameData, frame_folder, frame_indices, read_frame, read_time
+from undertow.output.frames import BodyFrame, FrameData, frame_folder, frame_indices, read_frame, read_time
 
 _QUICK_FRAMES = 60
 _OPTICAL_DEPTH = 18.0
@@ -89,15 +89,43 @@ def make_painter(
     """The function that turns a frame into a picture; color limits and camera are the same for all frames."""
     samples = [read_frame(frame_folder(run_folder, i)) for i in spread(indices, 5)]
     view = scene.get("view") or {}
-    name = default_field(samples[-1], field or view.get("field"))
     title = str(scene.get("name", run_folder.resolve().name))
-    if samples[0].grid.dimensions == 3 and name == "smoke":
+    if samples[0].grid is None:
+        if field is not None:
+            raise UserError(f"field {field!r}: the run has no fluid; leave --field out")
+        return _solids_painter(samples, view.get("camera"), title, width)
+    name = default_field(samples[-1], field or view.get("field"))
+    if samples[0].dimensions == 3 and name == "smoke":
         return _volume_painter(samples, view.get("camera"), title, width, quick)
+    if name == "level_set":
+        if samples[0].dimensions == 2 or field is not None:
+            return lambda frame: water_image(frame, width, title)
+        return _water_painter(samples, view.get("camera"), title, width)
     return _slice_painter(samples, name, title, width)
 
 
+def _water_painter(samples: Sequence[FrameData], camera: dict[str, Any] | None, title: str, width: int) -> Painter:
+    from undertow.output import raymarch
+    from undertow.output.water import add_water
+
+    lower, upper = samples[0].extent()
+    stage = raymarch.make_stage(lower, upper)
+    eye, wide, high = raymarch.make_camera(lower, upper, width, camera)
+
+    def paint(frame: FrameData) -> np.ndarray:
+        solids = raymarch.make_surface([body for body in frame.bodies if _floor_level(body) is None])
+        lights = raymarch.make_lights(solids, stage)
+        medium = raymarch.make_medium(np.zeros((1, 1, 1), dtype=np.float32), 1.0, lower, 1.0, lights, stage)
+        linear = raymarch.draw(eye, solids, lights, medium, stage, wide, high, 1.0)
+        if frame.surface is not None:
+            linear = add_water(linear, frame.surface, solids, eye, stage)
+        return stamp(raymarch.tone_map(linear), title, frame.time)
+
+    return paint
+
+
 def _slice_painter(samples: Sequence[FrameData], name: str, title: str, width: int) -> Painter:
-    limits = color_limits([scalar_field(f, name) for f in samples], name, samples[0].grid.dimensions)
+    limits = color_limits([scalar_field(f, name) for f in samples], name, samples[0].dimensions)
 
     def paint(frame: FrameData) -> np.ndarray:
         return slice_image(frame, middle_slice(scalar_field(frame, name)), name, limits, width, title)
@@ -110,7 +138,7 @@ def _volume_painter(
 ) -> Painter:
     from undertow.output import raymarch
 
-    grid = samples[0].grid
+    grid = samples[0].need_grid()
     lower, upper = np.array(grid.lower), np.array(grid.upper)
     stage = raymarch.make_stage(lower, upper)
     densest = max(float(f.cell_fields["smoke"].max()) for f in samples)
@@ -129,6 +157,39 @@ def _volume_painter(
         return stamp(raymarch.tone_map(linear), title, frame.time)
 
     return paint
+
+
+def _solids_painter(samples: Sequence[FrameData], camera: dict[str, Any] | None, title: str, width: int) -> Painter:
+    """Solids alone: a section in 2D, a lit picture in 3D; a level backdrop becomes the floor."""
+    from undertow.output import raymarch
+
+    ends = [frame.extent() for frame in samples]
+    lower = np.min([end[0] for end in ends], axis=0)
+    upper = np.max([end[1] for end in ends], axis=0)
+    if samples[0].dimensions == 2:
+        margin = 0.05 * float((upper - lower)[:2].max())
+        return lambda frame: section_image(frame, lower - margin, upper + margin, width, title)
+    floors = [level for body in samples[0].bodies if (level := _floor_level(body)) is not None]
+    lower[1] = max(floors, default=lower[1])
+    stage = raymarch.make_stage(lower, upper)
+    eye, wide, high = raymarch.make_camera(lower, upper, width, camera)
+
+    def paint(frame: FrameData) -> np.ndarray:
+        surface = raymarch.make_surface([body for body in frame.bodies if _floor_level(body) is None])
+        lights = raymarch.make_lights(surface, stage)
+        medium = raymarch.make_medium(np.zeros((1, 1, 1), dtype=np.float32), 1.0, lower, 1.0, lights, stage)
+        linear = raymarch.draw(eye, surface, lights, medium, stage, wide, high, 1.0)
+        return stamp(raymarch.tone_map(linear), title, frame.time)
+
+    return paint
+
+
+def _floor_level(body: BodyFrame) -> float | None:
+    """Height of a level backdrop [m], else None."""
+    if not body.backdrop:
+        return None
+    heights = np.sort(body.vertices[:, 1])
+    return float(heights[-1]) if heights[-1] - heights[-4] <= 1e-6 * (heights[-1] - heights[0]) else None
 
 
 def spread(indices: Sequence[int], count: int) -> list[int]:

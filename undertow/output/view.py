@@ -19,6 +19,9 @@ from undertow.output.frames import FrameData, frame_folder, frame_indices, read_
 from undertow.output.render import choose_frames, read_scene, spread
 
 HOST = "127.0.0.1"
+SOLIDS = "solids"
+"""The only entry of the field menu of a run without fluid."""
+
 VOLUME = "smoke volume"
 """The choice of the field menu that shows smoke as translucent surfaces instead of a slice."""
 
@@ -100,15 +103,14 @@ class Viewer:
             self._server.stop()
 
     def _build_stage(self, frame: FrameData, view: dict[str, Any]) -> None:
-        grid = frame.grid
-        lower, upper = np.array(grid.lower), np.array(grid.upper)
+        lower, upper = frame.extent()
         centre, size = 0.5 * (lower + upper), upper - lower
         scene = self._server.scene
         scene.set_up_direction("+y")
         scene.world_axes.visible = False
         camera = self._server.initial_camera
         camera.fov = np.deg2rad(_FIELD_OF_VIEW)
-        if grid.dimensions == 2:
+        if frame.dimensions == 2:
             centre[2] = lower[2]
             # back until height and width fit into a window of 4 to 3 beside the controls
             away = max(size[1], 0.75 * size[0] / 0.7) * 0.55 / np.tan(0.5 * camera.fov)
@@ -116,9 +118,10 @@ class Viewer:
         else:
             corners = np.array([[x, y, z] for z in (0, 1) for y in (0, 1) for x in (0, 1)]) * size + lower
             edges = [(a, a | bit) for bit in (1, 2, 4) for a in range(8) if not a & bit]
-            scene.add_line_segments(
-                "/domain", corners[np.array(edges)], (96, 102, 112), thickness=1.5, thickness_units="screen"
-            )
+            if frame.grid is not None:
+                scene.add_line_segments(
+                    "/domain", corners[np.array(edges)], (96, 102, 112), thickness=1.5, thickness_units="screen"
+                )
             away = 0.62 * float(np.linalg.norm(size)) / np.tan(0.5 * camera.fov)
             direction = np.array([0.30, 0.20, 1.0]) / np.linalg.norm([0.30, 0.20, 1.0])
             chosen = view.get("camera") or {}
@@ -129,9 +132,9 @@ class Viewer:
         gui = self._server.gui
         gui.configure_theme(dark_mode=True, show_logo=False, show_share_button=False)
         gui.main_panel.dock_right()
-        fields = field_names(frame)
-        chosen = default_field(frame, view.get("field"))
-        if frame.grid.dimensions == 3 and "smoke" in frame.cell_fields:
+        fields = field_names(frame) if frame.grid is not None else [SOLIDS]
+        chosen = default_field(frame, view.get("field")) if frame.grid is not None else SOLIDS
+        if frame.dimensions == 3 and "smoke" in frame.cell_fields:
             fields = [VOLUME, *fields]
             chosen = VOLUME if chosen == "smoke" else chosen
         self._caption = gui.add_markdown(f"**{title}**")
@@ -152,7 +155,7 @@ class Viewer:
             frame = read_frame(frame_folder(self.run_folder, index))
             with self._server.atomic():
                 fresh = self._draw_field(frame, self._field.value)
-                if frame.grid.dimensions == 3:
+                if frame.dimensions == 3 or frame.grid is None:
                     fresh |= self._draw_bodies(frame)
                 for name in set(self._nodes) - fresh:
                     self._nodes.pop(name).remove()
@@ -160,9 +163,11 @@ class Viewer:
 
     def _draw_field(self, frame: FrameData, name: str) -> set[str]:
         """The scene nodes that show the field of this frame."""
+        if name == SOLIDS:
+            return set()
         if name == VOLUME:
             return self._draw_smoke(frame)
-        grid = frame.grid
+        grid = frame.need_grid()
         picture = paint_slice(frame, middle_slice(scalar_field(frame, name)), name, self._limits_of(name), _IMAGE_SIZE)
         width, height = (grid.upper[a] - grid.lower[a] for a in (0, 1))
         middle = 0.5 * (np.array(grid.lower) + np.array(grid.upper))
@@ -184,7 +189,7 @@ class Viewer:
     def _draw_smoke(self, frame: FrameData) -> set[str]:
         from skimage.measure import marching_cubes
 
-        grid = frame.grid
+        grid = frame.need_grid()
         stride = -(-max(grid.cells) // _SURFACE_CELLS)
         smoke = frame.cell_fields["smoke"][::stride, ::stride, ::stride]
         # a layer of clear air closes the surfaces at the sides of the domain
@@ -224,7 +229,7 @@ class Viewer:
         """Color limits over the whole run, so that frames compare."""
         if name not in self._limits:
             samples = [read_frame(frame_folder(self.run_folder, i)) for i in spread(self.indices, 5)]
-            dimensions = samples[0].grid.dimensions
+            dimensions = samples[0].dimensions
             if name == "smoke":
                 densest = max(float(f.cell_fields["smoke"].max()) for f in samples)
                 self._limits[name] = (0.0, max(densest, 1e-30))

@@ -6,16 +6,20 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import undertow.geometry as geometry
 from undertow.errors import UserError
 from undertow.fluid import FlowSettings, SmokeEmitter, SmokeSettings
-from undertow.grid import KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
+from undertow.grid import GHOSTS, KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
 from undertow.scene import (
     Bunny,
+    Drain,
     Emitter,
+    Gear,
+    Hull,
     Inflow,
     Keyframes,
     Mesh,
@@ -27,12 +31,18 @@ from undertow.scene import (
     Static,
     Table,
     Wall,
+    Water,
+    WaterSource,
 )
 
-DOUBLES_PER_CELL = {"flow": 55.0, "second_order": 12.0, "viscosity": 45.0, "smoke": 8.0, "solids": 18.0}
+if TYPE_CHECKING:
+    from undertow.output import BodyFrame
+
+DOUBLES_PER_CELL = {"flow": 55.0, "second_order": 12.0, "viscosity": 45.0, "smoke": 8.0, "solids": 18.0, "water": 40.0}
 """Memory of State and Work per cell, ghosts included, by what the scene asks for; for the refusal before a run."""
 
 
+Placed = RigidBody | Emitter | Water | WaterSource | Drain
 SolidShape = geometry.AnalyticShape | geometry.MeshShape | geometry.AnimatedMesh
 
 
@@ -44,7 +54,7 @@ def vector3(values: tuple[float, ...]) -> tuple[float, float, float]:
 
 def build_grid(scene: Scene) -> tuple[Grid, list[str]]:
     """The grid, and a note for every side that had to grow to a whole number of cells."""
-    domain = scene.domain
+    domain = scene.need_domain()
     lengths = [b - a for a, b in zip(domain.lower, domain.upper, strict=True)]
     dx = lengths["xyz".index(domain.resolution_along)] / domain.resolution
     counts, notes = [], []
@@ -71,6 +81,7 @@ def memory_needed(scene: Scene, grid: Grid) -> float:
     per_cell += DOUBLES_PER_CELL["viscosity"] if scene.fluid.viscosity > 0 else 0.0
     per_cell += DOUBLES_PER_CELL["smoke"] if scene.smoke is not None else 0.0
     per_cell += DOUBLES_PER_CELL["solids"] if scene.bodies else 0.0
+    per_cell += DOUBLES_PER_CELL["water"] if scene.has_surface else 0.0
     return 8.0 * per_cell * math.prod(float(n) for n in grid.padded)
 
 
@@ -105,13 +116,14 @@ class SideValues:
 def build_sides(scene: Scene, grid: Grid) -> tuple[Sides, Callable[[float], None] | None]:
     """The sides with their velocities at t = 0, and what sets them for a time when they vary."""
     kind, slip = [0] * 6, [False] * 6
-    for name, side in scene.domain.sides.items():
+    for name, side in scene.need_domain().sides.items():
         index = SIDE_NAMES.index(name)
         kind[index] = KIND_NAMES.index(side.type)
-        slip[index] = isinstance(side, Wall | Inflow) and side.slip
+        # water has no viscosity and slides along walls
+        slip[index] = isinstance(side, Wall | Inflow) and (side.slip or scene.has_surface)
     sides = Sides(grid, kind, slip)
     curves, profiles = {}, {}
-    for name, side in scene.domain.sides.items():
+    for name, side in scene.need_domain().sides.items():
         if isinstance(side, Wall | Inflow):
             index = SIDE_NAMES.index(name)
             curves[index] = make_curve(side.velocity)
@@ -123,7 +135,7 @@ def build_sides(scene: Scene, grid: Grid) -> tuple[Sides, Callable[[float], None
 
 def _profile(scene: Scene, sides: Sides, name: str) -> Array:
     """Multiplier of the velocity over the faces of a side, averaged over each face, shape (n_second, n_first)."""
-    side = scene.domain.sides[name]
+    side = scene.need_domain().sides[name]
     axes = sides.plane_axes(SIDE_NAMES.index(name))
     profile = np.ones([sides.grid.cells[axis] for axis in reversed(axes)])
     if not isinstance(side, Inflow) or side.profile == "uniform":
@@ -145,7 +157,7 @@ def _mean_parabola(n: int) -> Array:
     return np.asarray(np.diff(2 * s**2 - 4 / 3 * s**3) * n)
 
 
-def make_shape(name: str, item: RigidBody | Emitter) -> SolidShape:
+def make_shape(name: str, item: Placed) -> SolidShape:
     """The shape of an object; mesh files are read here."""
     shape = item.shape
     try:
@@ -157,6 +169,10 @@ def make_shape(name: str, item: RigidBody | Emitter) -> SolidShape:
             return geometry.AnimatedMesh(shape.scale * moving.frames, moving.triangles, shape.frame_rate)
         if isinstance(shape, Bunny):
             return geometry.make_bunny(shape.size)
+        if isinstance(shape, Hull):
+            return geometry.make_hull(np.array(shape.points))
+        if isinstance(shape, Gear):
+            return geometry.make_gear(shape.radius, shape.thickness, shape.teeth, shape.depth, shape.hole)
     except UserError as error:
         raise UserError(f"objects.{name}.shape: {error}") from None
     if shape.type == "box":
@@ -170,7 +186,7 @@ def make_shape(name: str, item: RigidBody | Emitter) -> SolidShape:
     return makers[shape.type](**shape.model_dump(exclude={"type"}))
 
 
-def make_motion(item: RigidBody | Emitter) -> geometry.Motion:
+def make_motion(item: Placed) -> geometry.Motion:
     """The prescribed motion of an object."""
     position = vector3(item.position)
     rotation = geometry.rotation_matrix(item.rotation.axis, item.rotation.degrees)
@@ -213,6 +229,31 @@ def _check_enters(scene: Scene, grid: Grid, solid: geometry.Solid) -> None:
     )
 
 
+def prescribed_frames(scene: Scene, solids: list[geometry.Solid], time: float) -> list[BodyFrame]:
+    """The surfaces of solids that move as prescribed, for a frame."""
+    from undertow.output import BodyFrame
+
+    frames = []
+    for solid in solids:
+        position, rotation = solid.motion.pose(time)
+        linear, angular = solid.motion.velocity(time)
+        vertices, triangles = solid.surface(time)
+        velocity = linear + np.cross(angular, vertices - position)
+        if isinstance(solid.shape, geometry.AnimatedMesh):
+            velocity = velocity + solid.shape.velocity(time) @ rotation.T
+        color = vector3(scene.bodies[solid.name].color)
+        frames.append(BodyFrame(solid.name, vertices, triangles, color, velocity))
+    return frames
+
+
+def describe_cell(grid: Grid, index: tuple[int, ...]) -> str:
+    """Words for an entry [..., z, y, x] of a padded field."""
+    k, j, i = (int(v) - GHOSTS for v in index[-3:])
+    place = [lo + (n + 0.5) * grid.dx for lo, n in zip(grid.lower, (i, j, k), strict=True)]
+    near = ", ".join(f"{x:.4g}" for x in place[: grid.dimensions])
+    return f"first in cell ({i}, {j}, {k}) near ({near}) m"
+
+
 def build_emitters(scene: Scene, grid: Grid) -> list[SmokeEmitter]:
     """The sources of smoke as sets of cells."""
     emitters = []
@@ -247,7 +288,7 @@ def flow_settings(scene: Scene) -> FlowSettings:
     return FlowSettings(
         density=fluid.density,
         viscosity=fluid.viscosity,
-        gravity=vector3(fluid.gravity),
+        gravity=vector3(scene.gravity),
         acceleration=vector3(fluid.acceleration),
         advection=fluid.advection,
         limiter=fluid.limiter,
@@ -266,7 +307,7 @@ def _smoke_settings(scene: Scene) -> SmokeSettings | None:
     ambient = smoke.ambient_temperature
     incoming = {
         (side.smoke, ambient if side.temperature is None else side.temperature)
-        for side in scene.domain.sides.values()
+        for side in scene.need_domain().sides.values()
         if isinstance(side, Inflow)
     }
     if len(incoming) > 1:

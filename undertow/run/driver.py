@@ -185,7 +185,7 @@ class Pace:
             time=report.time,
             time_step=report.time_step,
             limit=report.limit,
-            iterations=report.flow.iterations,
+            iterations=report.iterations,
             seconds_per_frame=None if rate is None else rate / rules.frame_rate,
             seconds_left=None if rate is None else rate * (rules.end - report.time),
         )

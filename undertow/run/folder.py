@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from undertow.errors import UserError
 from undertow.output import frame_folder, frame_indices, write_frame, write_pvd
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, sync_file, write_checkpoint
-from undertow.run.ledger import PROBE_COLUMNS, body_columns, body_rows, header, ledger_row, probe_rows
+from undertow.run.ledger import PROBE_COLUMNS, body_columns, body_rows, header, probe_rows
 from undertow.run.machine import check_disk, commit, describe_machine, versions
 from undertow.run.tables import Cell, CsvTable
 from undertow.scene import toml
@@ -51,10 +51,11 @@ def disk_needed(sim: Simulation) -> tuple[float, int]:
     """Estimate of what the rest of the run will write [bytes], and the number of frames."""
     fields = sim.scene.output.fields or ()
     values = sum(3 if name in ("velocity", "vorticity") else 1 for name in fields)
-    surfaces = sum(36 * len(s.surface(0.0)[0]) + 16 * len(s.surface(0.0)[1]) for s in sim.solids)
+    surfaces = sum(36 * len(body.vertices) + 16 * len(body.triangles) for body in sim.model.body_frames(sim.time))
     frames = max(0, sim.scene.time.frames - sim.frame) // sim.scene.output.every + 1
-    state = sum(array.nbytes for array in sim.state.arrays().values())
-    return frames * (4.0 * values * sim.grid.cell_count + surfaces + 4096) + (CHECKPOINTS_KEPT + 1) * state, frames
+    state = sum(array.nbytes for array in sim.model.arrays().values())
+    cells = sim.grid.cell_count if sim.grid else 0
+    return frames * (4.0 * values * cells + surfaces + 4096) + (CHECKPOINTS_KEPT + 1) * state, frames
 
 
 class RunFolder:
@@ -65,8 +66,8 @@ class RunFolder:
         self._lock = _lock(path)
         self.columns = _ledger_columns(sim)
         headers = {
-            "ledger": [header(name, sim.grid.dimensions) for name in self.columns],
-            "bodies": body_columns(sim.grid.dimensions),
+            "ledger": [header(name, sim.scene.dimensions) for name in self.columns],
+            "bodies": body_columns(sim.scene.dimensions),
             "probes": PROBE_COLUMNS,
             "timing": TIMING_COLUMNS,
         }
@@ -143,9 +144,11 @@ class RunFolder:
         if list(row) != self.columns:
             raise ValueError(f"ledger: the columns changed from {self.columns} to {list(row)}")
         self.tables["ledger"].append(list(row.values()))
-        for name, rows in (("bodies", body_rows(sim)), ("probes", probe_rows(sim))):
-            for values in rows:
-                self.tables[name].append(values)
+        if sim.scene.output.bodies == "steps" or sim.at_frame:
+            for values in body_rows(sim):
+                self.tables["bodies"].append(values)
+        for values in probe_rows(sim):
+            self.tables["probes"].append(values)
         self.tables["timing"].append([report.step, sim.frame, *seconds])
 
     def write_frame(self, sim: Simulation) -> None:
@@ -197,21 +200,18 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _ledger_columns(sim: Simulation) -> list[str]:
-    from undertow.fluid import FlowReport
-
-    return ["step", "time", "time_step", "limit", *ledger_row(sim.flow, FlowReport(), sim.forces)]
+    return ["step", "time", "time_step", "limit", *sim.model.columns()]
 
 
 def _describe(sim: Simulation) -> dict[str, Any]:
-    nx, ny, nz = sim.grid.cells
+    cells = {"cells": list(sim.grid.cells), "cell_size": sim.grid.dx} if sim.grid else {}
     return {
         "scene": sim.scene.name,
         "status": "running",
         "message": "",
         "seed": sim.scene.seed,
         "fluid": sim.scene.fluid.material or "",
-        "cells": [nx, ny, nz],
-        "cell_size": sim.grid.dx,
+        **cells,
         "threads": sim.threads,
         "versions": versions(),
         "commit": commit(),

@@ -20,6 +20,8 @@ UNITS = {
     "angular_momentum": ("kg m2/s", "kg m/s"),
     "kinetic_energy": ("J", "J/m"),
     "smoke_mass": ("kg", "kg/m"),
+    "spray_volume": ("m3", "m2"),
+    "emitted_volume": ("m3", "m2"),
     "inflow": ("m3/s", "m2/s"),
     "outflow": ("m3/s", "m2/s"),
     "row_before": ("m3/s", "m2/s"),
@@ -29,7 +31,14 @@ UNITS = {
     "force": ("N", "N/m"),
     "force_pressure": ("N", "N/m"),
     "force_viscous": ("N", "N/m"),
+    "force_contact": ("N", "N/m"),
+    "force_joint": ("N", "N/m"),
     "torque": ("N m", "N"),
+    "torque_solids": ("N m", "N"),
+    "potential_energy": ("J", "J/m"),
+    "energy": ("J", "J/m"),
+    "penetration": ("m", "m"),
+    "joint_error": ("m", "m"),
     "time": ("s", "s"),
     "time_step": ("s", "s"),
     "position": ("m", "m"),
@@ -48,14 +57,26 @@ def header(name: str, dimensions: int) -> str:
     return f"{name} [{unit[3 - dimensions]}]" if unit else name
 
 
-def ledger_row(flow: Flow, report: FlowReport, forces: dict[str, SolidForce]) -> dict[str, float]:
-    """Physical sums, in- and outflow, residuals of incompressibility, solver statistics, force and torque per body."""
+def fluid_quantities(flow: Flow, report: FlowReport, forces: dict[str, SolidForce]) -> dict[str, float]:
+    """What the ledger says about a fluid: physical sums, in- and outflow, residuals of incompressibility, statistics of
+    the solver, force and torque per body."""
     inflow, outflow = side_flows(flow)
     row = {
         **flow.ledger(),
         "inflow": inflow,
         "outflow": outflow,
-        "divergence_max": report.row_after / flow.grid.cell_volume,
+        **solve_quantities(report, flow.grid.cell_volume),
+    }
+    for name, force in forces.items():
+        row |= {f"{name}.force_{axis}": value for axis, value in zip("xyz", force.total, strict=True)}
+        row |= {f"{name}.torque_{axis}": value for axis, value in zip("xyz", force.torque, strict=True)}
+    return row
+
+
+def solve_quantities(report: FlowReport, cell_volume: float) -> dict[str, float]:
+    """What the ledger says about the implicit solves of a fluid."""
+    return {
+        "divergence_max": report.row_after / cell_volume,
         "row_before": report.row_before,
         "row_after": report.row_after,
         "leak": report.leak,
@@ -63,10 +84,6 @@ def ledger_row(flow: Flow, report: FlowReport, forces: dict[str, SolidForce]) ->
         "iterations": report.iterations,
         "residual": report.residual,
     }
-    for name, force in forces.items():
-        row |= {f"{name}.force_{axis}": value for axis, value in zip("xyz", force.total, strict=True)}
-        row |= {f"{name}.torque_{axis}": value for axis, value in zip("xyz", force.torque, strict=True)}
-    return row
 
 
 def side_flows(flow: Flow) -> tuple[float, float]:
@@ -84,7 +101,10 @@ def side_flows(flow: Flow) -> tuple[float, float]:
 
 def body_columns(dimensions: int) -> list[str]:
     """Columns of bodies.csv."""
-    vectors = ("position", "velocity", "angular_velocity", "force_pressure", "force_viscous", "torque")
+    vectors = (
+        "position", "velocity", "angular_velocity", "force_pressure", "force_viscous", "force_contact", "force_joint",
+        "torque", "torque_solids",
+    )  # fmt: skip
     return [
         "step",
         header("time", dimensions),
@@ -97,9 +117,11 @@ def body_rows(sim: Simulation) -> list[list[Cell]]:
     """One row per solid."""
     rows: list[list[Cell]] = []
     for name in sim.scene.bodies:
-        body = sim.body(name)
-        split = sim.forces[name]
-        vectors = (body.position, body.velocity, body.angular_velocity, split.pressure, split.viscous, split.torque)
+        body, split = sim.model.state(name, sim.time), sim.model.forces(name)
+        vectors = (
+            body.position, body.velocity, body.angular_velocity, split.pressure, split.viscous, split.contact,
+            split.joint, split.torque, split.torque_solids,
+        )  # fmt: skip
         rows.append([sim.steps, sim.time, name, *(float(v) for vector in vectors for v in vector)])
     return rows
 
@@ -120,8 +142,15 @@ def _probe_values(
     if isinstance(probe, FluxProbe):
         return [(0, "flux", flux(sim.flow, "xyz".index(probe.axis), probe.position))]
     if isinstance(probe, ForceProbe):
-        total = np.sum([sim.forces[name].total for name in probe.objects], axis=0)
-        return [(0, f"force_{axis}", float(value)) for axis, value in zip("xyz", total, strict=True)]
+        forces = [sim.model.forces(name) for name in probe.objects]
+        parts = {"force": [f.fluid for f in forces]}
+        if sim.grid is None:
+            parts = {"force_contact": [f.contact for f in forces], "force_joint": [f.joint for f in forces]}
+        return [
+            (0, f"{part}_{axis}", float(value))
+            for part, vectors in parts.items()
+            for axis, value in zip("xyz", np.sum(vectors, axis=0), strict=True)
+        ]
     if isinstance(probe, PointProbe):
         points = np.array([probe.position])
     else:

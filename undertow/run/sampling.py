@@ -14,7 +14,8 @@ from undertow.transport import sample_centred, sample_velocity
 if TYPE_CHECKING:
     from undertow.fluid.flow import Flow
 
-FIELDS = ("velocity", "pressure", "density", "smoke", "temperature", "vorticity", "divergence", "open_fraction")
+FIELDS = ("velocity", "pressure", "density", "smoke", "temperature", "vorticity", "divergence", "level_set",
+          "open_fraction")  # fmt: skip
 
 
 def cell_field(flow: Flow, field: str) -> Array:
@@ -32,8 +33,13 @@ def cell_field(flow: Flow, field: str) -> Array:
         return flow.domain.volume_c[grid.interior]
     if field == "density":
         return np.full(state.p[grid.interior].shape, flow.settings.density)
+    if field == "level_set":
+        surface = getattr(state, "surface", None)
+        if surface is None:
+            raise UserError("field 'level_set': this scene has no water; add an object of type 'water' to the scene")
+        return np.asarray(surface.phi_c[grid.interior])
     if field in ("smoke", "temperature"):
-        array: Array = getattr(state, field)
+        array: Array = getattr(state, field, np.zeros(0))
         if not array.size:
             raise UserError(f"field {field!r}: this scene has no smoke; add a [smoke] table to the scene")
         return array[grid.interior]

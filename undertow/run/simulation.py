@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from undertow.errors import PhysicsError, UserError
-from undertow.fluid import Flow, FlowReport, FlowState, SolidForce
-from undertow.geometry import AnimatedMesh, SolidFields
-from undertow.grid import GHOSTS, Array
-from undertow.run import build, sampling
+from undertow.grid import Array, Grid
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from undertow.run.ledger import ledger_row
-from undertow.run.machine import check_memory, use_threads
+from undertow.run.machine import use_threads
+from undertow.run.models import Model
 from undertow.run.timestep import choose_step
 from undertow.scene import Scene, toml
 
 if TYPE_CHECKING:
+    from undertow.fluid import Flow, FlowState
     from undertow.output import FrameData
     from undertow.run.driver import Progress
     from undertow.run.record import Run
@@ -34,14 +32,16 @@ class StepReport:
     """What a step did.
 
     step: number of the step, from 1; time: at its end [s]; time_step [s]; limit: the rule that set it ("frame" when the
-    next frame did); flow: solver statistics; ledger: the quantities of the ledger row, SI units.
+    next frame did); iterations: of the largest solve; details: the report of the fluid or of the solids; ledger: the
+    quantities of the ledger row, SI units.
     """
 
     step: int
     time: float
     time_step: float
     limit: str
-    flow: FlowReport
+    iterations: int
+    details: Any
     ledger: dict[str, float]
 
 
@@ -49,7 +49,7 @@ class StepReport:
 class Body:
     """A solid at the present time: position (3,) [m], rotation (3, 3) body to world, velocity (3,) [m/s],
     angular_velocity (3,) [rad/s], force of the fluid on it (3,) [N; 2D N/m] and torque about its position (3,)
-    [N m; 2D N] over the last step."""
+    [N m; 2D N] over the last step; contact_force and joint_force (3,) of other solids."""
 
     name: str
     position: Array
@@ -58,6 +58,23 @@ class Body:
     angular_velocity: Array
     force: Array
     torque: Array
+    contact_force: Array
+    joint_force: Array
+
+
+def _make_model(scene: Scene) -> Model:
+    """What the scene contains; only what it needs is imported."""
+    if scene.domain is None:
+        from undertow.run.solids_model import SolidsModel
+
+        return SolidsModel(scene)
+    if scene.has_surface:
+        from undertow.run.water_model import WaterModel
+
+        return WaterModel(scene)
+    from undertow.run.fluid_model import FluidModel
+
+    return FluidModel(scene)
 
 
 class Simulation:
@@ -71,39 +88,51 @@ class Simulation:
             raise UserError(f"Simulation: {type(scene).__name__} is no Scene; use ut.scene('NAME') or ut.Scene(...)")
         self.scene = scene
         self.threads = use_threads(threads)
-        self.grid, self.notes = build.build_grid(scene)
-        check_memory(self.grid.cells, build.memory_needed(scene, self.grid))
-        self.sides, side_velocity = build.build_sides(scene, self.grid)
-        self.solids, notes = build.build_solids(scene, self.grid)
-        self.notes += notes
-        self.flow = Flow(
-            self.grid,
-            self.sides,
-            SolidFields(self.grid, self.solids) if self.solids else None,
-            build.flow_settings(scene),
-            build.build_emitters(scene, self.grid),
-            side_velocity,
-        )
+        self.model = _make_model(scene)
         self.time = 0.0
         self.steps = 0
         self.frame = 0
-        self.forces = {name: SolidForce((0.0,) * 3, (0.0,) * 3, (0.0,) * 3) for name in scene.bodies}
-        start = build.vector3(scene.fluid.initial_velocity)
-        self.set_velocity(lambda x, y, z: start)
+        if self.grid is not None and not scene.has_surface:
+            start = (*scene.fluid.initial_velocity, 0.0)
+            self.set_velocity(lambda x, y, z: (start[0], start[1], start[2]))
+
+    @property
+    def grid(self) -> Grid | None:
+        """The grid of the fluid; None for solids alone."""
+        return self.model.grid
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know before the run."""
+        return self.model.notes
+
+    @property
+    def flow(self) -> Flow:
+        """The fluid."""
+        flow = getattr(self.model, "flow", None)
+        if flow is None:
+            raise UserError(f"{self.scene.name}: the scene has no fluid; add a [domain] to it")
+        return flow  # type: ignore[no-any-return]
 
     @property
     def state(self) -> FlowState:
-        """Everything that evolves."""
+        """Everything of the fluid that evolves."""
         return self.flow.state
+
+    @property
+    def at_frame(self) -> bool:
+        """True when the present time is that of a frame."""
+        return self.time == self.scene.time.frame_time(self.frame)
 
     def set_velocity(self, function: VelocityFunction) -> None:
         """Set the velocity field: ``function(x, y, z) -> (u, v, w)`` [m/s], called with arrays of face centres [m]."""
-        for axis in self.grid.axes:
-            x, y, z = np.broadcast_arrays(*self.grid.face_centres(axis))
-            self.state.u[axis][self.grid.interior_faces(axis)] = function(x, y, z)[axis]
-        if self.state.u_previous.size:
-            self.state.u_previous[:] = self.state.u
-        self.flow.finish(self.state.u)
+        flow = self.flow
+        for axis in flow.grid.axes:
+            x, y, z = np.broadcast_arrays(*flow.grid.face_centres(axis))
+            flow.state.u[axis][flow.grid.interior_faces(axis)] = function(x, y, z)[axis]
+        if flow.state.u_previous.size:
+            flow.state.u_previous[:] = flow.state.u
+        flow.finish(flow.state.u)
 
     def next_frame_time(self) -> float:
         """Time of the next frame [s]."""
@@ -127,24 +156,16 @@ class Simulation:
 
     def _step_towards(self, target: float) -> StepReport:
         use_threads(self.threads)
-        choice = choose_step(self.scene.time, self._limits(), self.time, target)
-        report = self.flow.step(self.time, choice.time_step)
-        self.forces = self.flow.forces()
-        row = ledger_row(self.flow, report, self.forces)
-        self._check_finite(row, choice.end)
+        choice = choose_step(self.scene.time, self.model.limits(self.time), self.time, target)
+        done = self.model.step(self.time, choice.time_step)
+        self._check_finite(done.ledger, choice.end)
         self.time = choice.end
         self.steps += 1
         if self.time == self.next_frame_time():
             self.frame += 1
-        return StepReport(self.steps, self.time, choice.time_step, choice.limit, report, row)
-
-    def _limits(self) -> dict[str, float]:
-        """Longest step by each rule [s]: of the flow, and of moving walls and inflows (the flow may be at rest)."""
-        limits = self.flow.limits(self.time)
-        speed = float(np.abs(self.sides.spec.velocity).sum(axis=1).max())
-        if speed > 0:
-            limits["side_velocity"] = self.grid.dx / speed
-        return limits
+        return StepReport(
+            self.steps, self.time, choice.time_step, choice.limit, done.iterations, done.report, done.ledger
+        )
 
     def _check_finite(self, row: dict[str, float], time: float) -> None:
         """A value that is no finite number stops the run with what, where and when."""
@@ -153,16 +174,11 @@ class Simulation:
             return
         when = f"in step {self.steps + 1} at t = {time:.6g} s"
         words = {"u": "velocity", "p": "pressure"}
-        for name, array in self.state.arrays().items():
+        for name, array in self.model.arrays().items():
             wrong = np.argwhere(~np.isfinite(array))
             if len(wrong):
-                k, j, i = (int(v) - GHOSTS for v in wrong[0][-3:])
-                place = [lo + (n + 0.5) * self.grid.dx for lo, n in zip(self.grid.lower, (i, j, k), strict=True)]
-                near = ", ".join(f"{x:.4g}" for x in place[: self.grid.dimensions])
-                raise PhysicsError(
-                    f"{words.get(name, name)} is not a finite number {when}, first in cell ({i}, {j}, {k}) "
-                    f"near ({near}) m"
-                )
+                place = self.model.locate(name, tuple(int(v) for v in wrong[0]))
+                raise PhysicsError(f"{words.get(name, name)} is not a finite number {when}, {place}")
         raise PhysicsError(f"{bad[0]} of the ledger is not a finite number {when}")
 
     def run(self, out: str | Path | None = None, progress: Callable[[Progress], None] | None = None) -> Run:
@@ -173,37 +189,41 @@ class Simulation:
 
     def body(self, name: str) -> Body:
         """A solid of the scene at the present time."""
-        for solid in self.solids:
-            if solid.name == name:
-                position, rotation = solid.motion.pose(self.time)
-                velocity, angular = solid.motion.velocity(self.time)
-                force = self.forces[name]
-                return Body(name, position, rotation, velocity, angular, np.array(force.total), np.array(force.torque))
-        raise UserError(f"body {name!r}: no such solid; the solids are {', '.join(self.scene.bodies) or '(none)'}")
+        if name not in self.scene.bodies:
+            raise UserError(f"body {name!r}: no such solid; the solids are {', '.join(self.scene.bodies) or '(none)'}")
+        state, forces = self.model.state(name, self.time), self.model.forces(name)
+        return Body(
+            name,
+            state.position,
+            state.rotation,
+            state.velocity,
+            state.angular_velocity,
+            np.array(forces.fluid),
+            np.array(forces.torque),
+            np.array(forces.contact),
+            np.array(forces.joint),
+        )
 
     def sample(self, field: str, points: object) -> Array:
         """A field at points (n, 3) [m] (or (n, 2) in 2D, or one point): velocity, pressure, density, smoke, ..."""
+        from undertow.run import sampling
+
         return sampling.sample(self.flow, field, points)
 
     def frame_data(self) -> FrameData:
         """The present state as a frame."""
-        from undertow.output import BodyFrame, FrameData
+        from undertow.output import FrameData
 
-        bodies = []
-        for solid in self.solids:
-            position, rotation = solid.motion.pose(self.time)
-            linear, angular = solid.motion.velocity(self.time)
-            vertices, triangles = solid.surface(self.time)
-            velocity = linear + np.cross(angular, vertices - position)
-            if isinstance(solid.shape, AnimatedMesh):
-                velocity = velocity + solid.shape.velocity(self.time) @ rotation.T
-            color = build.vector3(self.scene.bodies[solid.name].color)
-            bodies.append(BodyFrame(solid.name, vertices, triangles, color, velocity))
-        fields = self.scene.output.fields or ()
-        cells: dict[str, np.ndarray] = {
-            str(name): sampling.cell_field(self.flow, name).astype(np.float32) for name in fields
-        }
-        return FrameData(self.frame, self.time, self.grid, cells, bodies)
+        cells: dict[str, np.ndarray] = {}
+        if self.grid is not None:
+            from undertow.run import sampling
+
+            for name in self.scene.output.fields or ():
+                cells[str(name)] = sampling.cell_field(self.flow, name).astype(np.float32)
+        bodies = self.model.body_frames(self.time)
+        return FrameData(
+            self.frame, self.time, self.grid, cells, bodies, self.scene.dimensions, self.model.surface_frame()
+        )
 
     def checkpoint(self, tables: dict[str, int] | None = None) -> Checkpoint:
         """Everything needed to go on bit for bit; ``tables``: sizes of the run's tables [bytes]."""
@@ -211,22 +231,16 @@ class Simulation:
             "time": self.time,
             "step": self.steps,
             "frame": self.frame,
-            "state": self.state.scalars(),
+            "state": self.model.scalars(),
             "tables": tables or {},
         }
-        return Checkpoint(toml.write(self.scene), dict(self.state.arrays()), numbers)
+        return Checkpoint(toml.write(self.scene), self.model.arrays(), numbers)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Take over a checkpoint of the same scene."""
-        arrays = self.state.arrays()
-        if {n: a.shape for n, a in arrays.items()} != {n: a.shape for n, a in checkpoint.arrays.items()}:
-            raise UserError("checkpoint: its arrays do not fit the scene; it belongs to another scene or resolution")
-        for name, array in arrays.items():
-            array[...] = checkpoint.arrays[name]
         numbers = checkpoint.numbers
-        self.state.restore_scalars(numbers["state"])
+        self.model.restore(checkpoint.arrays, numbers["state"], float(numbers["time"]))
         self.time, self.steps, self.frame = float(numbers["time"]), int(numbers["step"]), int(numbers["frame"])
-        self.flow.place(self.time)
 
     def save(self, path: str | Path) -> None:
         """Save scene and state to a new file; ``ut.load(path)`` continues bit for bit."""

@@ -13,7 +13,7 @@ MOST_STEPS = 100_000
 """More steps than this up to the next frame means that the flow has blown up."""
 
 
-SCALED = ("cfl", "side_velocity")
+SCALED = ("cfl", "side_velocity", "surface_waves")
 """Limits given for a CFL number of 1, multiplied by ``time.cfl``."""
 
 
@@ -37,6 +37,12 @@ def choose_step(rules: Time, limits: Mapping[str, float], time: float, target: f
     allowed = {"frame": rest}
     if rules.fixed_step is not None:
         allowed["fixed_step"] = rules.fixed_step
+        stable = limits.get("stability", math.inf)
+        if min(rest, rules.fixed_step) > stable:
+            raise PhysicsError(
+                f"time.fixed_step = {rules.fixed_step:g} s: eno3 is stable up to {stable:.3g} s at t = {time:.6g} s; "
+                f"lower it, use cfl in its place, or use maccormack"
+            )
     else:
         if rules.max_step is not None:
             allowed["max_step"] = rules.max_step

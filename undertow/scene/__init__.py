@@ -10,8 +10,20 @@ from types import ModuleType
 from undertow.scene.curves import Sine, Table
 from undertow.scene.domain import Domain, Inflow, Open, Outflow, Periodic, Wall
 from undertow.scene.files import find_scene, gallery_names, with_frames
-from undertow.scene.materials import MATERIALS, Material
-from undertow.scene.objects import Emitter, Keyframes, PrescribedVelocity, RigidBody, Rotation, Static
+from undertow.scene.materials import MATERIALS, SOLID_MATERIALS, Material, SolidMaterial
+from undertow.scene.objects import (
+    Control,
+    Drain,
+    Emitter,
+    Joint,
+    Keyframes,
+    PrescribedVelocity,
+    RigidBody,
+    Rotation,
+    Static,
+    Water,
+    WaterSource,
+)
 from undertow.scene.scene import (
     COUPLINGS,
     Camera,
@@ -23,17 +35,20 @@ from undertow.scene.scene import (
     PointProbe,
     Scene,
     Smoke,
+    Solids,
+    Surface,
     Time,
     View,
 )
-from undertow.scene.shapes import Box, Bunny, Capsule, Cylinder, Mesh, MeshSequence, Plane, Sphere, Torus
+from undertow.scene.shapes import Box, Bunny, Capsule, Cylinder, Gear, Hull, Mesh, MeshSequence, Plane, Sphere, Torus
 
 __all__ = [
-    "COUPLINGS", "MATERIALS",
-    "Box", "Bunny", "Camera", "Capsule", "Cylinder", "Domain", "Emitter", "Fluid", "FluxProbe", "ForceProbe", "Inflow",
+    "COUPLINGS", "MATERIALS", "SOLID_MATERIALS", "Box", "Bunny", "Camera", "Capsule", "Control", "Cylinder",
+    "Domain", "Drain", "Emitter", "Fluid", "FluxProbe", "ForceProbe", "Gear", "Hull", "Inflow", "Joint",
     "Keyframes", "LineProbe", "Material", "Mesh", "MeshSequence", "Open", "Outflow", "Output", "Periodic", "Plane",
-    "PointProbe", "PrescribedVelocity", "RigidBody", "Rotation", "Scene", "Sine", "Smoke", "Sphere", "Static", "Table",
-    "Time", "Torus", "View", "Wall", "find_scene", "gallery_names", "with_frames",
+    "PointProbe", "PrescribedVelocity", "RigidBody", "Rotation", "Scene", "Sine", "Smoke", "SolidMaterial",
+    "Solids", "Sphere", "Static", "Surface", "Table", "Time", "Torus", "View", "Wall", "Water", "WaterSource",
+    "find_scene", "gallery_names", "with_frames",
 ]  # fmt: skip
 
 

@@ -98,6 +98,14 @@ def check_numbers(value: Any, unit: str) -> tuple[float, ...]:
     return tuple(check_number(v, unit) for v in value)
 
 
+def check_points(value: Any) -> tuple[tuple[float, ...], ...]:
+    """The value as a non-empty tuple of points."""
+    value = plain(value)
+    if not isinstance(value, list | tuple) or not value:
+        raise complain("must be a non-empty list of points in m")
+    return tuple(check_vector(v, "m") for v in value)
+
+
 def check_times(times: tuple[float, ...], what: str) -> None:
     """Times must increase."""
     if any(b <= a for a, b in zip(times, times[1:], strict=False)):
@@ -150,6 +158,14 @@ Instant = Annotated[float, _number("s", low=0.0)]
 Rate = Annotated[float, _number("1/s", above=0.0)]
 Decay = Annotated[float, _number("1/s", low=0.0)]
 Density = Annotated[float, _number("kg/m3", above=0.0)]
+Mass = Annotated[float, _number("kg (2D: kg/m)", above=0.0)]
+Length = Annotated[float, _number("m", low=0.0)]
+Force = Annotated[float, _number("N", above=0.0)]
+Torque = Annotated[float, _number("N m", above=0.0)]
+Stiffness = Annotated[float, _number("N m/rad", low=0.0)]
+Damping = Annotated[float, _number("N m s/rad", low=0.0)]
+Share = Annotated[float, _number("a dimensionless unit", low=0.0, high=1.0)]
+VolumeRate = Annotated[float, _number("m3/s (2D: m2/s)", above=0.0)]
 Viscosity = Annotated[float, _number("Pa s", low=0.0)]
 Kelvin = Annotated[float, _number("K", above=0.0)]
 Degrees = Annotated[float, _number("degrees")]
@@ -157,6 +173,7 @@ Degrees = Annotated[float, _number("degrees")]
 Point = Annotated[tuple[float, ...], _vector("m")]
 Size = Annotated[tuple[float, ...], _vector("m")]
 Direction = Annotated[tuple[float, ...], _vector("a dimensionless unit")]
+AngularVelocity = Annotated[tuple[float, ...], _vector("rad/s", (3,))]
 Axis = Annotated[tuple[float, ...], _vector("a dimensionless unit", (3,))]
 Velocity = Annotated[tuple[float, ...], _vector("m/s")]
 Acceleration = Annotated[tuple[float, ...], _vector("m/s2")]

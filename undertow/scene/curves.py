@@ -92,6 +92,12 @@ def _vectors_only(value: Any) -> Any:
     return value
 
 
+def _numbers_only(value: Any) -> Any:
+    if max(value.widths()) > 0:
+        raise complain("must have single numbers, not vectors")
+    return value
+
+
 _BY_FORM = Discriminator(_form)
 _TableOfVectors = Annotated[Table, AfterValidator(_vectors_only), Tag("<table>")]
 _SineOfVectors = Annotated[Sine, AfterValidator(_vectors_only), Tag("<sine>")]
@@ -103,6 +109,12 @@ VelocityCurve = Annotated[
 ]
 AngularVelocityCurve = Annotated[
     Annotated[tuple[float, ...], _ANGULAR, Tag("<constant>")] | _TableOfVectors | _SineOfVectors, _BY_FORM
+]
+AngleCurve = Annotated[
+    Annotated[float, BeforeValidator(lambda value: check_number(value, "degrees or m")), Tag("<constant>")]
+    | Annotated[Table, AfterValidator(_numbers_only), Tag("<table>")]
+    | Annotated[Sine, AfterValidator(_numbers_only), Tag("<sine>")],
+    _BY_FORM,
 ]
 Curve = tuple[float, ...] | Table | Sine
 """A constant vector, a table or a sine."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import runpy
 import traceback
 from collections.abc import Iterable
@@ -20,7 +21,22 @@ GALLERY = Path(__file__).parent / "gallery"
 
 def gallery_names() -> list[str]:
     """Names of the scenes that come with the package."""
-    return sorted(path.stem for path in GALLERY.glob("*.toml"))
+    written = [path.stem for path in GALLERY.glob("*.toml")]
+    computed = [path.stem.replace("_", "-") for path in GALLERY.glob("[a-z]*.py")]
+    return sorted(written + computed)
+
+
+def gallery_cards() -> list[tuple[str, str, str, str]]:
+    """Name, description, source and cost of every scene of the gallery, without building it."""
+    cards = []
+    for name in gallery_names():
+        written = GALLERY / f"{name}.toml"
+        if written.is_file():
+            card = toml.parse(written.read_text(encoding="utf-8"), name)
+        else:
+            card = importlib.import_module(f"undertow.scene.gallery.{name.replace('-', '_')}").CARD
+        cards.append((name, card["description"], card["source"], card["cost"]))
+    return cards
 
 
 def find_scene(
@@ -40,7 +56,7 @@ def find_scene(
     elif text.endswith(".toml"):
         data, where = toml.read_tables(Path(text)), text
     elif text in gallery_names():
-        data, where = toml.read_tables(GALLERY / f"{text}.toml"), text
+        data, where = _from_gallery(text), text
     else:
         raise UserError(
             f"scene {text!r}: not in the gallery and no file FILE.toml or FILE.py; {suggest(text, gallery_names())}"
@@ -57,6 +73,15 @@ def find_scene(
     if frames < 1:
         raise UserError(f"--frames {frames}: must be at least 1")
     return with_frames(scene, frames)
+
+
+def _from_gallery(name: str) -> dict[str, Any]:
+    """A scene of the gallery: written in TOML, or computed where it has hundreds of bodies."""
+    written = GALLERY / f"{name}.toml"
+    if written.is_file():
+        return toml.read_tables(written)
+    module = importlib.import_module(f"undertow.scene.gallery.{name.replace('-', '_')}")
+    return toml.scene_to_dict(module.make_scene())
 
 
 def with_frames(scene: Scene, frames: int) -> Scene:

@@ -1,4 +1,4 @@
-"""Named fluids with the source of their figures."""
+"""Named fluids and solids with the source of their figures."""
 
 from __future__ import annotations
 
@@ -22,4 +22,28 @@ MATERIALS: dict[str, Material] = {
     "glycerol": Material(1261.0, 1.412, "20 C; Segur and Oberstar 1951"),
     "honey": Material(1420.0, 10.0, "20 C, typical; Yanniotis, Skaltsi and Karaburnioti 2006"),
     "mercury": Material(13546.0, 1.554e-3, "20 C; CRC Handbook of Chemistry and Physics"),
+}
+
+
+class SolidMaterial(NamedTuple):
+    """density [kg/m3], and where the figure comes from."""
+
+    density: float
+    source: str
+
+
+SOLID_MATERIALS: dict[str, SolidMaterial] = {
+    "oak": SolidMaterial(700.0, "12% moisture; USDA Forest Products Laboratory, Wood Handbook 2010, table 5-3"),
+    "pine": SolidMaterial(500.0, "12% moisture, typical; USDA Wood Handbook 2010, table 5-3"),
+    "cork": SolidMaterial(180.0, "Gibson and Ashby, Cellular Solids, 1997"),
+    "ice": SolidMaterial(916.7, "0 C; CRC Handbook of Chemistry and Physics"),
+    "rubber": SolidMaterial(1100.0, "vulcanised, typical; CRC Handbook of Chemistry and Physics"),
+    "brick": SolidMaterial(1900.0, "fired clay, typical; EN 1745:2012"),
+    "concrete": SolidMaterial(2400.0, "normal weight; EN 1991-1-1, table A.1"),
+    "granite": SolidMaterial(2700.0, "typical; CRC Handbook of Chemistry and Physics"),
+    "glass": SolidMaterial(2500.0, "soda-lime; EN 572-1"),
+    "aluminium": SolidMaterial(2699.0, "20 C; CRC Handbook of Chemistry and Physics"),
+    "steel": SolidMaterial(7850.0, "carbon steel; EN 1991-1-1, table A.4"),
+    "silver": SolidMaterial(10490.0, "20 C; CRC Handbook of Chemistry and Physics"),
+    "lead": SolidMaterial(11340.0, "20 C; CRC Handbook of Chemistry and Physics"),
 }

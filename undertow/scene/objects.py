@@ -1,4 +1,4 @@
-"""Physical things in the domain: solids with their motion, and sources of smoke."""
+"""Physical things: solids with their mass or motion, joints, water, and sources of smoke and water."""
 
 from __future__ import annotations
 
@@ -8,25 +8,39 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, Tag, model_validator
 
 from undertow.scene.base import (
+    AngularVelocity,
     Axis,
     Color,
+    Damping,
     Degrees,
+    Density,
     Flag,
+    Force,
     Instant,
     Kelvin,
+    Length,
+    Mass,
     Model,
     NonNegativeNumber,
+    Number,
     Point,
     Seconds,
+    Share,
+    Stiffness,
+    Text,
     Times,
+    Torque,
     Velocity,
+    VolumeRate,
+    check_points,
     check_times,
-    check_vector,
     complain,
+    suggest,
 )
 from undertow.scene.choice import BY_TYPE, check_type
-from undertow.scene.curves import AngularVelocityCurve, VelocityCurve
-from undertow.scene.shapes import MeshSequence, Shape
+from undertow.scene.curves import AngleCurve, AngularVelocityCurve, VelocityCurve
+from undertow.scene.materials import SOLID_MATERIALS
+from undertow.scene.shapes import MeshSequence, Plane, Shape
 
 
 class Rotation(Model):
@@ -70,18 +84,12 @@ class PrescribedVelocity(Model):
     )
 
 
-def _points(value: Any) -> tuple[tuple[float, ...], ...]:
-    if not isinstance(value, list | tuple) or not value:
-        raise complain("must be a non-empty list of points in m")
-    return tuple(check_vector(v, "m") for v in value)
-
-
 class Keyframes(Model):
     """Poses at given times, at rest before the first and after the last; turns are even between neighbours."""
 
     type: Literal["keyframes"] = "keyframes"
     times: Times = Field(description="increasing times [s]")
-    positions: Annotated[tuple[tuple[float, ...], ...], BeforeValidator(_points)] = Field(
+    positions: Annotated[tuple[tuple[float, ...], ...], BeforeValidator(check_points)] = Field(
         description="position of the centre at each time [m]"
     )
     rotations: tuple[Rotation, ...] | None = Field(None, description="rotation at each time; absent: never turned")
@@ -106,15 +114,42 @@ Motion = Annotated[
 
 
 class RigidBody(Model):
-    """A solid that moves as prescribed (or not at all) and that the fluid flows around."""
+    """A rigid solid: dynamic when it has a density, mass or material, else it moves as prescribed, or not at all."""
 
     type: Literal["rigid_body"] = "rigid_body"
     shape: Shape = Field(description="the shape, such as { type = 'sphere', radius = 0.1 }")
     position: Point = Field(description="position of the centre at t = 0 [m]")
     rotation: Rotation = Field(Rotation(), description="rotation at t = 0")
     motion: Motion = Field(Static(), description="static, velocity or keyframes")
+    material: Text | None = Field(None, description="name of a solid material that gives the density")
+    density: Density | None = Field(None, description="density [kg/m3]; makes the body dynamic")
+    mass: Mass | None = Field(None, description="mass [kg; 2D kg/m] in place of a density; makes the body dynamic")
+    velocity: Velocity = Field((0.0, 0.0, 0.0), description="dynamic: velocity of the centre of mass at t = 0 [m/s]")
+    angular_velocity: AngularVelocity = Field((0.0, 0.0, 0.0), description="dynamic: at t = 0 [rad/s]; along z in 2D")
+    friction: NonNegativeNumber = Field(0.5, description="Coulomb friction; a pair has the geometric mean [-]")
+    restitution: Share = Field(0.0, description="share of the approach speed that bounces back, 0 to 1 [-]")
+    rolling_friction: Length = Field(0.0, description="resistance to rolling as a length [m]")
+    spinning_friction: Length = Field(0.0, description="resistance to spinning about the contact normal [m]")
     slip: Flag = Field(False, description="true: viscous fluid slides along the surface; false: it sticks")
     color: Color = Field((0.80, 0.36, 0.22), description="red, green, blue in pictures, 0 to 1")
+
+    @property
+    def is_dynamic(self) -> bool:
+        """True when forces move it."""
+        return self.density is not None or self.mass is not None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _density_of_material(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not isinstance(data.get("material"), str):
+            return data
+        name = data["material"]
+        if name not in SOLID_MATERIALS:
+            raise complain(
+                f"material = {name!r} is unknown; {suggest(name, list(SOLID_MATERIALS))}"
+                f"The solid materials are {', '.join(SOLID_MATERIALS)}; or give a density"
+            )
+        return data if "mass" in data else {"density": SOLID_MATERIALS[name].density, **data}
 
     @model_validator(mode="before")
     @classmethod
@@ -138,8 +173,71 @@ class RigidBody(Model):
             first = motion.rotations[0] if motion.rotations else self.rotation
             if motion.positions[0] != self.position or first != self.rotation:
                 raise complain("position and rotation differ from the first keyframe; leave them out")
-        if isinstance(self.shape, MeshSequence) and not isinstance(motion, Static):
-            raise complain("an animated mesh carries its own motion; remove motion")
+        if isinstance(self.shape, MeshSequence) and (self.is_dynamic or not isinstance(motion, Static)):
+            raise complain("an animated mesh carries its own motion; remove motion, density and mass")
+        if self.density is not None and self.mass is not None:
+            raise complain("has both a density and a mass; give one of them")
+        if self.is_dynamic and not isinstance(motion, Static):
+            raise complain("has a density or mass and a prescribed motion; forces move it, or motion does: remove one")
+        if self.is_dynamic and isinstance(self.shape, Plane):
+            raise complain("a plane has no end and no mass; remove density and mass, or use a box")
+        if not self.is_dynamic and (any(self.velocity) or any(self.angular_velocity)):
+            raise complain(
+                "velocity and angular_velocity start a dynamic body; give it a density, "
+                "or use motion = { type = 'velocity', linear = ..., angular = ... }"
+            )
+        return self
+
+
+class Control(Model):
+    """Proportional-derivative control of the angle (hinge) or displacement (prismatic) of a joint."""
+
+    target: AngleCurve = Field(description="wanted angle [degrees] or displacement [m]: a number or a curve")
+    stiffness: Stiffness = Field(description="torque per angle [N m/rad], or force per length [N/m]")
+    damping: Damping = Field(description="torque per angular velocity [N m s/rad], or force per velocity [N s/m]")
+    limit: Torque | None = Field(None, description="largest torque [N m] or force [N]; absent: no limit")
+
+
+class Joint(Model):
+    """Holds two rigid bodies together, or one to the world.
+
+    fixed: nothing moves; ball: free to turn; hinge: turns about ``axis``; universal: turns about ``axis`` of the parent
+    and ``second_axis`` of the child; prismatic: slides along ``axis``; planar: slides across ``axis`` and turns about
+    it. Angles and displacements are 0 at t = 0.
+    """
+
+    type: Literal["joint"] = "joint"
+    kind: Literal["fixed", "ball", "hinge", "universal", "prismatic", "planar"] = Field(description="what stays free")
+    parent: Text | None = Field(None, description="name of a rigid body; absent: the world")
+    child: Text = Field(description="name of a rigid body")
+    position: Point = Field(description="where the joint is at t = 0 [m]")
+    axis: Axis = Field((0.0, 0.0, 1.0), description="axis at t = 0, any length")
+    second_axis: Axis | None = Field(None, description="universal: second axis at t = 0, across the first")
+    lower: Number | None = Field(
+        None, description="smallest angle [degrees] of a hinge or displacement [m] of a slider"
+    )
+    upper: Number | None = Field(None, description="largest angle [degrees] of a hinge or displacement [m] of a slider")
+    break_force: Force | None = Field(None, description="the joint breaks above this force [N]; absent: never")
+    break_torque: Torque | None = Field(None, description="the joint breaks above this torque [N m]; absent: never")
+    control: Control | None = Field(None, description="drives the angle or displacement; absent: moves freely")
+
+    @model_validator(mode="after")
+    def _check(self) -> Joint:
+        if self.parent == self.child:
+            raise complain(f"parent and child are both {self.child!r}; a joint holds two different bodies")
+        if not any(self.axis):
+            raise complain("axis must not be zero")
+        if (self.second_axis is not None) != (self.kind == "universal"):
+            raise complain("second_axis belongs to kind = 'universal', which needs it; add or remove it")
+        if self.second_axis is not None and not any(self.second_axis):
+            raise complain("second_axis must not be zero")
+        for key in ("lower", "upper", "control"):
+            if getattr(self, key) is not None and self.kind not in ("hinge", "prismatic"):
+                raise complain(f"{key} has no effect on kind = {self.kind!r}; use a hinge or prismatic joint")
+        if self.lower is not None and self.upper is not None and self.lower >= self.upper:
+            raise complain(f"lower = {self.lower:g} must be below upper = {self.upper:g}; swap them")
+        if (self.lower or 0.0) > 0 or (self.upper or 0.0) < 0:
+            raise complain("the joint starts at 0, outside its limits; lower must be <= 0 and upper >= 0")
         return self
 
 
@@ -165,8 +263,69 @@ class Emitter(Model):
         return self
 
 
+class Water(Model):
+    """Liquid at t = 0: the inside of a shape. Its presence gives the fluid a free surface; the rest is air."""
+
+    type: Literal["water"] = "water"
+    shape: Shape = Field(description="the shape, such as { type = 'box', size = [0.5, 0.5, 1.0] }")
+    position: Point = Field(description="position of the centre [m]")
+    rotation: Rotation = Field(Rotation(), description="rotation")
+    velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
+
+    @model_validator(mode="after")
+    def _check(self) -> Water:
+        if isinstance(self.shape, MeshSequence):
+            raise complain("water cannot be an animated mesh; use a mesh")
+        return self
+
+
+class WaterSource(Model):
+    """A region that is kept full of moving water while it is on: a tap, a jet."""
+
+    type: Literal["water_source"] = "water_source"
+    shape: Shape = Field(description="the shape, such as { type = 'sphere', radius = 0.1 }")
+    position: Point = Field(description="position of the centre [m]")
+    rotation: Rotation = Field(Rotation(), description="rotation")
+    velocity: Velocity = Field(description="velocity of the water [m/s]")
+    start: Instant = Field(0.0, description="time at which it turns on [s]")
+    stop: Seconds | None = Field(None, description="time at which it turns off [s]; absent: never")
+
+    @model_validator(mode="after")
+    def _check(self) -> WaterSource:
+        if self.stop is not None and self.stop <= self.start:
+            raise complain(f"stop = {self.stop:g} must come after start = {self.start:g}")
+        if isinstance(self.shape, MeshSequence):
+            raise complain("a source cannot be an animated mesh; use a mesh")
+        return self
+
+
+class Drain(Model):
+    """A region that takes water away while it is on."""
+
+    type: Literal["drain"] = "drain"
+    shape: Shape = Field(description="the shape, such as { type = 'sphere', radius = 0.1 }")
+    position: Point = Field(description="position of the centre [m]")
+    rotation: Rotation = Field(Rotation(), description="rotation")
+    rate: VolumeRate = Field(description="volume taken per second [m3/s; 2D m2/s]")
+    start: Instant = Field(0.0, description="time at which it turns on [s]")
+    stop: Seconds | None = Field(None, description="time at which it turns off [s]; absent: never")
+
+    @model_validator(mode="after")
+    def _check(self) -> Drain:
+        if self.stop is not None and self.stop <= self.start:
+            raise complain(f"stop = {self.stop:g} must come after start = {self.start:g}")
+        if isinstance(self.shape, MeshSequence):
+            raise complain("a drain cannot be an animated mesh; use a mesh")
+        return self
+
+
 SceneObject = Annotated[
-    Annotated[RigidBody, Tag("<rigid_body>")] | Annotated[Emitter, Tag("<emitter>")],
+    Annotated[RigidBody, Tag("<rigid_body>")]
+    | Annotated[Joint, Tag("<joint>")]
+    | Annotated[Emitter, Tag("<emitter>")]
+    | Annotated[Water, Tag("<water>")]
+    | Annotated[WaterSource, Tag("<water_source>")]
+    | Annotated[Drain, Tag("<drain>")],
     BY_TYPE,
-    check_type("rigid_body", "emitter"),
+    check_type("rigid_body", "joint", "emitter", "water", "water_source", "drain"),
 ]

@@ -32,13 +32,24 @@ from undertow.scene.base import (
 from undertow.scene.choice import BY_TYPE, check_type
 from undertow.scene.domain import AXES, Domain, Inflow, Open, Outflow, Wall, values_of
 from undertow.scene.materials import MATERIALS
-from undertow.scene.objects import Emitter, Keyframes, PrescribedVelocity, RigidBody, SceneObject, Static
-from undertow.scene.shapes import Box, Plane
+from undertow.scene.objects import (
+    Drain,
+    Emitter,
+    Joint,
+    Keyframes,
+    PrescribedVelocity,
+    RigidBody,
+    SceneObject,
+    Static,
+    Water,
+    WaterSource,
+)
+from undertow.scene.shapes import Box, Hull, Plane
 
 COUPLINGS = ("none",)
 """Coupling methods by name; ``none``: solids move as prescribed."""
 
-FrameField = Literal["velocity", "pressure", "smoke", "temperature", "vorticity", "divergence"]
+FrameField = Literal["velocity", "pressure", "smoke", "temperature", "vorticity", "divergence", "level_set"]
 SampleField = Literal["velocity", "pressure", "smoke", "temperature", "vorticity"]
 
 
@@ -62,6 +73,8 @@ class Time(Model):
             raise complain(f"end = {self.end:g} makes more than a million frames; lower end or frame_rate")
         if self.fixed_step is not None and self.max_step is not None:
             raise complain("max_step has no effect beside fixed_step; remove one of them")
+        if self.fixed_step is not None and self.cfl != 1.0:
+            raise complain("cfl has no effect beside fixed_step; remove one of them")
         return self
 
     @property
@@ -90,10 +103,6 @@ class Fluid(Model):
     no_slip: Literal["wall_rows", "extra_faces"] = Field(
         "wall_rows", description="no-slip on solids: second order, or the extra faces of Schroeder 2011, figure 5.2"
     )
-    gravity: Acceleration = Field(
-        (0.0, -9.81, 0.0),
-        description="gravity [m/s2]: which way smoke rises, and the hydrostatic part of forces on solids",
-    )
     acceleration: Acceleration = Field((0.0, 0.0, 0.0), description="uniform acceleration that drives the fluid [m/s2]")
     initial_velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
     tolerance: PositiveNumber = Field(1e-6, description="relative true residual of the pressure solve [-]")
@@ -112,6 +121,15 @@ class Fluid(Model):
         material = MATERIALS[name]
         return {"density": material.density, "viscosity": material.viscosity, **data}
 
+    @model_validator(mode="after")
+    def _check(self) -> Fluid:
+        if not self.limiter and self.advection != "maccormack":
+            raise complain(f"limiter has no effect with advection = {self.advection!r}; remove it or use 'maccormack'")
+        for key, default in (("viscosity_form", "split"), ("no_slip", "wall_rows")):
+            if self.viscosity == 0 and getattr(self, key) != default:
+                raise complain(f"{key} has no effect without viscosity; remove it or give a viscosity")
+        return self
+
 
 class Smoke(Model):
     """Smoke and heat carried by the fluid (Fedkiw, Stam and Jensen 2001); its presence turns smoke on.
@@ -125,6 +143,27 @@ class Smoke(Model):
     cooling: Decay = Field(0.0, description="rate at which heat is lost [1/s]")
     dissipation: Decay = Field(0.0, description="rate at which smoke fades [1/s]")
     confinement: NonNegativeNumber = Field(0.0, description="vorticity confinement epsilon [-]")
+
+
+class Surface(Model):
+    """How the free surface of water is followed (Enright et al. 2002)."""
+
+    particles: Flag = Field(True, description="false: level set alone, which loses thin sheets and drops")
+    volume_correction: Flag = Field(
+        False, description="true: the surface is shifted to keep the volume; see the ledger"
+    )
+
+
+class Solids(Model):
+    """How dynamic bodies are advanced (Schroeder 2011, chapters 2 and 4)."""
+
+    orientation_order: Literal[1, 2, 3] = Field(2, description="order of the orientation update (4.4.1, appendix A)")
+    energy_fix: Flag = Field(True, description="false: orientations are not corrected to keep the energy (2.2)")
+    clamp: Flag = Field(True, description="false: impulses are not clamped to keep the energy from growing (2.3)")
+    tolerance: PositiveNumber = Field(
+        1e-5, description="of the contact solve: change of velocity in a sweep / largest violation before it [-]"
+    )
+    iterations: Count = Field(50, description="most sweeps up and down of the contact solve")
 
 
 class PointProbe(Model):
@@ -177,6 +216,7 @@ class Output(Model):
         None, description="fields of grid.vti; absent: velocity, pressure, and smoke and temperature where present"
     )
     every: Count = Field(1, description="write every n-th frame")
+    bodies: Literal["steps", "frames"] = Field("steps", description="rows of bodies.csv: at every step, or at frames")
     checkpoint_frames: Count = Field(10, description="checkpoint at least every n frames")
     checkpoint_seconds: Seconds = Field(60.0, description="and at the first frame after so long computing [s]")
 
@@ -192,7 +232,7 @@ class View(Model):
     """How pictures look at the scene."""
 
     camera: Camera | None = Field(None, description="camera of 3D pictures; absent: chosen from the domain")
-    field: Literal["vorticity", "speed", "pressure", "smoke", "temperature"] | None = Field(
+    field: Literal["vorticity", "speed", "pressure", "smoke", "temperature", "level_set"] | None = Field(
         None, description="field shown; absent: smoke where present, else vorticity"
     )
 
@@ -206,9 +246,14 @@ class Scene(Model):
     cost: Text = Field("", description="how long it takes at its default resolution")
     coupling: Text = Field("none", description="coupling method; none: solids move as prescribed")
     seed: Whole = Field(0, description="seed of all random numbers")
-    domain: Domain = Field(description="the box of fluid, such as { upper = [1, 1], resolution = 64 }")
+    gravity: Acceleration = Field((0.0, -9.81, 0.0), description="gravity [m/s2]")
+    domain: Domain | None = Field(
+        None, description="the box of fluid, such as { upper = [1, 1], resolution = 64 }; absent: solids alone"
+    )
     time: Time = Field(description="duration and frames, such as { end = 4.0 }")
-    fluid: Fluid = Field(Fluid(), description="the fluid")
+    fluid: Fluid = Field(Fluid(), description="the fluid of the domain")
+    surface: Surface = Field(Surface(), description="how the free surface of water is followed")
+    solids: Solids = Field(Solids(), description="how dynamic bodies are advanced")
     smoke: Smoke | None = Field(None, description="smoke; absent: none")
     objects: dict[Name, SceneObject] = Field({}, description="solids and sources by name")
     probes: dict[Name, Probe] = Field({}, description="probes by name")
@@ -217,13 +262,41 @@ class Scene(Model):
 
     @property
     def dimensions(self) -> int:
-        """2 or 3."""
-        return self.domain.dimensions
+        """2 or 3: that of the domain, and without one that of the positions."""
+        if self.domain is not None:
+            return self.domain.dimensions
+        return min((len(item.position) for item in self.objects.values()), default=3)
+
+    def need_domain(self) -> Domain:
+        """The domain of a scene that has a fluid."""
+        if self.domain is None:
+            raise ValueError(f"{self.name}: the scene has no fluid")
+        return self.domain
+
+    @property
+    def joints(self) -> dict[str, Joint]:
+        """The joints by name, in order."""
+        return {name: item for name, item in self.objects.items() if isinstance(item, Joint)}
 
     @property
     def bodies(self) -> dict[str, RigidBody]:
         """The solids by name, in order."""
         return {name: item for name, item in self.objects.items() if isinstance(item, RigidBody)}
+
+    @property
+    def waters(self) -> dict[str, Water]:
+        """The bodies of water at t = 0 by name, in order; with one the fluid has a free surface."""
+        return {name: item for name, item in self.objects.items() if isinstance(item, Water)}
+
+    @property
+    def water_regions(self) -> dict[str, WaterSource | Drain]:
+        """Sources and drains of water by name, in order."""
+        return {name: item for name, item in self.objects.items() if isinstance(item, WaterSource | Drain)}
+
+    @property
+    def has_surface(self) -> bool:
+        """True when the fluid is a liquid under a free surface."""
+        return bool(self.waters) or any(isinstance(item, WaterSource) for item in self.objects.values())
 
     @property
     def emitters(self) -> dict[str, Emitter]:
@@ -237,26 +310,91 @@ class Scene(Model):
         if self.fluid.advection == "eno3" and self.time.cfl > 1:
             raise complain(f"time.cfl = {self.time.cfl:g}: eno3 is stable up to 1; lower it or use maccormack")
         self._check_components()
-        self._check_sides()
-        self._check_smoke()
-        self._check_probes()
-        for name, item in self.objects.items():
-            self._check_inside(name, item)
-        if self.output.fields is None:
-            fields = ("velocity", "pressure", *(("smoke", "temperature") if self.smoke else ()))
-            object.__setattr__(self, "output", self.output.model_copy(update={"fields": fields}))
+        self._check_solids()
+        if self.domain is None:
+            self._check_without_fluid()
+        else:
+            self._check_with_fluid(self.domain)
         return self
+
+    def _check_with_fluid(self, domain: Domain) -> None:
+        self._check_sides(domain)
+        self._check_smoke()
+        self._check_water()
+        self._check_probes(domain)
+        for name, item in self.objects.items():
+            if not isinstance(item, Joint):
+                self._check_inside(name, item, domain)
+        if self.output.fields is None:
+            extra = ("smoke", "temperature") if self.smoke else ("level_set",) if self.has_surface else ()
+            fields = ("velocity", "pressure", *extra)
+            object.__setattr__(self, "output", self.output.model_copy(update={"fields": fields}))
+
+    def _check_without_fluid(self) -> None:
+        """Without a domain there is no fluid: what belongs to one has no effect and is a mistake."""
+        if not any(body.is_dynamic for body in self.bodies.values()):
+            raise complain(
+                "nothing moves: there is no [domain] with fluid and no dynamic body; add a domain, "
+                "or give a body a density"
+            )
+        for key in ("fluid", "smoke", "surface", "coupling"):
+            if getattr(self, key) != type(self).model_fields[key].default:
+                raise complain(f"{key} has no effect without a [domain]; add one, or remove {key}")
+        for name, item in self.objects.items():
+            if not isinstance(item, RigidBody | Joint):
+                raise complain(f"objects.{name}: type = {item.type!r} needs a [domain]; add one, or remove the object")
+        for name, probe in self.probes.items():
+            if not isinstance(probe, ForceProbe):
+                raise complain(f"probes.{name}: there is no fluid to measure; add a [domain], or remove the probe")
+        self._check_force_probes()
+        if self.output.fields:
+            raise complain("output.fields: there is no fluid; add a [domain], or remove the fields")
+        if self.view.field is not None:
+            raise complain("view.field: there is no fluid; add a [domain], or remove the field")
+        if self.time.stepper != "first_order":
+            raise complain(f"time.stepper = {self.time.stepper!r}: belongs to a fluid; add a [domain], or remove it")
+
+    def _check_solids(self) -> None:
+        """Dynamic bodies need a coupling where there is fluid; joints need bodies."""
+        dimensions = self.dimensions
+        for name, body in self.bodies.items():
+            if body.is_dynamic and self.domain is not None:
+                raise complain(
+                    f"objects.{name}: forces move it, but no coupling between fluid and bodies is available yet: "
+                    f"remove the [domain] for solids alone, or give it a motion in place of a density"
+                )
+            if isinstance(body.shape, Hull):
+                flat = [p for p in body.shape.points if len(p) != dimensions]
+                if flat:
+                    raise complain(f"objects.{name}.shape.points: {list(flat[0])} must have {dimensions} components")
+        for name, joint in self.joints.items():
+            if self.domain is not None:
+                raise complain(f"objects.{name}: joints in fluid need a coupling; remove the [domain]")
+            for end in (joint.parent, joint.child):
+                if end is not None and end not in self.bodies:
+                    hint = suggest(end, list(self.bodies))
+                    raise complain(f"objects.{name}: there is no rigid body {end!r}; {hint}Name one under [objects]")
+            ends = [self.bodies[end] for end in (joint.parent, joint.child) if end is not None]
+            if not any(body.is_dynamic for body in ends):
+                raise complain(f"objects.{name}: joins no dynamic body; give one of its bodies a density")
+            if dimensions == 2 and joint.kind not in ("fixed", "hinge", "prismatic"):
+                raise complain(
+                    f"objects.{name}.kind = {joint.kind!r}: a 2D scene has fixed, hinge and prismatic joints"
+                )
+            if dimensions == 2 and joint.kind == "hinge" and any(joint.axis[:2]):
+                raise complain(f"objects.{name}.axis: in a 2D scene bodies turn about z only; use [0, 0, 1]")
 
     def _check_components(self) -> None:
         """Vectors have as many components as the scene has dimensions; in 2D a third one may be 0."""
+        dimensions = self.dimensions
         for path, vector in self._vectors():
-            if self.dimensions == 3 and len(vector) != 3:
+            if dimensions == 3 and len(vector) != 3:
                 raise complain(f"{path} = {list(vector)}: must have 3 components in a 3D scene")
-            if self.dimensions == 2 and len(vector) == 3 and vector[2] != 0:
+            if dimensions == 2 and len(vector) == 3 and vector[2] != 0:
                 raise complain(f"{path} = {list(vector)}: a 2D scene has no z; give two components")
         for name, body in self.bodies.items():
-            if self.dimensions == 2:
-                turns = [body.rotation.axis]
+            if dimensions == 2:
+                turns = [body.rotation.axis, body.angular_velocity]
                 if isinstance(body.motion, PrescribedVelocity):
                     turns += [v for v in values_of(body.motion.angular)]
                 if isinstance(body.motion, Keyframes):
@@ -265,24 +403,31 @@ class Scene(Model):
                     raise complain(f"objects.{name}: in a 2D scene bodies turn about z only; use an axis [0, 0, 1]")
 
     def _vectors(self) -> list[tuple[str, tuple[float, ...]]]:
+        dimensions = self.dimensions
         found: list[tuple[str, tuple[float, ...]]] = [
-            ("fluid.gravity", self.fluid.gravity),
+            ("gravity", self.gravity),
             ("fluid.acceleration", self.fluid.acceleration),
             ("fluid.initial_velocity", self.fluid.initial_velocity),
         ]
-        for name, side in self.domain.sides.items():
+        for name, side in (self.domain.sides if self.domain else {}).items():
             if isinstance(side, Wall | Inflow):
                 found += [(f"domain.sides.{name}.velocity", v) for v in values_of(side.velocity)]
         for name, item in self.objects.items():
             path = f"objects.{name}"
             found.append((f"{path}.position", item.position))
+            if isinstance(item, Joint):
+                continue
+            if isinstance(item, RigidBody):
+                found.append((f"{path}.velocity", item.velocity))
             if isinstance(item.shape, Box):
                 size = item.shape.size
-                found.append((f"{path}.shape.size", size if self.dimensions == 3 else size[:2]))
+                found.append((f"{path}.shape.size", size if dimensions == 3 else size[:2]))
             if isinstance(item.shape, Plane):
                 found.append((f"{path}.shape.normal", item.shape.normal))
-            if isinstance(item, Emitter):
+            if isinstance(item, Emitter | Water | WaterSource):
                 found += [(f"{path}.velocity", item.velocity)] if item.velocity is not None else []
+            elif isinstance(item, Drain):
+                continue
             elif isinstance(item.motion, PrescribedVelocity):
                 found += [(f"{path}.motion.linear", v) for v in values_of(item.motion.linear)]
             elif isinstance(item.motion, Keyframes):
@@ -292,13 +437,13 @@ class Scene(Model):
                 found.append((f"probes.{name}.position", probe.position))
             elif isinstance(probe, LineProbe):
                 found += [(f"probes.{name}.start", probe.start), (f"probes.{name}.end", probe.end)]
-        if self.view.camera is not None and self.dimensions == 3:
+        if self.view.camera is not None and dimensions == 3:
             camera = self.view.camera
             found += [("view.camera.position", camera.position), ("view.camera.look_at", camera.look_at)]
         return found
 
-    def _check_sides(self) -> None:
-        sides = self.domain.sides
+    def _check_sides(self, domain: Domain) -> None:
+        sides = domain.sides
         inflows = [name for name, side in sides.items() if isinstance(side, Inflow)]
         if inflows and not any(isinstance(side, Outflow | Open) for side in sides.values()):
             raise complain(
@@ -308,6 +453,10 @@ class Scene(Model):
         for name in inflows:
             side = sides[name]
             assert isinstance(side, Inflow)
+            normal, inward = AXES.index(name[0]), 1.0 if name.endswith("low") else -1.0
+            speeds = [inward * v[normal] for v in values_of(side.velocity)]
+            if speeds and max(speeds) <= 0 and min(speeds) < 0:
+                raise complain(f"domain.sides.{name}.velocity points out of the domain; reverse it, or use 'outflow'")
             if side.profile == "parabolic" and not self.parabolic_axes(name):
                 raise complain(
                     f"domain.sides.{name}.profile = 'parabolic': needs no-slip walls at both ends of the side; "
@@ -319,6 +468,7 @@ class Scene(Model):
     def parabolic_axes(self, side: str) -> list[int]:
         """The axes along a side (0 = x) that end in no-slip walls at both ends."""
         found = []
+        assert self.domain is not None
         for axis in range(self.dimensions):
             ends = [self.domain.sides[f"{AXES[axis]}_{end}"] for end in ("low", "high")]
             if AXES[axis] != side[0] and all(isinstance(end, Wall) and not end.slip for end in ends):
@@ -333,31 +483,61 @@ class Scene(Model):
         for field in self.output.fields or ():
             if field in ("smoke", "temperature"):
                 raise complain(f"output.fields: {field!r} needs smoke; add a [smoke] table, or remove the field")
+        if self.view.field in ("smoke", "temperature"):
+            raise complain(f"view.field: {self.view.field!r} needs smoke; add a [smoke] table, or choose another field")
 
-    def _check_probes(self) -> None:
+    def _check_water(self) -> None:
+        """What a free surface does without yet is refused; without one its options have no effect."""
+        if not self.has_surface:
+            if self.surface != Surface():
+                raise complain("surface has no effect without water; add an object of type 'water', or remove it")
+            if "level_set" in (self.output.fields or ()) or self.view.field == "level_set":
+                raise complain("the field 'level_set' needs water; add an object of type 'water', or remove the field")
+            for name in self.water_regions:
+                raise complain(f"objects.{name}: a drain needs water; add an object of type 'water'")
+            return
+        if self.smoke is not None:
+            raise complain("smoke: water with a free surface carries no smoke; remove one of them")
+        if self.fluid.viscosity != 0:
+            raise complain("fluid.viscosity: water with a free surface has no viscosity yet; set it to 0")
+        if self.time.stepper != "first_order":
+            raise complain(f"time.stepper = {self.time.stepper!r}: water has the first-order stepper; remove it")
+        if self.fluid.advection == "none":
+            raise complain("fluid.advection = 'none': water moves its surface; use maccormack or semi_lagrangian")
+        if any(self.fluid.initial_velocity):
+            raise complain("fluid.initial_velocity: give each object of type 'water' its velocity instead")
+
+    def _check_force_probes(self) -> None:
+        for name, probe in self.probes.items():
+            for item in probe.objects if isinstance(probe, ForceProbe) else ():
+                if item not in self.bodies:
+                    hint = suggest(item, list(self.bodies))
+                    raise complain(
+                        f"probes.{name}.objects: there is no solid {item!r}; {hint}Name solids under [objects]"
+                    )
+
+    def _check_probes(self, domain: Domain) -> None:
+        self._check_force_probes()
         for name, probe in self.probes.items():
             path = f"probes.{name}"
             if isinstance(probe, ForceProbe):
-                for item in probe.objects:
-                    if item not in self.bodies:
-                        hint = suggest(item, list(self.bodies))
-                        raise complain(f"{path}.objects: there is no solid {item!r}; {hint}Name solids under [objects]")
-            elif isinstance(probe, FluxProbe):
+                continue
+            if isinstance(probe, FluxProbe):
                 axis = AXES.index(probe.axis)
                 if axis >= self.dimensions:
                     raise complain(f"{path}.axis = 'z': a 2D scene has no z; use 'x' or 'y'")
-                if not self.domain.lower[axis] <= probe.position <= self.domain.upper[axis]:
+                if not domain.lower[axis] <= probe.position <= domain.upper[axis]:
                     raise complain(f"{path}.position = {probe.position:g}: outside the domain; move the section inside")
             else:
                 points = [probe.position] if isinstance(probe, PointProbe) else [probe.start, probe.end]
                 for point in points:
-                    inside = zip(self.domain.lower, point, self.domain.upper, strict=False)
+                    inside = zip(domain.lower, point, domain.upper, strict=False)
                     if not all(lo <= x <= hi for lo, x, hi in inside):
                         raise complain(f"{path}: the point {list(point)} is outside the domain; move it inside")
                 if self.smoke is None and {"smoke", "temperature"} & set(probe.fields):
                     raise complain(f"{path}.fields: smoke and temperature need smoke; add a [smoke] table")
 
-    def _check_inside(self, name: str, item: RigidBody | Emitter) -> None:
+    def _check_inside(self, name: str, item: RigidBody | Emitter | Water | WaterSource | Drain, domain: Domain) -> None:
         """A solid that never moves, or a source, wholly outside the domain has no effect and is a mistake."""
         if isinstance(item, RigidBody) and not isinstance(item.motion, Static):
             return
@@ -365,7 +545,7 @@ class Scene(Model):
         turn = item.rotation.matrix()
         for axis in range(self.dimensions):
             reach = sum(abs(turn[axis][b]) * half[b] for b in range(self.dimensions) if turn[axis][b] != 0)
-            lo, hi = self.domain.lower[axis], self.domain.upper[axis]
+            lo, hi = domain.lower[axis], domain.upper[axis]
             x = item.position[axis]
             if x + reach <= lo or x - reach >= hi:
                 raise complain(

@@ -5,9 +5,21 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import BeforeValidator, Field, Tag, model_validator
 
-from undertow.scene.base import Direction, Metres, Model, PositiveNumber, Rate, Size, Text, complain
+from undertow.scene.base import (
+    Count,
+    Direction,
+    Metres,
+    Model,
+    PositiveNumber,
+    Rate,
+    Share,
+    Size,
+    Text,
+    check_points,
+    complain,
+)
 from undertow.scene.choice import BY_TYPE, check_type
 
 Half = tuple[float, float, float]
@@ -134,6 +146,43 @@ class Bunny(Model):
         return (self.size, self.size, self.size)
 
 
+class Hull(Model):
+    """The convex hull of points; in 2D a convex polygon."""
+
+    type: Literal["hull"] = "hull"
+    points: Annotated[tuple[tuple[float, ...], ...], BeforeValidator(check_points)] = Field(
+        description="points (x, y, z) [m], 4 or more that do not lie in a plane; 2D: 3 or more"
+    )
+
+    def half_size(self) -> Half:
+        reach = [max((abs(p[i]) for p in self.points if len(p) > i), default=math.inf) for i in range(3)]
+        return (reach[0], reach[1], reach[2])
+
+
+class Gear(Model):
+    """A toothed wheel about the z axis, with a hole on it."""
+
+    type: Literal["gear"] = "gear"
+    radius: Metres = Field(description="radius of the tips of the teeth [m]")
+    thickness: Metres = Field(description="length along z [m]")
+    teeth: Count = Field(12, description="number of teeth, 4 or more")
+    depth: Share = Field(0.2, description="depth of the teeth / radius, 0.05 to 0.5")
+    hole: Share = Field(0.25, description="radius of the hole / radius, below 1 - depth; 0: none")
+
+    @model_validator(mode="after")
+    def _check(self) -> Gear:
+        if self.teeth < 4:
+            raise complain(f"teeth = {self.teeth}: a gear needs at least 4 teeth")
+        if not 0.05 <= self.depth <= 0.5:
+            raise complain(f"depth = {self.depth:g}: must be between 0.05 and 0.5 of the radius")
+        if self.hole >= 0.95 - self.depth:
+            raise complain(f"hole = {self.hole:g}: reaches the teeth; make it smaller than {0.95 - self.depth:g}")
+        return self
+
+    def half_size(self) -> Half:
+        return (self.radius, self.radius, self.thickness / 2)
+
+
 Shape = Annotated[
     Annotated[Sphere, Tag("<sphere>")]
     | Annotated[Box, Tag("<box>")]
@@ -143,7 +192,11 @@ Shape = Annotated[
     | Annotated[Plane, Tag("<plane>")]
     | Annotated[Mesh, Tag("<mesh>")]
     | Annotated[MeshSequence, Tag("<mesh_sequence>")]
+    | Annotated[Hull, Tag("<hull>")]
+    | Annotated[Gear, Tag("<gear>")]
     | Annotated[Bunny, Tag("<bunny>")],
     BY_TYPE,
-    check_type("sphere", "box", "capsule", "cylinder", "torus", "plane", "mesh", "mesh_sequence", "bunny"),
+    check_type(
+        "sphere", "box", "capsule", "cylinder", "torus", "plane", "mesh", "mesh_sequence", "hull", "gear", "bunny"
+    ),
 ]

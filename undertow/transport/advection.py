@@ -19,10 +19,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from undertow.errors import UserError
-from undertow.grid import GHOSTS, INFLOW, OPEN, OUTFLOW, WALL, Array, Grid, Sides
+from undertow.grid import GHOSTS, INFLOW, OPEN, OUTFLOW, WALL, Array, Grid, Sides, share, share_face_rows
 from undertow.transport.interpolation import CENTRE, FACES, _check_field, _interpolate_at
 
 SCHEMES = ("semi_lagrangian", "maccormack", "eno3", "none")
@@ -42,7 +42,11 @@ class Advection:
         self.scheme = scheme
         self.limiter = limiter
         self.scratch_f = grid.face_field()
-        self._specs = (grid.spec, _frame(grid, sides), sides.spec.kind)
+        rows = (grid.cells[1] + 1) * (grid.cells[2] + 1)
+        self._everywhere = np.tile(np.array([0, grid.padded[2]]), (rows, 1))
+        self._span = self._everywhere.copy()
+        self._own_span = np.zeros((grid.padded[0] * grid.padded[1], 2), dtype=np.int64)
+        self._specs = (_frame(grid, sides), sides.spec.kind)
         self._transport = {
             "semi_lagrangian": self._semi_lagrangian,
             "maccormack": self._maccormack,
@@ -62,7 +66,7 @@ class Advection:
         ghosts of out, and the high face of a periodic axis, are left to ``sides.fill_velocity``.
         """
         self._check(u_f, by_f, dt, out_f, (3, *self.grid.padded))
-        self._transport(u_f, FACES, by_f, dt, out_f, self.sides.fill_velocity)
+        self._transport(u_f, FACES, by_f, dt, out_f, self.sides.fill_velocity, self._everywhere)
 
     def centred(
         self,
@@ -87,7 +91,21 @@ class Advection:
             for field, enters, rests in zip(fields, *beyond, strict=True):
                 self.sides.fill_centred(field, float(enters), float(rests))
 
-        self._transport(q, CENTRE, by_f, dt, out, fill)
+        self._transport(q, CENTRE, by_f, dt, out, fill, self._find_span(q, beyond[1], by_f, dt))
+
+    def _find_span(self, q: Array, rest: np.ndarray, by: Array, dt: float) -> np.ndarray:
+        """First and end index per row of the cells that anything but the ambient value can reach within dt."""
+        speed = max(float(by.max()), -float(by.min()))
+        reach = speed * dt / self.grid.dx + 2.0
+        # beyond a periodic side the paths go on at the other end; a velocity that is no number is for the kernels
+        if any(self.sides.is_periodic(axis) for axis in self.grid.axes) or not reach < max(self.grid.cells):
+            return self._everywhere
+        planes, rows, _ = self.grid.padded
+        share(
+            _find_own_spans, planes * rows, self.grid.cell_count, q, np.ascontiguousarray(rest, float), self._own_span
+        )
+        share_face_rows(self.grid, _widen_spans, int(reach), self._own_span, self._span)
+        return self._span
 
     def _check(self, q: Array, by_f: Array, dt: float, out: Array, shape: tuple[int, ...]) -> None:
         _check_field(self.grid, "field", q, shape)
@@ -98,35 +116,45 @@ class Advection:
         if np.may_share_memory(q, out) or np.may_share_memory(by_f, out):
             raise ValueError("advection: out shares memory with an input; give it a field of its own")
 
-    def _none(self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None]) -> None:
+    def _none(
+        self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None], span: np.ndarray
+    ) -> None:
         np.copyto(out, q)
 
     def _semi_lagrangian(
-        self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None]
+        self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None], span: np.ndarray
     ) -> None:
         """q_new(x) = q(x - dt by(x - dt/2 by(x)))."""
         c = dt / self.grid.dx
-        _advect_semi_lagrangian(*self._specs, q, first, by, c, out)
+        share_face_rows(self.grid, _advect_semi_lagrangian, *self._specs, span, q, first, by, c, out)
 
     def _maccormack(
-        self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None]
+        self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None], span: np.ndarray
     ) -> None:
         """q1 = A(q);  q_new = q1 + (q - A_reversed(q1)) / 2   (Selle et al. 2008, section 3)."""
         c = dt / self.grid.dx
         predicted = self.scratch_f[: len(q)]
-        _advect_semi_lagrangian(*self._specs, q, first, by, c, predicted)
+        share_face_rows(self.grid, _advect_semi_lagrangian, *self._specs, span, q, first, by, c, predicted)
         fill(predicted)
-        _correct_maccormack(*self._specs, q, first, by, c, predicted, self.limiter, out)
+        share_face_rows(
+            self.grid, _correct_maccormack, *self._specs, span, q, first, by, c, predicted, self.limiter, out
+        )
 
-    def _eno3(self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None]) -> None:
+    def _eno3(
+        self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None], span: np.ndarray
+    ) -> None:
         """Shu and Osher 1988: q1 = q + dt L(q);  q2 = 3/4 q + 1/4 (q1 + dt L(q1));  1/3 q + 2/3 (q2 + dt L(q2))."""
         c = dt / self.grid.dx
         stage = self.scratch_f[: len(q)]
-        _advance_eno3(*self._specs, q, q, first, by, c, 0.0, out)
+        share_face_rows(self.grid, _advance_eno3, *self._specs, self._everywhere, q, q, first, by, c, 0.0, out)
         fill(out)
-        _advance_eno3(*self._specs, q, out, first, by, c, 3.0 / 4.0, stage)
+        share_face_rows(
+            self.grid, _advance_eno3, *self._specs, self._everywhere, q, out, first, by, c, 3.0 / 4.0, stage
+        )
         fill(stage)
-        _advance_eno3(*self._specs, q, stage, first, by, c, 1.0 / 3.0, out)
+        share_face_rows(
+            self.grid, _advance_eno3, *self._specs, self._everywhere, q, stage, first, by, c, 1.0 / 3.0, out
+        )
 
 
 class _Frame(NamedTuple):
@@ -172,29 +200,32 @@ def _frame(grid: Grid, sides: Sides) -> _Frame:
 
 
 @njit(cache=True)
-def _find_range(kind, n, axis, location):  # type: ignore[no-untyped-def]
-    """First and end index along ``axis`` of the values that are transported: prescribed faces are not."""
+def _find_range(low, high, n, own):  # type: ignore[no-untyped-def]
+    """First and end index of the values that are transported along an axis between sides of the kinds low and high.
+
+    own: the values are the faces normal to the axis, of which prescribed ones are not transported.
+    """
     start = GHOSTS
     stop = GHOSTS + n
-    if axis == location:
-        if kind[2 * axis] == WALL or kind[2 * axis] == INFLOW:
+    if own:
+        if low in (WALL, INFLOW):
             start += 1
-        if kind[2 * axis + 1] == OUTFLOW or kind[2 * axis + 1] == OPEN:
+        if high in (OUTFLOW, OPEN):
             stop += 1
     return start, stop
 
 
 @njit(cache=True)
-def _open_row(spec, kind, location, k, j, q, p, out):  # type: ignore[no-untyped-def]
-    """Copy the faces of row (k, j) that keep their value; return the range of those that are transported.
+def _open_row(spec, kind, span, location, k, j, q, p, out):  # type: ignore[no-untyped-def]
+    """Copy the values of row (k, j) that stay as they are; return the range of those that are transported.
 
-    p: flat index of the first value of the padded row.
+    p: flat index of the first value of the padded row.  span: values outside of it see nothing but their own value.
     """
     if (j == GHOSTS + spec.ny and location != 1) or (k == GHOSTS + spec.nz and location != 2):
         return 0, 0
-    i0, i1 = _find_range(kind, spec.nx, 0, location)
-    j0, j1 = _find_range(kind, spec.ny, 1, location)
-    k0, k1 = _find_range(kind, spec.nz, 2, location)
+    i0, i1 = _find_range(kind[0], kind[1], spec.nx, location == 0)
+    j0, j1 = _find_range(kind[2], kind[3], spec.ny, location == 1)
+    k0, k1 = _find_range(kind[4], kind[5], spec.nz, location == 2)
     if j < j0 or j >= j1 or k < k0 or k >= k1:
         for i in range(GHOSTS, GHOSTS + spec.nx):
             out[p + np.uint64(i)] = q[p + np.uint64(i)]
@@ -202,7 +233,47 @@ def _open_row(spec, kind, location, k, j, q, p, out):  # type: ignore[no-untyped
     if location == 0:
         for i in (GHOSTS, GHOSTS + spec.nx):
             out[p + np.uint64(i)] = q[p + np.uint64(i)]
-    return i0, i1
+    low = min(max(i0, span[0]), i1)
+    high = max(min(i1, span[1]), low)
+    for i in range(i0, low):
+        out[p + np.uint64(i)] = q[p + np.uint64(i)]
+    for i in range(high, i1):
+        out[p + np.uint64(i)] = q[p + np.uint64(i)]
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def _find_own_spans(q, rest, out_span, start, stop):  # type: ignore[no-untyped-def]
+    """First and end index per padded row of the values that differ from their rest; (row length, 0) if none does."""
+    rows, length = q.shape[2], q.shape[3]
+    for row in range(start, stop):
+        k, j = row // rows, row % rows
+        first, end = length, 0
+        for m in range(q.shape[0]):
+            for i in range(length):
+                if q[m, k, j, i] != rest[m]:
+                    first = min(first, i)
+                    end = max(end, i + 1)
+        out_span[row, 0] = first
+        out_span[row, 1] = end
+
+
+@njit(cache=True, nogil=True)
+def _widen_spans(spec, reach, own, out_span, start, stop):  # type: ignore[no-untyped-def]
+    """The union of the spans of all rows within ``reach``, widened by as much."""
+    rows_y = spec.ny + 1
+    padded = spec.ny + 2 * GHOSTS
+    for line in range(start, stop):
+        k = GHOSTS + line // rows_y
+        j = GHOSTS + line % rows_y
+        across = reach if spec.dimensions == 3 else 0
+        first, end = spec.nx + 2 * GHOSTS, 0
+        for kk in range(max(k - across, 0), min(k + across + 1, spec.nz + 2 * GHOSTS)):
+            for jj in range(max(j - reach, 0), min(j + reach + 1, padded)):
+                first = min(first, own[kk * padded + jj, 0])
+                end = max(end, own[kk * padded + jj, 1])
+        out_span[line, 0] = first - reach
+        out_span[line, 1] = end + reach if end > 0 else 0
 
 
 @njit(cache=True)
@@ -323,30 +394,31 @@ def _interpolate_stencil(frame, q, r, x, y, z):  # type: ignore[no-untyped-def]
     return _interpolate_at(q, r, np.uint64(1), frame.row, frame.over, x - np.int64(x), y - np.int64(y), z - np.int64(z))
 
 
-@njit(parallel=True, cache=True)
-def _advect_semi_lagrangian(spec, frame, kind, q, first, by, c, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _advect_semi_lagrangian(spec, frame, kind, span, q, first, by, c, out, start, stop):  # type: ignore[no-untyped-def]
     """out = q at the departure points."""
     groups, members = _group(spec, first, q.shape[0])
     q_flat = q.reshape(q.size)
     by_flat = by.reshape(by.size)
     out_flat = out.reshape(out.size)
     rows_y = spec.ny + 1
-    rows_z = spec.nz + 1 if spec.dimensions == 3 else 1
-    for line in prange(rows_y * rows_z):
+    for line in range(start, stop):
         k = GHOSTS + line // rows_y
         j = GHOSTS + line % rows_y
-        start = np.uint64(k) * frame.plane + np.uint64(j) * frame.row
+        row = np.uint64(k) * frame.plane + np.uint64(j) * frame.row
         for group in range(groups):
             location = first + group
             i0, i1 = 0, 0
             for m in range(group, group + members):
-                i0, i1 = _open_row(spec, kind, location, k, j, q_flat, np.uint64(m) * frame.size + start, out_flat)
+                i0, i1 = _open_row(
+                    spec, kind, span[line], location, k, j, q_flat, np.uint64(m) * frame.size + row, out_flat
+                )
             strides = _find_strides(frame, location)
             hx, hy, hz = _find_offsets(location)
             # beyond a side the ghost's centre holds the value that flows in; for faces that place is the side itself
             margin = 0.5 if location == CENTRE else 0.0
             for i in range(i0, i1):
-                p = start + np.uint64(i)
+                p = row + np.uint64(i)
                 x, y, z, _, at, mid = _trace(frame, by_flat, p, strides, i + hx, j + hy, k + hz, c, margin)
                 # 0, or NaN if a velocity on the way was not finite
                 zero = 0.0 * ((at[0] + at[1] + at[2]) + (mid[0] + mid[1] + mid[2]))
@@ -367,8 +439,10 @@ def _bound(q, p, right, up, over):  # type: ignore[no-untyped-def]
     return low, high
 
 
-@njit(parallel=True, cache=True)
-def _correct_maccormack(spec, frame, kind, q, first, by, c, predicted, limiter, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _correct_maccormack(  # type: ignore[no-untyped-def]
+    spec, frame, kind, span, q, first, by, c, predicted, limiter, out, start, stop
+):
     """out = predicted + (q - predicted carried back) / 2; predicted itself where a trace left the domain.
 
     The limiter looks around the departure point. It is not traced again: with u at the start and u_m at the midpoint of
@@ -381,20 +455,21 @@ def _correct_maccormack(spec, frame, kind, q, first, by, c, predicted, limiter, 
     out_flat = out.reshape(out.size)
     predicted_flat = predicted.reshape(predicted.size)
     rows_y = spec.ny + 1
-    rows_z = spec.nz + 1 if spec.dimensions == 3 else 1
-    for line in prange(rows_y * rows_z):
+    for line in range(start, stop):
         k = GHOSTS + line // rows_y
         j = GHOSTS + line % rows_y
-        start = np.uint64(k) * frame.plane + np.uint64(j) * frame.row
+        row = np.uint64(k) * frame.plane + np.uint64(j) * frame.row
         for group in range(groups):
             location = first + group
             i0, i1 = 0, 0
             for m in range(group, group + members):
-                i0, i1 = _open_row(spec, kind, location, k, j, q_flat, np.uint64(m) * frame.size + start, out_flat)
+                i0, i1 = _open_row(
+                    spec, kind, span[line], location, k, j, q_flat, np.uint64(m) * frame.size + row, out_flat
+                )
             strides = _find_strides(frame, location)
             hx, hy, hz = _find_offsets(location)
             for i in range(i0, i1):
-                p = start + np.uint64(i)
+                p = row + np.uint64(i)
                 x, y, z, clamped, at, mid = _trace(frame, by_flat, p, strides, i + hx, j + hy, k + hz, -c, 0.0)
                 xd, out_x = _confine(i + hx - c * (2.0 * at[0] - mid[0]), frame.end_x, frame.wrap_x, frame.inv_x, 0.0)
                 yd, out_y = _confine(j + hy - c * (2.0 * at[1] - mid[1]), frame.end_y, frame.wrap_y, frame.inv_y, 0.0)
@@ -444,8 +519,8 @@ def _derive_eno3(q, p, v, stride, reach):  # type: ignore[no-untyped-def]
     return abs(v) * (d1 + 0.5 * d2 + (1.0 / 3.0 if behind else -1.0 / 6.0) * d3)
 
 
-@njit(parallel=True, cache=True)
-def _advance_eno3(spec, frame, kind, q_start, q, first, by, c, keep, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _advance_eno3(spec, frame, kind, span, q_start, q, first, by, c, keep, out, start, stop):  # type: ignore[no-untyped-def]
     """out = keep q_start + (1 - keep) (q - dt (by . grad) q), one stage of the Runge-Kutta method; c = dt / dx.
 
     Written so that a constant stays constant to the last bit.
@@ -456,20 +531,19 @@ def _advance_eno3(spec, frame, kind, q_start, q, first, by, c, keep, out):  # ty
     by_flat = by.reshape(by.size)
     out_flat = out.reshape(out.size)
     rows_y = spec.ny + 1
-    rows_z = spec.nz + 1 if spec.dimensions == 3 else 1
-    for line in prange(rows_y * rows_z):
+    for line in range(start, stop):
         k = GHOSTS + line // rows_y
         j = GHOSTS + line % rows_y
-        start = np.uint64(k) * frame.plane + np.uint64(j) * frame.row
+        row = np.uint64(k) * frame.plane + np.uint64(j) * frame.row
         reach_y = np.uint64(2 if j == GHOSTS + spec.ny else 3)
         reach_z = np.uint64(2 if k == GHOSTS + spec.nz else 3)
         for component in range(groups * members):
             location = first if members > 1 else first + component
             base = np.uint64(component) * frame.size
-            i0, i1 = _open_row(spec, kind, location, k, j, q_flat, base + start, out_flat)
+            i0, i1 = _open_row(spec, kind, span[line], location, k, j, q_flat, base + row, out_flat)
             strides = _find_strides(frame, location)
             for i in range(i0, i1):
-                p = start + np.uint64(i)
+                p = row + np.uint64(i)
                 r = base + p
                 u, v, w = _carry(frame, by_flat, p, strides)
                 reach_x = np.uint64(2 if i == GHOSTS + spec.nx else 3)

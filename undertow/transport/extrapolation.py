@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from undertow.grid import GHOSTS, PERIODIC, Array, Grid, Sides
+from undertow.grid import GHOSTS, PERIODIC, Array, Grid, Sides, share, share_face_rows
 from undertow.transport.interpolation import CENTRE, FACES, _check_field
 
 UNKNOWN = np.uint8(255)
@@ -42,9 +42,13 @@ class Extrapolation:
             )
         if not 0 <= layers < UNKNOWN:
             raise ValueError(f"layers = {layers}, must lie between 0 and {UNKNOWN - 1}")
-        _extrapolate_layers(
-            self.grid.spec, self._wraps, q, valid.view(np.uint8), first, layers, self._layer_f[: len(q)]
-        )
+        spec, layer = self.grid.spec, self._layer_f[: len(q)]
+        planes, rows, _ = self.grid.padded
+        share(
+            _mark_layers, planes * rows, self.grid.cell_count, spec, self._wraps, valid.view(np.uint8), first, layer
+        )  # fmt: skip
+        for current in range(1, layers + 1):
+            share_face_rows(self.grid, _fill_layer, self._wraps, q, first, current, layer)
 
 
 @njit(cache=True)
@@ -74,52 +78,57 @@ def _add_neighbours(q, layer, p, stride, at, count, wraps, current):  # type: ig
     return total, known
 
 
-@njit(parallel=True, cache=True)
-def _extrapolate_layers(spec, wraps, q, valid, first, layers, out_layer):  # type: ignore[no-untyped-def]
-    """layer = 0 where valid, l where filled by sweep l, UNKNOWN elsewhere and in ghosts.
-
-    A sweep writes l only where it read UNKNOWN and reads values of layers < l only: sweeping in place is safe.
-    """
-    components = min(q.shape[0], spec.dimensions)
-    pz, py, px = q.shape[1], q.shape[2], q.shape[3]
-    size = pz * py * px
-    q_flat = q.reshape(q.size)
-    valid_flat = valid.reshape(q.size)
-    layer_flat = out_layer.reshape(q.size)
-    for row in prange(pz * py):
-        k = row // py - GHOSTS
-        j = row % py - GHOSTS
+@njit(cache=True, nogil=True)
+def _mark_layers(spec, wraps, valid, first, out_layer, start, stop):  # type: ignore[no-untyped-def]
+    """layer = 0 where valid, UNKNOWN elsewhere and in ghosts; rows of the padded planes."""
+    components = min(out_layer.shape[0], spec.dimensions)
+    py, px = out_layer.shape[2], out_layer.shape[3]
+    for row in range(start, stop):
+        k = row // py
+        j = row % py
         for c in range(components):
             a = first + c
             nx = _count_places(spec.nx, a == 0, wraps[0])
-            inside = 0 <= k < _count_places(spec.nz, a == 2, wraps[2])
-            inside = inside and 0 <= j < _count_places(spec.ny, a == 1, wraps[1])
-            start = c * size + row * px
+            inside = GHOSTS <= k < GHOSTS + _count_places(spec.nz, a == 2, wraps[2])
+            inside = inside and GHOSTS <= j < GHOSTS + _count_places(spec.ny, a == 1, wraps[1])
             for i in range(px):
-                known = inside and GHOSTS <= i < GHOSTS + nx and valid_flat[start + i] != 0
-                layer_flat[start + i] = 0 if known else UNKNOWN
-    for current in range(1, layers + 1):
-        for row in prange((spec.nz + 1) * (spec.ny + 1)):
-            k = row // (spec.ny + 1)
-            j = row % (spec.ny + 1)
-            for c in range(components):
-                a = first + c
-                nx = _count_places(spec.nx, a == 0, wraps[0])
-                ny = _count_places(spec.ny, a == 1, wraps[1])
-                nz = _count_places(spec.nz, a == 2, wraps[2])
-                if j >= ny or k >= nz:
+                known = inside and GHOSTS <= i < GHOSTS + nx and valid[c, k, j, i] != 0
+                out_layer[c, k, j, i] = 0 if known else UNKNOWN
+
+
+@njit(cache=True, nogil=True)
+def _fill_layer(spec, wraps, q, first, current, out_layer, start, stop):  # type: ignore[no-untyped-def]
+    """One sweep: unknown values with neighbours of layers before ``current`` take their mean and that layer.
+
+    It writes ``current`` only where it read UNKNOWN and reads values of layers < current only: sweeping in place is
+    safe.
+    """
+    components = min(q.shape[0], spec.dimensions)
+    py, px = q.shape[2], q.shape[3]
+    size = q.shape[1] * py * px
+    q_flat = q.reshape(q.size)
+    layer_flat = out_layer.reshape(q.size)
+    n = (spec.nx, spec.ny, spec.nz)
+    stride = (1, px, py * px)
+    for row in range(start, stop):
+        k = row // (spec.ny + 1)
+        j = row % (spec.ny + 1)
+        for c in range(components):
+            a = first + c
+            if j >= _count_places(spec.ny, a == 1, wraps[1]) or k >= _count_places(spec.nz, a == 2, wraps[2]):
+                continue
+            base = c * size + ((k + GHOSTS) * py + j + GHOSTS) * px + GHOSTS
+            for i in range(_count_places(spec.nx, a == 0, wraps[0])):
+                p = base + i
+                if layer_flat[p] != UNKNOWN:
                     continue
-                start = c * size + ((k + GHOSTS) * py + j + GHOSTS) * px + GHOSTS
-                for i in range(nx):
-                    p = start + i
-                    if layer_flat[p] != UNKNOWN:
-                        continue
-                    sum_x, known_x = _add_neighbours(q_flat, layer_flat, p, 1, i, nx, wraps[0], current)
-                    sum_y, known_y = _add_neighbours(q_flat, layer_flat, p, px, j, ny, wraps[1], current)
-                    sum_z, known_z = 0.0, 0
-                    if spec.dimensions == 3:
-                        sum_z, known_z = _add_neighbours(q_flat, layer_flat, p, py * px, k, nz, wraps[2], current)
-                    known = known_x + known_y + known_z
-                    if known > 0:
-                        q_flat[p] = (sum_x + sum_y + sum_z) / known
-                        layer_flat[p] = current
+                total, known = 0.0, 0
+                for axis in range(spec.dimensions):
+                    at = i if axis == 0 else (j if axis == 1 else k)
+                    count = _count_places(n[axis], a == axis, wraps[axis])
+                    part, found = _add_neighbours(q_flat, layer_flat, p, stride[axis], at, count, wraps[axis], current)
+                    total += part
+                    known += found
+                if known > 0:
+                    q_flat[p] = total / known
+                    layer_flat[p] = current

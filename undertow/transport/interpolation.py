@@ -10,9 +10,9 @@ is the mid-plane, and only that plane is read.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from undertow.grid import GHOSTS, Array, Grid
+from undertow.grid import GHOSTS, Array, Grid, share
 
 FACES, CENTRE = 0, 3
 """Location of the first component of a face field and of a cell field."""
@@ -39,7 +39,7 @@ def _sample(grid: Grid, q: Array, first: int, points: Array) -> Array:
     if places.ndim != 2 or places.shape[1] != 3:
         raise ValueError(f"points: shape {places.shape}, need (n, 3); add z = 0 to points of a 2D grid")
     values = np.zeros((len(places), q.shape[0]))
-    _sample_points(grid.spec, q, first, places, values)
+    share(_sample_points, len(places), len(places), grid.spec, q, first, places, values)
     return values
 
 
@@ -112,9 +112,9 @@ def _interpolate_centre(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     return _interpolate_location(spec, q.reshape((1, q.shape[0], q.shape[1], q.shape[2])), 0, CENTRE, x, y, z)
 
 
-@njit(parallel=True, cache=True)
-def _sample_points(spec, q, first, points, out_values):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _sample_points(spec, q, first, points, out_values, start, stop):  # type: ignore[no-untyped-def]
     components = min(q.shape[0], spec.dimensions)
-    for n in prange(points.shape[0]):
+    for n in range(start, stop):
         for c in range(components):
             out_values[n, c] = _interpolate_location(spec, q, c, first + c, points[n, 0], points[n, 1], points[n, 2])

@@ -16,6 +16,7 @@ def simulate(n: int, form: str) -> np.ndarray:
     """Velocity (2,) at the sample point [m/s]."""
     scene = ut.Scene(
         name="cylinder-laminar",
+        gravity=(0.0, 0.0),
         domain=ut.Domain(
             upper=(4.0, 4.0),
             resolution=n,
@@ -27,9 +28,7 @@ def simulate(n: int, form: str) -> np.ndarray:
             },
         ),
         time=ut.Time(end=END, frame_rate=1 / END, fixed_step=0.4 * 4.0 / n),
-        fluid=ut.Fluid(
-            density=1.0, viscosity=0.1, advection="semi_lagrangian", viscosity_form=form, gravity=(0.0, 0.0)
-        ),
+        fluid=ut.Fluid(density=1.0, viscosity=0.1, advection="semi_lagrangian", viscosity_form=form),
         objects={"cylinder": ut.RigidBody(shape=ut.Sphere(radius=0.5), position=(2.0, 2.0))},
     )
     sim = ut.Simulation(scene)

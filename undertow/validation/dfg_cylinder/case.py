@@ -17,6 +17,7 @@ def simulate(n: int, peak: float, end: float) -> tuple[np.ndarray, np.ndarray, n
     """Times, drag and lift coefficients with n cells per channel height."""
     scene = ut.Scene(
         name="dfg-cylinder",
+        gravity=(0.0, 0.0),
         domain=ut.Domain(
             upper=(2.2, HEIGHT),
             resolution=n,
@@ -27,7 +28,7 @@ def simulate(n: int, peak: float, end: float) -> tuple[np.ndarray, np.ndarray, n
             },
         ),
         time=ut.Time(end=end, frame_rate=10.0, cfl=0.8, stepper="second_order"),
-        fluid=ut.Fluid(density=1.0, viscosity=1e-3, advection="eno3", gravity=(0.0, 0.0), tolerance=1e-5),
+        fluid=ut.Fluid(density=1.0, viscosity=1e-3, advection="eno3", tolerance=1e-5),
         objects={"cylinder": ut.RigidBody(shape=ut.Sphere(radius=DIAMETER / 2), position=(0.2, 0.2))},
     )
     sim = ut.Simulation(scene)

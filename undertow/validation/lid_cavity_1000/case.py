@@ -17,9 +17,10 @@ def measure(reynolds: int, end: float) -> Iterator[Quantity]:
     """Extremes of u on x = 0.5 and v on y = 0.5, and the distance from the profiles of Ghia et al. 1982."""
     scene = ut.Scene(
         name=f"lid-cavity-{reynolds}",
+        gravity=(0.0, 0.0),
         domain=ut.Domain(upper=(1.0, 1.0), resolution=N, sides={"y_high": ut.Wall(velocity=(1.0, 0.0))}),
         time=ut.Time(end=end, frame_rate=1.0, cfl=0.9, stepper="second_order"),
-        fluid=ut.Fluid(density=1.0, viscosity=1.0 / reynolds, advection="eno3", gravity=(0.0, 0.0), tolerance=1e-5),
+        fluid=ut.Fluid(density=1.0, viscosity=1.0 / reynolds, advection="eno3", tolerance=1e-5),
     )
     sim = ut.Simulation(scene)
     sim.advance_to(end)

@@ -33,7 +33,7 @@ def simulate(n: int, form: str, advection: str, gap: float) -> float:
         for name, middle in (("floor", gap - 0.5), ("ceiling", HEIGHT - gap + 0.5)):
             objects[name] = ut.RigidBody(shape=ut.Box(size=(4.0, 1.0, 1.0)), position=(0.5, middle))
     scene = ut.Scene(
-        name="poiseuille",
+        name="poiseuille", gravity=(0.0, 0.0),
         domain=ut.Domain(
             upper=(8 * HEIGHT / n, HEIGHT),
             resolution=n,
@@ -42,7 +42,7 @@ def simulate(n: int, form: str, advection: str, gap: float) -> float:
         ),
         time=ut.Time(end=100.0, frame_rate=0.1, fixed_step=10.0),
         fluid=ut.Fluid(
-            density=1.0, viscosity=NU, advection=advection, viscosity_form=form, gravity=(0.0, 0.0),
+            density=1.0, viscosity=NU, advection=advection, viscosity_form=form,
             acceleration=(8 * NU * PEAK / width**2, 0.0), tolerance=1e-10,
         ),
         objects=objects,

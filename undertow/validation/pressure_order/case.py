@@ -37,9 +37,10 @@ def largest_error(n: int, dimensions: int, offset: tuple[float, float, float]) -
     centre = [c + o * h for c, o in zip((0.47, 0.55, 0.52), offset, strict=True)][:dimensions]
     scene = ut.Scene(
         name="pressure-order",
+        gravity=(0.0,) * dimensions,
         domain=ut.Domain(upper=(1.0,) * dimensions, resolution=n),
         time=ut.Time(end=1.0, frame_rate=1.0, fixed_step=1.0),
-        fluid=ut.Fluid(density=1.0, advection="none", gravity=(0.0,) * dimensions, tolerance=1e-10),
+        fluid=ut.Fluid(density=1.0, advection="none", tolerance=1e-10),
         objects={
             "torus": ut.RigidBody(
                 shape=ut.Torus(radius=0.2, tube=0.09) if dimensions == 3 else ut.Sphere(radius=0.21), position=centre

@@ -1,0 +1,168 @@
+"""PD control: the implicit formula, stability at any gain, equal and opposite torques, bounds."""
+
+import numpy as np
+import pytest
+
+from undertow.errors import UserError
+from undertow.geometry import ConstantCurve, SineCurve, TableCurve
+from undertow.rigid.bodies import RigidBodies
+from undertow.rigid.control import JointControl, hold
+from undertow.rigid.joints import Joints
+from undertow.rigid.orientation import advance_poses
+
+UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
+
+
+def _step(bodies, joints, time, dt, gravity=0.0):
+    """The step of chapter 4 without contact."""
+    dynamic = bodies.inv_mass_b > 0
+    v, omega = bodies.v_b.copy(), bodies.omega_b.copy()
+    v[dynamic, 1] += 0.5 * dt * gravity
+    joints.apply_control(v, omega, time, dt, carry=True)
+    joints.pre_stabilise(v, omega, time, dt, lambda v, w, x, q: advance_poses(bodies.spec, v, w, dt, 2, True, x, q))
+    joints.carry(bodies.p_b, bodies.L_b)
+    advance_poses(bodies.spec, v, omega, dt, 2, True, bodies.x_b, bodies.q_b)
+    bodies.p_b[dynamic, 1] += dt * gravity * bodies.mass_b[dynamic]
+    bodies.derive_velocities()
+    joints.apply_control(bodies.v_b, bodies.omega_b, time, dt, carry=False)
+    joints.post_stabilise(bodies.v_b, bodies.omega_b)
+    for b in np.flatnonzero(dynamic):
+        bodies.set_velocity(b, bodies.v_b[b].copy(), bodies.omega_b[b].copy())
+    joints.end_step(dt)
+
+
+def _wheel(inertia=0.5, **more):
+    """A wheel on an axle through its centre."""
+    bodies = RigidBodies()
+    bodies.add("wheel", 0, np.zeros(3), UPRIGHT, 1.0, np.full(3, inertia))
+    joints = Joints(bodies)
+    joints.add("axle", "hinge", None, "wheel", (0, 0, 0), **more)
+    return bodies, joints
+
+
+def _arm(links):
+    """Rods of 1 m and 1 kg in a row along x, each with a motor."""
+    bodies = RigidBodies()
+    joints = Joints(bodies)
+    for b in range(links):
+        bodies.add(f"rod{b}", 0, np.array([0.5 + b, 0.0, 0.0]), UPRIGHT, 1.0, np.array([0.01, 1 / 12, 1 / 12]))
+        joints.add(f"j{b}", "hinge", f"rod{b - 1}" if b else None, f"rod{b}", (float(b), 0.0, 0.0))
+    return bodies, joints
+
+
+def test_the_impulse_is_the_implicit_one():
+    """I (w' - w) = h (-kp (theta + dt w' - theta_t) - kd (w' - rate_t)) for a wheel alone."""
+    bodies, joints = _wheel()
+    target = TableCurve([0.0, 1.0], [0.3, 1.1])
+    joints.control(JointControl("axle", target, 40.0, 3.0))
+    v, omega = np.zeros((1, 3)), np.array([[0.0, 0.0, 2.0]])
+    dt, time = 0.1, 0.2
+    joints.apply_control(v, omega, time, dt, carry=True)
+    new, h = omega[0, 2], dt / 2
+    torque = -40.0 * (0.0 + dt * new - target.value(time + dt)) - 3.0 * (new - 0.8)
+    assert 0.5 * (new - 2.0) == pytest.approx(h * torque, rel=1e-9)
+    joints.carry(np.zeros((1, 3)), np.zeros((1, 3)))
+    joints.end_step(dt)
+    assert joints.torque_b[0, 2] == pytest.approx(0.5 * torque, rel=1e-9)
+    assert joints.torque_j[0, 2] == pytest.approx(0.5 * torque, rel=1e-9)
+
+
+def test_a_slider_is_controlled_by_forces():
+    bodies = RigidBodies()
+    bodies.add("bead", 0, np.array([0.0, 3.0, 0.0]), UPRIGHT, 2.0, np.ones(3))
+    joints = Joints(bodies)
+    joints.add("rail", "prismatic", None, "bead", (0, 0, 0), axis=(0, 1, 0))
+    joints.control(hold("rail", 2000.0, 100.0, at=0.2))
+    for n in range(120):
+        _step(bodies, joints, n / 60, 1 / 60, gravity=-9.81)
+    assert joints.coordinate("rail") == pytest.approx(0.2 - 2 * 9.81 / 2000.0, rel=1e-6)
+    assert joints.force_b[0, 1] == pytest.approx(2 * 9.81, rel=1e-6)
+
+
+@pytest.mark.parametrize("gain", [1e2, 1e6, 1e12])
+def test_stable_at_any_gain(gain):
+    """Three links against gravity at 60 Hz: the stiffer, the closer to the target; never unstable."""
+    bodies, joints = _arm(3)
+    for b in range(3):
+        joints.control(hold(f"j{b}", gain, gain / 10, at=0.2 * (b + 1)))
+    for n in range(90):
+        _step(bodies, joints, n / 60, 1 / 60, gravity=-9.81)
+    angles = np.array([joints.coordinate(f"j{b}") for b in range(3)])
+    assert np.abs(bodies.omega_b).max() < (0.1 if gain < 1e4 else 1e-4)
+    np.testing.assert_allclose(angles, [0.2, 0.4, 0.6], atol=max(60.0 / gain, 1e-6))
+    assert joints.errors().max() < 1e-9
+
+
+def test_a_motor_feels_the_whole_mechanism():
+    """The shoulder of a straight arm with stiff elbows drives the inertia n^3 / 3 of all its links, implicitly."""
+    bodies, joints = _arm(3)
+    joints.control(JointControl("j0", ConstantCurve(0.0), 0.0, 100.0))
+    for b in (1, 2):
+        joints.control(hold(f"j{b}", 1e9, 1e8))
+    v, omega = np.zeros((3, 3)), np.zeros((3, 3))
+    omega[:, 2] = 1.0
+    v[:, 1] = bodies.x_b[:, 0]
+    joints.apply_control(v, omega, 0.0, 0.2, carry=False)
+    joints.post_stabilise(v, omega)
+    h = 0.1 * 100.0
+    np.testing.assert_allclose(omega[:, 2], 9.0 / (9.0 + h), rtol=1e-5)
+
+
+def test_torques_are_equal_and_opposite():
+    """Two free wheels with a motor between them, and the torque it is bounded by."""
+    bodies = RigidBodies()
+    for name in ("a", "b"):
+        bodies.add(name, 0, np.zeros(3), UPRIGHT, 1.0, np.full(3, 0.5 if name == "a" else 2.0))
+    joints = Joints(bodies)
+    joints.add("motor", "hinge", "a", "b", (0, 0, 0))
+    joints.control(JointControl("motor", ConstantCurve(1.0), 1e4, 1e2, largest=3.0))
+    total, rates = 0.0, []
+    for n in range(6):
+        _step(bodies, joints, n / 60, 1 / 60)
+        rates.append(bodies.omega_b[1, 2])
+        total = float(bodies.L_b[0, 2] + bodies.L_b[1, 2])
+        assert joints.torque_b[0, 2] == pytest.approx(-3.0) and joints.torque_b[1, 2] == pytest.approx(3.0)
+    assert abs(total) < 1e-13
+    np.testing.assert_allclose(rates, 3.0 / 2.0 * np.arange(1, 7) / 60, rtol=1e-9)
+
+
+def test_a_moving_target_is_followed():
+    bodies, joints = _wheel()
+    target = SineCurve(0.0, 1.0, 0.5)
+    joints.control(JointControl("axle", target, 1e5, 1e3))
+    for n in range(120):
+        _step(bodies, joints, n / 60, 1 / 60)
+        if n > 10:  # it starts at rest
+            assert joints.coordinate("axle") == pytest.approx(target.value((n + 1) / 60), abs=2e-4)
+
+
+def test_broken_joints_are_not_driven():
+    bodies, joints = _wheel(break_torque=1.0)
+    joints.control(hold("axle", 1e4, 1e2, at=1.0))
+    _step(bodies, joints, 0.0, 1 / 60)
+    assert joints.broken_j[0] == 1
+    rate = bodies.omega_b[0, 2]
+    _step(bodies, joints, 1 / 60, 1 / 60)
+    assert bodies.omega_b[0, 2] == pytest.approx(rate, rel=1e-12)
+
+
+def test_mistakes_are_named():
+    _, joints = _wheel()
+    with pytest.raises(UserError, match="stiffness = -1.0: must be 0 or more"):
+        hold("axle", -1.0, 1.0)
+    with pytest.raises(UserError, match="damping = nan"):
+        hold("axle", 1.0, float("nan"))
+    with pytest.raises(UserError, match="both 0"):
+        hold("axle", 0.0, 0.0)
+    with pytest.raises(UserError, match="largest = 0"):
+        JointControl("axle", ConstantCurve(0.0), 1.0, 1.0, largest=0)
+    with pytest.raises(UserError, match="several components"):
+        JointControl("axle", ConstantCurve((1.0, 2.0, 3.0)), 1.0, 1.0)
+    with pytest.raises(UserError, match="joint 'elbow': no such joint"):
+        joints.control(hold("elbow", 1.0, 1.0))
+    joints.control(hold("axle", 1.0, 1.0))
+    with pytest.raises(UserError, match="has one controller"):
+        joints.control(hold("axle", 1.0, 1.0))
+    joints.add("pin", "ball", None, "wheel", (0, 0, 0))
+    with pytest.raises(UserError, match="is ball; only hinge and prismatic"):
+        joints.control(hold("pin", 1.0, 1.0))

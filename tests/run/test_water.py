@@ -1,0 +1,115 @@
+"""Water through the public API: rest, fall, resume, frames, pictures, refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import undertow as ut
+from undertow.errors import UserError
+from undertow.scene import toml
+
+SCENE = """
+name = "pool"
+[domain]
+upper = [1.0, 0.8]
+resolution = 20
+[time]
+end = 0.3
+frame_rate = 20
+[fluid]
+density = 1000.0
+[objects.pool]
+type = "water"
+shape = { type = "plane", normal = [0.0, 1.0] }
+position = [0.5, 0.317]
+"""
+
+
+def make(*assignments: str) -> ut.Scene:
+    data = toml.parse(SCENE)
+    toml.override(data, assignments)
+    return toml.scene_from_dict(data)
+
+
+def test_still_water_stays_still_under_its_own_pressure() -> None:
+    sim = ut.Simulation(make())
+    report = sim.advance_to(0.3)
+    assert report is not None
+    assert np.abs(sim.state.u).max() < 1e-6
+    assert report.ledger["fluid_volume"] == pytest.approx(0.317, rel=1e-6)
+    depth = 0.317 - 0.1
+    assert sim.sample("pressure", [0.5, 0.1]) == pytest.approx(1000.0 * 9.81 * depth, rel=1e-3)
+
+
+def test_a_run_goes_on_bit_for_bit_and_leaves_a_picture(tmp_path: Path) -> None:
+    from PIL import Image
+
+    from undertow.output.render import render
+
+    falling = ("objects.pool.shape={type='box', size=[0.8, 0.8]}", "objects.pool.position=[0.0, 0.0]")
+    whole = ut.Simulation(make(*falling))
+    whole.advance_to(0.15)
+    whole.save(tmp_path / "half.h5")
+    half = ut.load(tmp_path / "half.h5")
+    whole.advance_to(0.3)
+    half.advance_to(0.3)
+    for name, array in whole.model.arrays().items():
+        assert array.tobytes() == half.model.arrays()[name].tobytes(), name
+    run = ut.Simulation(make(*falling, "time.end=0.1")).run(tmp_path / "run")
+    assert run.ledger["kinetic_energy"][-1] > 0
+    picture = render(run.folder, out=tmp_path / "picture.png", width=160)[0]
+    pixels = np.asarray(Image.open(picture)).astype(float)
+    wet = (pixels[..., 2] > pixels[..., 0] + 40).mean()
+    assert wet == pytest.approx(0.16 / 0.8, abs=0.05), "the water covers a fifth of the picture"
+
+
+def test_in_three_dimensions_a_frame_has_a_closed_surface(tmp_path: Path) -> None:
+    scene = make(
+        "domain={upper=[0.5, 0.5, 0.5], resolution=16}",
+        "objects.pool={type='water', shape={type='sphere', radius=0.15}, position=[0.25, 0.25, 0.25]}",
+        "time.end=0.05",
+    )
+    run = ut.Simulation(scene).run(tmp_path / "run")
+    surface = run.frame(0).surface
+    assert surface is not None
+    corners = surface.vertices[surface.triangles].astype(float)
+    volume = np.einsum("ij,ij->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6
+    assert volume == pytest.approx(4 / 3 * np.pi * 0.15**3, rel=0.05)
+    edges = np.sort(surface.triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+    assert (np.unique(edges, axis=0, return_counts=True)[1] == 2).all(), "every edge has two triangles"
+
+
+BAD = [
+    ("objects.pool.position=[0.5, 5.0]", "water fills the whole domain"),
+    ("objects.pool.shape={type='sphere', radius=0.001}", "the water covers no cell centre"),
+    ("fluid.viscosity=0.1", "water with a free surface has no viscosity yet"),
+    ("fluid.viscosity=-1", "must not be negative"),
+    ("smoke={}", "carries no smoke"),
+    ("time.stepper='second_order'", "water has the first-order stepper"),
+    ("objects.d={type='drain', shape={type='sphere', radius=0.1}, position=[0.5, 0.7], rate=1}", "holds no water"),
+    (
+        "objects.d={type='water_source', shape={type='sphere', radius=0.06}, position=[0.5, 0.6], velocity=[0, -1]}\n"
+        "objects.b={type='rigid_body', shape={type='sphere', radius=0.15}, position=[0.5, 0.6]}",
+        "inside a solid",
+    ),
+]
+
+
+@pytest.mark.parametrize(("assignments", "message"), BAD, ids=[m for _, m in BAD])
+def test_bad_water_is_refused(assignments: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        ut.Simulation(make(*assignments.split("\n")))
+
+
+def test_water_thinner_than_a_cell_is_warned_of() -> None:
+    sim = ut.Simulation(make("objects.pool.shape={type='box', size=[0.6, 0.06]}"))
+    assert any("less than two cells" in note for note in sim.notes)
+
+
+def test_options_of_a_surface_need_water() -> None:
+    for assignment in ("surface={particles=false}", "view={field='level_set'}", "output={fields=['level_set']}"):
+        with pytest.raises(UserError, match="water"):
+            make("objects={}", assignment)

@@ -1,0 +1,85 @@
+"""Collisions: restitution, momentum, energy, and impulses that travel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from undertow.geometry import Box, Plane, Sphere
+from undertow.solids import SolidsWorld
+from undertow.validation.bounce.case import drop
+from undertow.validation.collision_momentum import case as momentum
+from undertow.validation.incline_cube.case import slide
+
+
+def test_bounce_of_one_second():
+    for e in (0.5, 1.0):
+        apex, gain = drop(e, 120.0)
+        assert apex == pytest.approx(1.0, abs=0.12) and gain < 1e-12
+    apex, _ = drop(0.0, 120.0)
+    assert apex < 1e-9
+
+
+def test_slide_at_the_frame_rate():
+    distance, _ = slide(0.4, 30, 1.0, 1.0)
+    exact = 1.0 + 0.5 * 9.81 * (0.5 - 0.4 * np.sqrt(0.75))
+    assert distance == pytest.approx(exact, rel=1e-3)
+
+
+def test_random_concave_pairs_keep_momentum(monkeypatch):
+    monkeypatch.setattr(momentum, "PAIRS", 10)
+    for line in momentum.run():
+        assert line["measured"] < 1e-12, line
+
+
+def row_of_balls(moving):
+    world = SolidsWorld(gravity=(0.0, 0.0, 0.0))
+    for i in range(5):
+        ball = world.add(f"{i}", Sphere(0.1), (0.2 * i - (0.03 if i < moving else 0.0), 0, 0), density=1000.0,
+                         restitution=1.0, friction=0.0)  # fmt: skip
+        world.bodies.set_velocity(ball, (1.0 if i < moving else 0.0, 0, 0))
+    return world
+
+
+def test_newtons_cradle():
+    """One ball in, one out: the impulse travels through the row within a step."""
+    world = row_of_balls(1)
+    for _ in range(8):
+        world.step(1 / 60)
+    np.testing.assert_allclose(world.bodies.v_b[:, 0], (0, 0, 0, 0, 1), atol=1e-9)
+
+
+def test_equal_balls_part_at_a_right_angle():
+    world = SolidsWorld(gravity=(0.0, 0.0, 0.0))
+    a = world.add("a", Sphere(0.1), (-0.2, 0.1, 0), density=1000.0, restitution=1.0, friction=0.0)
+    b = world.add("b", Sphere(0.1), (0, 0, 0), density=1000.0, restitution=1.0, friction=0.0)
+    world.bodies.set_velocity(a, (2.0, 0, 0))
+    for _ in range(20):
+        world.step(1 / 60)
+    va, vb = world.bodies.v_b[a], world.bodies.v_b[b]
+    assert abs(va @ vb) < 1e-9 and np.linalg.norm(vb) > 0.5
+    assert va @ va + vb @ vb == pytest.approx(4.0)
+
+
+def test_bodies_at_rest_do_not_bounce():
+    """Restitution acts on the velocity of time n, which a body at rest does not have."""
+    world = SolidsWorld()
+    world.add("ground", Plane(), restitution=1.0)
+    box = world.add("box", Box((0.2, 0.2, 0.2)), (0, 0.1, 0), density=1000.0, restitution=1.0)
+    for _ in range(60):
+        world.step(1 / 60)
+    assert world.bodies.x_b[box, 1] == pytest.approx(0.1, abs=1e-9)
+
+
+def test_a_tumbling_box_never_gains_energy():
+    world = SolidsWorld()
+    world.add("ground", Plane(), friction=0.8)
+    box = world.add("box", Box((0.1, 0.2, 0.4)), (0, 0.5, 0), density=1000.0, friction=0.8, restitution=0.5)
+    world.bodies.set_velocity(box, (2.0, 0, 1.0), (5.0, 3.0, 8.0))
+    energy = sum(world.solids.energy())
+    for _ in range(90):
+        report = world.step(1 / 60)
+        assert report.kinetic_after + report.potential_after < energy * (1 + 1e-9)
+        assert world.bodies.x_b[box, 1] > 0.04
+    # at rest on one of its faces
+    assert report.kinetic_after < 1e-4 * energy

@@ -1,0 +1,316 @@
+"""Pressure of a liquid with a free surface: rows in the liquid cells, p = 0 where the surface crosses the grid lines.
+
+A cell is liquid when phi <= 0 at its centre; air cells have no row. Between a liquid centre l and an air centre a the
+surface crosses at the part theta = phi_l / (phi_l - phi_a) of the way (ghost fluid: Enright, Marschner and Fedkiw 2002,
+section 3; second order: Gibou, Fedkiw, Cheng and Kang 2002). In the factored form of thesis 6.3.7 that is a face of
+smaller mass with unchanged rows,
+
+    beta_f = theta rho phi_f V,      G unchanged,      z = dt q_s beyond the face,
+
+so that operator, multigrid and coupling stay what they are without a surface. Solved for is q = p - rho (g.x - c):
+gravity then acts through the values at the surface alone, q_s = -rho (g.x_s - c), folded into u* as
+-beta^-1 G_bc z_s. Still water under a level surface has one q everywhere, so that it stays still to round-off whatever
+theta is; c is the mean of g.x_s over the surface, which leaves the solver the dynamic part only.
+
+A tiny theta makes a tiny mass and a huge impulse that the pressure of the one cell beside it takes back. The tolerance
+of the solve is relative to the right-hand side and must not be measured by that: cells with a theta below ``THIN``
+start from z = z_s, which is taken out of u* before, and the solve finds the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numba import njit
+
+from undertow.errors import UserError
+from undertow.fluid.domain import FluidDomain
+from undertow.fluid.measure import subtract_scaled
+from undertow.fluid.pressure import DivergenceRows
+from undertow.grid import GHOSTS, SIDE_NAMES, Array, share_face_rows, share_rows
+from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock, used_planes, used_ranges
+from undertow.linalg.vectors import multiply
+
+SMALLEST_THETA = 1e-3
+"""Surfaces nearer to a liquid centre than this part of a cell count as being there: it bounds the mass from below."""
+
+THIN = 0.2
+"""Cells whose surface is nearer than this part of a cell start from the value at the surface."""
+
+
+class FreeSurfaceRows(DivergenceRows):
+    """Divergence rows of the liquid cells; their dual is z = dt q [Pa s], 0 in the air.
+
+    phi_c: the level set [m], read at every ``rebuild``, ghosts filled. inv_mass_f: 1 / beta_f, 0 on faces between air
+    cells. liquid_c: 1.0 in cells with a row, else 0.0. level: c [m^2/s^2], the mean of g.x over the surface.
+    source_c: volume made per time in each cell [m^3/s], taken up in liquid cells. flux_c: the targets s.
+    """
+
+    def __init__(self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float]) -> None:
+        super().__init__(domain)
+        grid = domain.grid
+        for axis in grid.axes:
+            if domain.periodic[axis]:
+                raise UserError(
+                    f"water: side {SIDE_NAMES[2 * axis]} is periodic; a free surface needs walls, inflow, outflow or "
+                    f"open sides"
+                )
+        self.phi_c = phi_c
+        x, y, z = (float(g) if axis in grid.axes else 0.0 for axis, g in enumerate(gravity))
+        self.gravity = (x, y, z)
+        self.flux_c = grid.cell_field()
+        self.target = self.flux_c
+        self.source_c = grid.cell_field()
+        self.liquid_c = grid.cell_field()
+        self.inv_mass_f = grid.face_field()
+        self.level = 0.0
+        self._levels = np.zeros((grid.spec.nz * grid.spec.ny, 2))
+
+    def rebuild(self) -> None:
+        """Masses, stencil and mean level of the present surface and solids."""
+        d, stencil = self.domain, self.stencil
+        assert stencil is not None
+        share_face_rows(d.grid, _compute_surface_masses, self.phi_c, d.inv_mass_f, SMALLEST_THETA, self.inv_mass_f)
+        share_rows(
+            d.grid, _compute_surface_stencil, self.phi_c, d.area_f, self.inv_mass_f, d.grid.face_area, self.gravity,
+            stencil.face_f, stencil.dirichlet_c, self.liquid_c, self._levels,
+        )  # fmt: skip
+        stencil.setup()
+        total, count = self._levels.sum(axis=0)
+        self.level = float(total / count) if count > 0 else 0.0
+
+    def set_wall_flux(self) -> None:
+        """s: the flux through the walls inside cells less the volume sources, in the liquid cells."""
+        super().set_wall_flux()
+        if self.domain.solids is None:
+            self.flux_c[...] = 0.0
+        self.flux_c -= self.source_c
+        self._mask(self.flux_c)
+
+    def apply(self, w: Mapping[str, Array], out: Array) -> None:
+        super().apply(w, out)
+        self._mask(out)
+
+    def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
+        super().add_diagonal(inv_mass, out)
+        self._mask(out)
+
+    def _mask(self, x_c: Array) -> None:
+        flat, liquid = x_c.reshape(-1), self.liquid_c.reshape(-1)
+        for low, high in used_ranges(x_c.shape):
+            multiply(flat[low:high], liquid[low:high], flat[low:high])
+
+    def add_surface_impulse(self, dt: float, u_f: Array) -> None:
+        """u -= beta^-1 G_bc z_s with z_s = -dt rho (g.x_s - c) at the surface and at p = 0 sides (thesis 6.3.7)."""
+        d = self.domain
+        scale = d.grid.face_area * d.density * dt
+        share_face_rows(
+            d.grid, _add_surface_impulse, self.phi_c, d.area_f, self.inv_mass_f, scale, self.gravity, self.level, u_f
+        )
+
+    def start_from_surface(self, dt: float, out_c: Array) -> None:
+        """out = z_s in cells whose surface is nearer than THIN, 0 elsewhere [Pa s]."""
+        d = self.domain
+        scale = -d.density * dt
+        share_rows(
+            d.grid, _find_thin_cells, self.phi_c, self.inv_mass_f, scale, self.gravity, self.level, out_c
+        )  # fmt: skip
+
+    def dual_of(self, p_c: Array, dt: float, out_c: Array) -> None:
+        """z = dt (p - rho (g.x - c)) in liquid cells, 0 elsewhere."""
+        d = self.domain
+        share_rows(d.grid, _add_potential, self.liquid_c, self.gravity, self.level, dt, p_c, -dt * d.density, out_c)
+
+    def pressure_of(self, z_c: Array, dt: float, out_c: Array) -> None:
+        """p = z / dt + rho (g.x - c) in liquid cells [Pa], 0 elsewhere."""
+        d = self.domain
+        share_rows(d.grid, _add_potential, self.liquid_c, self.gravity, self.level, 1.0 / dt, z_c, d.density, out_c)
+
+
+class FreeSurfaceSolve:
+    """The projection of an inviscid liquid with a free surface."""
+
+    def __init__(
+        self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], tolerance: float, scratch_f: Array
+    ) -> None:
+        self.domain = domain
+        self.tolerance = tolerance
+        self.rows = FreeSurfaceRows(domain, phi_c, gravity)
+        self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
+        block = VelocityBlock("fluid", self.rows.inv_mass_f)
+        self.system = CoupledSystem([block], [self.rows], {"pressure": self.multigrid})
+        self.scratch_f = scratch_f
+        self.z_c = domain.grid.cell_field()
+        self.start_c = domain.grid.cell_field()
+
+    def rebuild(self) -> None:
+        """Take over the present surface, solids and sources."""
+        self.rows.rebuild()
+        assert self.rows.stencil is not None
+        self.multigrid.setup(self.rows.stencil)
+        self.rows.set_wall_flux()
+
+    def add_known_impulse(self, u_f: Array, dt: float) -> None:
+        """What is known of the pressure's impulse: of the values at the surface and of the cells they nearly fix."""
+        rows = self.rows
+        rows.add_surface_impulse(dt, u_f)
+        rows.start_from_surface(dt, self.start_c)
+        used_planes(self.scratch_f)[...] = 0.0
+        rows.add_transpose(self.start_c, {"fluid": self.scratch_f})
+        subtract_scaled(rows.inv_mass_f, self.scratch_f, 1.0, u_f)
+
+    def solve(self, u_f: Array, p_c: Array, dt: float) -> SolveStats:
+        """u* (known impulse added) -> u in place; p_c: guess on entry, the pressure on exit [Pa]."""
+        z = self.z_c
+        self.rows.dual_of(p_c, dt, z)
+        # the impulse of start_c has been given: solve for what is left
+        np.subtract(used_planes(z), used_planes(self.start_c), out=used_planes(z))
+        stats = self.system.solve({"fluid": u_f}, {"pressure": z}, self.tolerance)
+        np.add(used_planes(z), used_planes(self.start_c), out=used_planes(z))
+        self.rows.pressure_of(z, dt, p_c)
+        return stats
+
+
+@njit(cache=True)
+def _wet_part(here, other):  # type: ignore[no-untyped-def]
+    """theta: the liquid part of the way from a liquid centre (here <= 0) to an air centre (other > 0)."""
+    return here / (here - other)
+
+
+@njit(cache=True, nogil=True)
+def _compute_surface_masses(spec, phi, inv_mass, smallest, out, start, stop):  # type: ignore[no-untyped-def]
+    """1 / beta_f on faces that touch a liquid cell: that of the domain, over theta where the other cell is air."""
+    rows_y = spec.ny + 1
+    for row in range(start, stop):
+        k = row // rows_y + GHOSTS
+        j = row % rows_y + GHOSTS
+        for a in range(spec.dimensions):
+            if (j == GHOSTS + spec.ny and a != 1) or (k == GHOSTS + spec.nz and a != 2):
+                continue
+            kl, jl, dx = k - int(a == 2), j - int(a == 1), int(a == 0)
+            n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
+            for i in range(GHOSTS, GHOSTS + spec.nx + dx):
+                at = i if a == 0 else (j if a == 1 else k)
+                # beyond a side there is no cell: the one inside decides
+                lo = phi[kl, jl, i - dx] if at > GHOSTS else phi[k, j, i]
+                hi = phi[k, j, i] if at < GHOSTS + n else lo
+                if lo > 0.0 and hi > 0.0:
+                    out[a, k, j, i] = 0.0
+                elif lo > 0.0:
+                    out[a, k, j, i] = inv_mass[a, k, j, i] / max(_wet_part(hi, lo), smallest)
+                elif hi > 0.0:
+                    out[a, k, j, i] = inv_mass[a, k, j, i] / max(_wet_part(lo, hi), smallest)
+                else:
+                    out[a, k, j, i] = inv_mass[a, k, j, i]
+
+
+@njit(cache=True)
+def _potential(spec, g, k, j, i, a, along):  # type: ignore[no-untyped-def]
+    """g.x at the centre of a cell shifted by ``along`` cells along the axis a [m^2/s^2]."""
+    x = spec.x0 + (i - GHOSTS + 0.5) * spec.dx
+    y = spec.y0 + (j - GHOSTS + 0.5) * spec.dx
+    z = spec.z0 + (k - GHOSTS + 0.5) * spec.dx
+    return g[0] * x + g[1] * y + g[2] * z + g[a] * along * spec.dx
+
+
+@njit(cache=True, nogil=True)
+def _compute_surface_stencil(  # type: ignore[no-untyped-def]
+    spec, phi, area, inv_mass, face_area, g, out_face, out_dirichlet, out_liquid, out_levels, start, stop
+):
+    """a_f between liquid cells, d_c of faces with p = 0 beyond them; per row the sum of g.x there and their number."""
+    for row in range(start, stop):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        total, count = 0.0, 0
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            wet = phi[k, j, i] <= 0.0
+            dirichlet = 0.0
+            for a in range(spec.dimensions):
+                az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
+                n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
+                at = i if a == 0 else (j if a == 1 else k)
+                for end in range(2):
+                    c = area[a, k + end * az, j + end * ay, i + end * ax] * face_area
+                    c = c * c * inv_mass[a, k + end * az, j + end * ay, i + end * ax]
+                    side = at == GHOSTS if end == 0 else at == GHOSTS + n - 1
+                    out = 2 * end - 1
+                    other = phi[k + out * az, j + out * ay, i + out * ax]
+                    joined = wet and not side and other <= 0.0
+                    if end == 0:
+                        out_face[a, k, j, i] = c if joined else 0.0
+                    if wet and not joined and c > 0.0:
+                        dirichlet += c
+                        along = 0.5 if side else _wet_part(phi[k, j, i], other)
+                        total += _potential(spec, g, k, j, i, a, out * along)
+                        count += 1
+            out_dirichlet[k, j, i] = dirichlet
+            out_liquid[k, j, i] = 1.0 if wet else 0.0
+        out_levels[row, 0] = total
+        out_levels[row, 1] = count
+
+
+@njit(cache=True, nogil=True)
+def _add_surface_impulse(spec, phi, area, inv_mass, scale, g, level, u, start, stop):  # type: ignore[no-untyped-def]
+    """u_f += 1 / beta phi A dt rho (g.x_s - c) on faces with air or a p = 0 side above them, the opposite below."""
+    rows_y = spec.ny + 1
+    for row in range(start, stop):
+        k = row // rows_y + GHOSTS
+        j = row % rows_y + GHOSTS
+        for a in range(spec.dimensions):
+            if (j == GHOSTS + spec.ny and a != 1) or (k == GHOSTS + spec.nz and a != 2):
+                continue
+            kl, jl, dx = k - int(a == 2), j - int(a == 1), int(a == 0)
+            n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
+            for i in range(GHOSTS, GHOSTS + spec.nx + dx):
+                m = inv_mass[a, k, j, i] * area[a, k, j, i] * scale
+                if m == 0.0:
+                    continue
+                at = i if a == 0 else (j if a == 1 else k)
+                lo, hi = phi[kl, jl, i - dx], phi[k, j, i]
+                if at == GHOSTS:
+                    u[a, k, j, i] -= m * (_potential(spec, g, k, j, i, a, -0.5) - level)
+                elif at == GHOSTS + n:
+                    u[a, k, j, i] += m * (_potential(spec, g, k, j, i, a, -0.5) - level)
+                elif lo > 0.0:
+                    u[a, k, j, i] -= m * (_potential(spec, g, k, j, i, a, -_wet_part(hi, lo)) - level)
+                elif hi > 0.0:
+                    u[a, k, j, i] += m * (_potential(spec, g, k, j, i, a, _wet_part(lo, hi) - 1.0) - level)
+
+
+@njit(cache=True, nogil=True)
+def _find_thin_cells(spec, phi, inv_mass, scale, g, level, out, start, stop):  # type: ignore[no-untyped-def]
+    """scale (g.x_s - c) of the nearest crossing of a grid line if it is nearer than THIN cells, else 0."""
+    for row in range(start, stop):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            out[k, j, i] = 0.0
+            if phi[k, j, i] > 0.0 or phi[k, j, i] < -THIN * spec.dx:
+                continue
+            nearest = THIN
+            for a in range(spec.dimensions):
+                az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
+                n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
+                at = i if a == 0 else (j if a == 1 else k)
+                for end in range(2):
+                    if at == (GHOSTS if end == 0 else GHOSTS + n - 1):
+                        continue
+                    if inv_mass[a, k + end * az, j + end * ay, i + end * ax] == 0.0:
+                        continue
+                    way = 2 * end - 1
+                    other = phi[k + way * az, j + way * ay, i + way * ax]
+                    if other > 0.0 and _wet_part(phi[k, j, i], other) < nearest:
+                        nearest = _wet_part(phi[k, j, i], other)
+                        out[k, j, i] = scale * (_potential(spec, g, k, j, i, a, way * nearest) - level)
+
+
+@njit(cache=True, nogil=True)
+def _add_potential(spec, liquid, g, level, factor, q, scale, out, start, stop):  # type: ignore[no-untyped-def]
+    """out = factor q + scale (g.x - c) in liquid cells, else 0."""
+    for row in range(start, stop):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            value = factor * q[k, j, i] + scale * (_potential(spec, g, k, j, i, 0, 0.0) - level)
+            out[k, j, i] = value if liquid[k, j, i] > 0.0 else 0.0

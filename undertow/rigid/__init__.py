@@ -1,0 +1,1 @@
+"""Rigid bodies: mass, orientation, contact geometry, joints and control."""

@@ -1,0 +1,271 @@
+"""One joint: its kind, its frames, the errors and rows it has at given poses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import atan2, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from undertow.errors import UserError
+from undertow.grid import Array
+from undertow.rigid.bodies import (
+    DYNAMIC,
+    RigidBodies,
+    conjugate,
+    multiply_quaternions,
+    quaternion_of_matrix,
+    rotate,
+    rotate_back,
+    rotation_matrix_of,
+)
+from undertow.rigid.rows import fill_axes
+
+KINDS = ("fixed", "ball", "hinge", "universal", "prismatic", "planar")
+FIXED, BALL, HINGE, UNIVERSAL, PRISMATIC, PLANAR = range(6)
+ROWS = (6, 3, 6, 4, 6, 3)
+"""Rows of each kind; the last one of hinge and prismatic joints is their free coordinate, for limits and motors."""
+
+WORLD = -1
+
+
+class JointSpec(NamedTuple):
+    """What the kernel sees of m joints. position (m, 2, 3) [m] and turn (m, 2, 4): frames in parent and child, for the
+    world in the world. length (m,) [m]: rows of lengths are divided by it. start (m + 1,): rows of each joint."""
+
+    kind: Any
+    parent: Any
+    child: Any
+    position: Array
+    turn: Array
+    length: Array
+    start: Any
+
+
+@dataclass(frozen=True)
+class JointStats:
+    """What a stabilisation did: linear solves, and the largest error (as for ``_TOLERANCE``) or rate
+    [1/s] that is left."""
+
+    iterations: int
+    error: float
+
+
+@dataclass
+class Joint:
+    """One joint. parent and child: identities of the bodies, or WORLD; position (2, 3) [m] and turn (2, 4): frames in
+    them; length [m]: its arm; limits [rad or m], thresholds [N, N m]; collide: the two bodies collide all the same."""
+
+    name: str
+    kind: int
+    parent: int
+    child: int
+    position: Array
+    turn: Array
+    length: float
+    limits: tuple[float, float]
+    break_force: float
+    break_torque: float
+    collide: bool
+
+
+def moves(bodies: RigidBodies, b: int) -> bool:
+    """Whether forces move body b; the world is WORLD."""
+    return b != WORLD and int(bodies.kind_b[b]) == DYNAMIC
+
+
+def find_body(bodies: RigidBodies, name: str, body: str) -> int:
+    """Index of the body that a joint names."""
+    if body not in bodies.names:
+        known = ", ".join(bodies.names) or "(none)"
+        raise UserError(f"joint {name!r}: joins body {body!r}, which does not exist; the bodies are {known}")
+    return bodies.index(body)
+
+
+def localise(bodies: RigidBodies, b: int, point: Array, frame: Array) -> tuple[Array, Array]:
+    """A point and a frame of the world in the principal frame of a body."""
+    if b == WORLD:
+        return point, frame
+    q = bodies.q_b[b]
+    return rotation_matrix_of(q).T @ (point - bodies.x_b[b]), multiply_quaternions(conjugate(q), frame)
+
+
+def check_joint(
+    bodies: RigidBodies, name: str, kind: str, a: int, b: int, axis: Sequence[float] | Array,
+    limits: tuple[float, float] | None, break_force: float, break_torque: float,
+) -> None:  # fmt: skip
+    """Refuse a joint that cannot be: bodies a, b (or WORLD), limits [rad or m], thresholds [N, N m]."""
+    if a == b:
+        raise UserError(f"joint {name!r}: joins body {bodies.names[b]!r} to itself; give two bodies")
+    if not (moves(bodies, a) or moves(bodies, b)):
+        first = "the world" if a == WORLD else repr(bodies.names[a])
+        raise UserError(f"joint {name!r}: neither {first} nor {bodies.names[b]!r} can move; one of them needs a mass")
+    for key, value in (("break_force", break_force), ("break_torque", break_torque)):
+        if not value > 0:
+            raise UserError(f"joint {name!r}: {key} = {value}: must be positive, or left out")
+    if limits is not None:
+        if kind not in ("hinge", "prismatic"):
+            raise UserError(f"joint {name!r}: limits on a {kind} joint; only hinge and prismatic joints have them")
+        if not limits[0] < limits[1]:
+            raise UserError(f"joint {name!r}: limits {tuple(limits)}: the lower one comes first and must be lower")
+        if not limits[0] <= 0.0 <= limits[1]:
+            raise UserError(f"joint {name!r}: limits {tuple(limits)}: 0 is the pose of now and must be within them")
+    if bodies.dimensions == 2:
+        if kind in ("universal", "planar"):
+            raise UserError(f"joint {name!r}: {kind} joints need three dimensions; use ball or hinge")
+        off = np.asarray(axis, dtype=float)
+        if (kind == "hinge" and (off[0] or off[1])) or (kind == "prismatic" and off[2]):
+            raise UserError(f"joint {name!r}: axis = {axis}: in 2D hinges turn about z and sliders stay in the plane")
+
+
+def joint_frame(
+    name: str, kind: str, axis: Sequence[float] | Array, second_axis: Sequence[float] | Array | None
+) -> Array:
+    """Quaternion of the frame of a joint: z along the axis, x along the second axis."""
+    z = np.asarray(axis, dtype=float)
+    size = float(np.linalg.norm(z))
+    if z.shape != (3,) or not np.isfinite(size) or size == 0:
+        raise UserError(f"joint {name!r}: axis = {axis}: must be three numbers, not all 0")
+    z = z / size
+    if kind == "universal" and second_axis is None:
+        raise UserError(f"joint {name!r}: universal joints need a second_axis, across the first")
+    if kind != "universal" and second_axis is not None:
+        raise UserError(f"joint {name!r}: second_axis on a {kind} joint; only universal joints have one")
+    x = np.eye(3)[int(np.argmin(np.abs(z)))] if second_axis is None else np.asarray(second_axis, dtype=float)
+    if second_axis is not None and abs(float(x @ z)) > 1e-6 * float(np.linalg.norm(x)):
+        raise UserError(f"joint {name!r}: second_axis = {second_axis}: must be perpendicular to axis = {axis}")
+    x = x - (x @ z) * z
+    x = x / np.linalg.norm(x)
+    return quaternion_of_matrix(np.stack([x, np.cross(z, x), z], axis=1))
+
+
+def left_jacobians(u: Array) -> Array:
+    """J (n, 3, 3) of exp(u*), for which exp((u + du)*) = exp((J du)*) exp(u*) to first order."""
+    angle = np.linalg.norm(u, axis=1)[:, None, None]
+    cross = np.zeros((len(u), 3, 3))
+    cross[:, 0, 1], cross[:, 0, 2], cross[:, 1, 2] = -u[:, 2], u[:, 1], -u[:, 0]
+    cross -= cross.transpose(0, 2, 1)
+    small = angle < 1e-4
+    safe = np.where(small, 1.0, angle)
+    first = np.where(small, 0.5, (1.0 - np.cos(safe)) / safe**2)
+    second = np.where(small, 1.0 / 6.0, (safe - np.sin(safe)) / safe**3)
+    return np.asarray(np.eye(3) + first * cross + second * cross @ cross)
+
+
+@njit(cache=True)
+def _place(body, position, turn, x, q, out_point, out_turn):  # type: ignore[no-untyped-def]
+    """A frame of a body in the world."""
+    if body < 0:
+        for i in range(3):
+            out_point[i] = position[i]
+        for i in range(4):
+            out_turn[i] = turn[i]
+        return
+    a, b, c = rotate(q[body], position[0], position[1], position[2])
+    out_point[0], out_point[1], out_point[2] = x[body, 0] + a, x[body, 1] + b, x[body, 2] + c
+    w, x1, y1, z1 = q[body, 0], q[body, 1], q[body, 2], q[body, 3]
+    s, x2, y2, z2 = turn[0], turn[1], turn[2], turn[3]
+    out_turn[0] = w * s - x1 * x2 - y1 * y2 - z1 * z2
+    out_turn[1] = w * x2 + s * x1 + y1 * z2 - z1 * y2
+    out_turn[2] = w * y2 + s * y1 + z1 * x2 - x1 * z2
+    out_turn[3] = w * z2 + s * z1 + x1 * y2 - y1 * x2
+
+
+@njit(cache=True)
+def _set_row(k, r, linear, direction, arm_a, arm_b, scale):  # type: ignore[no-untyped-def]
+    """Rate of the child relative to the parent along (linear) or about a direction, at arms from the two centres."""
+    dx, dy, dz = direction[0] * scale, direction[1] * scale, direction[2] * scale
+    for side in range(2):
+        sign = -1.0 if side == 0 else 1.0
+        for i in range(3):
+            k[r, side, i] = sign * direction[i] * scale if linear else 0.0
+        if linear:
+            arm = arm_a if side == 0 else arm_b
+            k[r, side, 3] = sign * (arm[1] * dz - arm[2] * dy)
+            k[r, side, 4] = sign * (arm[2] * dx - arm[0] * dz)
+            k[r, side, 5] = sign * (arm[0] * dy - arm[1] * dx)
+        else:
+            k[r, side, 3], k[r, side, 4], k[r, side, 5] = sign * dx, sign * dy, sign * dz
+
+
+@njit(cache=True)
+def evaluate_joints(joints, x, q, build, out_k, out_error, out_coordinate):  # type: ignore[no-untyped-def]
+    """Errors (lengths divided by the joint's) and coordinates at poses x, q; with ``build`` the rows there.
+
+    The forces of both bodies act at the anchor in the child, so that no error makes a net torque.
+    """
+    point_a, point_b, d = np.empty(3), np.empty(3), np.empty(3)
+    turn_a, turn_b = np.empty(4), np.empty(4)
+    arm_a, arm_b = np.zeros(3), np.zeros(3)
+    axes, rows = np.empty((3, 3)), np.empty((6, 3))
+    along = np.zeros(6, dtype=np.bool_)
+    turn = np.empty(3)
+    for j in range(len(joints.kind)):
+        kind, a, b = joints.kind[j], joints.parent[j], joints.child[j]
+        _place(a, joints.position[j, 0], joints.turn[j, 0], x, q, point_a, turn_a)
+        _place(b, joints.position[j, 1], joints.turn[j, 1], x, q, point_b, turn_b)
+        scale = 1.0 / joints.length[j]
+        fill_axes(turn_a, axes)
+        d[0], d[1], d[2] = rotate_back(
+            turn_a, point_b[0] - point_a[0], point_b[1] - point_a[1], point_b[2] - point_a[2]
+        )
+        # turn between the frames, as a quaternion in the parent's
+        w = turn_a[0] * turn_b[0] + turn_a[1] * turn_b[1] + turn_a[2] * turn_b[2] + turn_a[3] * turn_b[3]
+        u = turn_a[0] * turn_b[1] - turn_a[1] * turn_b[0] - turn_a[2] * turn_b[3] + turn_a[3] * turn_b[2]
+        v = turn_a[0] * turn_b[2] - turn_a[2] * turn_b[0] - turn_a[3] * turn_b[1] + turn_a[1] * turn_b[3]
+        t = turn_a[0] * turn_b[3] - turn_a[3] * turn_b[0] - turn_a[1] * turn_b[2] + turn_a[2] * turn_b[1]
+        out_coordinate[j] = d[2] if kind == PRISMATIC else 2.0 * atan2(t, w)
+        if build:
+            for i in range(3):
+                arm_a[i] = point_b[i] - x[a, i] if a >= 0 else 0.0
+                arm_b[i] = point_b[i] - x[b, i] if b >= 0 else 0.0
+
+        # directions of the rows, rows of lengths before those of angles, the free coordinate last
+        r, n = joints.start[j], 0
+        for i in range(3):
+            if (kind == PRISMATIC and i == 2) or (kind == PLANAR and i != 2):
+                continue
+            out_error[r + n] = d[i] * scale
+            along[n] = True
+            for c in range(3):
+                rows[n, c] = axes[i, c]
+            n += 1
+        turn[0], turn[1], turn[2] = 0.0, 0.0, 0.0
+        if kind in (FIXED, PRISMATIC):
+            sign = 2.0 if w >= 0.0 else -2.0
+            turn[0], turn[1], turn[2] = sign * u, sign * v, sign * t
+        elif kind in (HINGE, PLANAR):
+            # z of the child, seen from the parent, is turned away from z about (-cy, cx, 0); twice the vector part of
+            # that turn, sin(angle / 2)
+            cx, cy = 2.0 * (u * t + w * v), 2.0 * (v * t - w * u)
+            cz = 1.0 - 2.0 * (u * u + v * v)
+            f = sqrt(2.0 / (1.0 + cz)) if cz > -1.0 + 1e-14 else 0.0
+            turn[0], turn[1] = (-cy * f, cx * f) if f > 0.0 else (2.0, 0.0)
+        elif kind == UNIVERSAL:
+            # z of the parent . x of the child, and the direction about which it changes
+            bx, by, bz = rotate(turn_b, 1.0, 0.0, 0.0)
+            out_error[r + n] = bx * axes[2, 0] + by * axes[2, 1] + bz * axes[2, 2]
+            along[n] = False
+            rows[n, 0] = by * axes[2, 2] - bz * axes[2, 1]
+            rows[n, 1] = bz * axes[2, 0] - bx * axes[2, 2]
+            rows[n, 2] = bx * axes[2, 1] - by * axes[2, 0]
+            n += 1
+        if kind not in (BALL, UNIVERSAL):
+            for i in range(2 if kind == PLANAR else 3):
+                out_error[r + n] = turn[i]
+                along[n] = False
+                for c in range(3):
+                    rows[n, c] = axes[i, c]
+                n += 1
+        if kind == PRISMATIC:
+            out_error[r + n] = d[2] * scale
+            along[n] = True
+            for c in range(3):
+                rows[n, c] = axes[2, c]
+            n += 1
+        if build:
+            for i in range(n):
+                _set_row(out_k, r + i, along[i], rows[i], arm_a, arm_b, scale if along[i] else 1.0)

@@ -1,0 +1,699 @@
+"""Joints between rigid bodies: fixed, ball, hinge, universal, prismatic, planar; with limits, motors and thresholds.
+
+A joint has a frame in its parent and one in its child. With R that of the parent and p the anchors, the errors are d =
+R^T (p_child - p_parent) and the vector part of the quaternion between the frames (thesis 4.5.1), of which each kind of
+joint takes its share (z is the axis of the joint):
+
+    fixed d, turn;  ball d;  hinge d, swing of z;  prismatic d_x, d_y, turn;  planar d_z, swing of z;
+    universal d and z_parent . x_child
+
+**What a step does with them** (thesis 4.5 to 4.7, appendix C). ``pre_stabilise`` changes the velocities at n+1/2 so
+that the errors vanish after the position update, with the very update that the step will use. ``post_stabilise``
+removes from velocities what moves the joints apart. ``carry`` gives the impulses of pre-stabilisation to the momentum
+at n as well, less what was needed to close old errors: the forces of joints then act at both ends of the step, as in
+RATTLE (Andersen 1983), and the motion is second order in dt. Without it (thesis) the final projection alone turns the
+velocity with the bodies, which is first order and damps. ``end_step`` reads forces and breaks joints.
+
+Both stabilisations iterate on the same rows (``rows``): "global" solves all joints at once through
+``CoupledSystem``, "pairwise" by Gauss-Seidel sweeps over joints. Limits are rows that only push: an active set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, pi, sqrt
+
+import numpy as np
+
+from undertow.errors import PhysicsError, UserError
+from undertow.grid import Array
+from undertow.linalg import CoupledSystem
+from undertow.rigid.bodies import (
+    DYNAMIC,
+    RigidBodies,
+    conjugate,
+    multiply_quaternions,
+    quaternion_of_matrix,
+    rotation_matrix_of,
+)
+from undertow.rigid.control import ControlRow, JointControl
+from undertow.rigid.joint import (
+    HINGE,
+    KINDS,
+    PRISMATIC,
+    ROWS,
+    WORLD,
+    Joint,
+    JointSpec,
+    JointStats,
+    check_joint,
+    evaluate_joints,
+    find_body,
+    joint_frame,
+    left_jacobians,
+    localise,
+    moves,
+)
+from undertow.rigid.rows import BLOCK, BandedFactor, JointRows, RigidVelocities, sweep_pairwise
+
+Advance = Callable[[Array, Array, Array, Array], None]
+"""(v, omega, out_x, out_q): the poses after the step at these velocities (n, 3), from the bodies' poses of now."""
+
+_TOLERANCE = 1e-11
+"""Largest error after pre-stabilisation aimed at: lengths relative to the arm of the joint, angles in rad."""
+
+_ACCEPTED = 1e-6
+"""Larger errors than this are a failure."""
+
+_ITERATIONS = 60
+_HISTORY = 5
+_LONGEST = 0.5
+"""Iterations close at most this error at a time: beyond it the rows of now say little."""
+
+_REFINEMENTS = 10
+_REDUCTION = 1e-4
+"""Of one linear solve; the iterations around it repeat it."""
+
+_NOT_CARRIED = 1e-2
+"""Impulses that close a larger error than this are not carried to the velocities."""
+
+_FAR = 0.1
+"""Nor are those of a step in which the linear form misses by more: bodies turn far, or light ones shake between heavy
+ones faster than the step can follow, and forces that act at both ends of it would feed that."""
+
+_SWEEPS = 2000
+_PASSES = 12
+_AT_LIMIT = 1e-7
+"""A joint this close to its limit [rad, or arms] may not move towards it."""
+
+
+class Joints:
+    """All joints of a simulation. method: "global" or "pairwise"; see the head of the module for how a step uses them.
+
+    State: ``broken_j`` (0 or 1) and ``coordinate_j``, the angle [rad] of a hinge counted through full turns, or the
+    length [m] of a prismatic joint. ``force_b``, ``torque_b`` (n, 3) [N, N m about the centre of mass]: of joints and
+    motors on each body, averaged over the last step; ``force_j``, ``torque_j`` (m, 3): on the child at the anchor.
+    """
+
+    def __init__(self, bodies: RigidBodies, method: str = "global") -> None:
+        if method not in ("global", "pairwise"):
+            raise UserError(f"joints: method = {method!r}: must be global or pairwise")
+        self.bodies, self.method = bodies, method
+        self.controls: list[JointControl] = []
+        self._joints: list[Joint] = []
+        self._built = 0
+        self._motors: dict[int, tuple[ControlRow, float]] = {}
+        self._corrected, self._carrying = False, True
+        self._predicted = np.zeros(0)
+        self._identities = np.zeros(0, dtype=np.int64)
+        self.broken_j = np.zeros(0, dtype=np.int64)
+        self.coordinate_j = np.zeros(0)
+        self.force_j, self.torque_j = np.zeros((0, 3)), np.zeros((0, 3))
+        self.force_b, self.torque_b = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
+
+    @property
+    def count(self) -> int:
+        return len(self._joints)
+
+    @property
+    def names(self) -> list[str]:
+        return [joint.name for joint in self._joints]
+
+    def index(self, name: str) -> int:
+        """Position of a joint by name."""
+        if name not in self.names:
+            raise UserError(f"joint {name!r}: no such joint; the joints are {', '.join(self.names) or '(none)'}")
+        return self.names.index(name)
+
+    # building -------------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        name: str,
+        kind: str,
+        parent: str | None,
+        child: str,
+        position: Sequence[float] | Array,
+        axis: Sequence[float] | Array = (0.0, 0.0, 1.0),
+        second_axis: Sequence[float] | Array | None = None,
+        limits: tuple[float, float] | None = None,
+        break_force: float = inf,
+        break_torque: float = inf,
+        collide: bool = False,
+        child_position: Sequence[float] | Array | None = None,
+        child_turn: Array | None = None,
+    ) -> int:
+        """Join two bodies at a point of the world [m], in the poses they have now.
+
+        parent: None for the world. axis: of a hinge, the direction of a prismatic joint, the normal of a planar one, or
+        the axis of a universal joint in its parent (``second_axis``: in its child, across the first). limits: lowest
+        and highest angle [rad] of a hinge or length [m] of a prismatic joint, 0 being the pose of now. break_force [N],
+        break_torque [N m]: the joint breaks when a step needs more. collide: the two bodies collide all the same.
+        child_position, child_turn: anchor in the child and turn (quaternion) of its frame relative to the parent's, in
+        the world, where the bodies have yet to be pulled together.
+        """
+        if name in self.names:
+            raise UserError(f"joint {name!r}: exists already; names are unique")
+        if kind not in KINDS:
+            raise UserError(f"joint {name!r}: kind = {kind!r}: must be one of {', '.join(KINDS)}")
+        a = WORLD if parent is None else find_body(self.bodies, name, parent)
+        b = find_body(self.bodies, name, child)
+        check_joint(self.bodies, name, kind, a, b, axis, limits, break_force, break_torque)
+        frame = joint_frame(name, kind, axis, second_axis)
+        anchor = np.asarray(position, dtype=float)
+        child_anchor = anchor if child_position is None else np.asarray(child_position, dtype=float)
+        child_frame = frame if child_turn is None else multiply_quaternions(np.asarray(child_turn, dtype=float), frame)
+        local = [localise(self.bodies, a, anchor, frame), localise(self.bodies, b, child_anchor, child_frame)]
+        arms = [float(np.linalg.norm(p)) for i, (p, _) in zip((a, b), local, strict=True) if moves(self.bodies, i)]
+        identities = self.bodies.identity_b
+        self._joints.append(
+            Joint(
+                name,
+                KINDS.index(kind),
+                WORLD if a == WORLD else int(identities[a]),
+                int(identities[b]),
+                np.array([p for p, _ in local]),
+                np.array([q for _, q in local]),
+                max(arms) or 1.0,
+                (-inf, inf) if limits is None else (float(limits[0]), float(limits[1])),
+                float(break_force),
+                float(break_torque),
+                collide,
+            )
+        )
+        self.broken_j = np.append(self.broken_j, 0)
+        self.coordinate_j = np.append(self.coordinate_j, 0.0)
+        return self.count - 1
+
+    def control(self, control: JointControl) -> None:
+        """Drive a joint towards a target."""
+        kind = self._joints[self.index(control.joint)].kind
+        if kind not in (HINGE, PRISMATIC):
+            raise UserError(f"control of joint {control.joint!r}: is {KINDS[kind]}; only hinge and prismatic joints")
+        if any(known.joint == control.joint for known in self.controls):
+            raise UserError(f"control of joint {control.joint!r}: exists already; a joint has one controller")
+        self.controls.append(control)
+
+    # what a step calls ----------------------------------------------------------------------------------------------
+
+    def apply_control(self, v: Array, omega: Array, time: float, dt: float, carry: bool) -> None:
+        """Motors act on v, omega (n, 3) for half a step dt; changes them in place. time [s]: at the start of the step.
+
+        Once on the velocities at n+1/2, at the poses of n (carry: the impulse is then given to those at n by
+        ``carry``), and once on the new velocities at the poses of n+1. Motors and joints are solved together.
+        """
+        if not self.controls or not self._refresh():
+            return
+        self._take(v, omega)
+        self._evaluate(self.bodies.x_b, self.bodies.q_b, build=True)
+        self._unwrap()
+        rows, w, z = self._rows, self._w, self._z
+        now = time if carry else time + dt
+        driven = {self.index(control.joint): control for control in self.controls}
+        motors = {
+            j: control.row(float(self.coordinate_j[j]), now, dt, 0.5 * dt)
+            for j, control in driven.items() if not self.broken_j[j]
+        }  # fmt: skip
+        start, held = w.copy(), np.zeros_like(z)
+        while True:
+            w[...] = start
+            rows.weight[...] = 1.0
+            self._give(held, w)
+            self._set_constraints({}, motors)
+            rows.wanted[...] = 0.0
+            for j, motor in motors.items():
+                rows.wanted[self._coordinate_row(j)] = sqrt(motor.weight_sq) * motor.rate
+            self._solve(w, z)
+            impulse = rows.weight * z
+            torques = {j: impulse[self._coordinate_row(j)] / self._unit_j[j] / (0.5 * dt) for j in motors}
+            excess = {j: t for j, t in torques.items() if abs(t) > driven[j].largest}
+            if not excess:
+                break
+            for j, t in excess.items():
+                # no longer a row but a given torque
+                held[self._coordinate_row(j)] = np.sign(t) * driven[j].largest * 0.5 * dt * self._unit_j[j]
+                del motors[j]
+        if carry:
+            self._motors = {j: (motor, float(z[self._coordinate_row(j)])) for j, motor in motors.items()}
+        rows.weight[...] = 1.0
+        self._record(impulse + held, carry)
+        self._put(v, omega)
+
+    def pre_stabilise(self, v: Array, omega: Array, time: float, dt: float, advance: Advance) -> JointStats:
+        """Change v, omega (n, 3) so that the joints hold after the poses have been advanced by them; in place.
+
+        time: of the poses of now [s], for bodies that follow a motion. advance: the position update of the step. Motors
+        that were applied to these velocities act on. May be called several times in a step, in turn with contact.
+        """
+        if not self._refresh():
+            return JointStats(0, 0.0)
+        self._take(v, omega)
+        start = self._w.copy()
+        moved = self._moved_by_motions(time + dt)
+        self._evaluate(self.bodies.x_b, self.bodies.q_b, build=True)
+        self._unwrap()
+        here = self._error.copy()
+        active: dict[int, float] = {}
+        stats, total = JointStats(0, 0.0), np.zeros_like(self._z)
+        for _ in range(_PASSES):
+            self._w[...] = start
+            self._set_constraints(active, {j: motor for j, (motor, _) in self._motors.items() if j not in active})
+            self._error[...] = here
+            self._set_limit_errors(self.coordinate_j, active)
+            stats, total = self._iterate(v, omega, dt, advance, moved, active)
+            # a limit may push only; one that is overrun joins the set
+            pulling = [j for j, sign in active.items() if sign * total[self._coordinate_row(j)] < 0]
+            overrun = {j: sign for j, sign in self._overrun(self._predicted).items() if j not in active}
+            if not pulling and not overrun:
+                break
+            active = {j: sign for j, sign in active.items() if j not in pulling} | overrun
+        if stats.error > _ACCEPTED:
+            raise self._fail(stats)
+        if self._carrying:
+            beyond = (self.coordinate_j - np.clip(self.coordinate_j, self._lower_j, self._upper_j)) / self._unit_j
+            here[self._free_r] = beyond[self._with_coordinate]
+            self._record_carried(total, np.where(self._rows.weight > 0, here, 0.0), dt)
+        self._motors = {
+            j: (motor, z if j in active else z + float(total[self._coordinate_row(j)]))
+            for j, (motor, z) in self._motors.items()
+        }
+        return stats
+
+    def _record_carried(self, total: Array, old: Array, dt: float) -> None:
+        """Record the impulses z of pre-stabilisation less those that closed the errors ``old`` of the poses of now.
+
+        These are found from the linearised rows. Where the errors are large that says little, and nothing is carried.
+        """
+        impulse = self._rows.weight * total
+        largest = float(np.abs(old).max())
+        if not self._corrected and largest > _NOT_CARRIED:
+            self._carrying = False
+            return
+        if not self._corrected and largest > 10 * _TOLERANCE:
+            self._w[...] = 0.0
+            self._rows.wanted[...] = -self._rows.weight * old / dt
+            self._solve(self._w, self._z)
+            impulse -= self._rows.weight * self._z
+        self._corrected = True
+        self._rows.weight[...] = 1.0
+        self._record(impulse, carry=True)
+
+    def carry(self, p: Array, L: Array) -> None:
+        """Give the impulses of pre-stabilisation and of carried motors to the momenta p, L (n, 3) at n, in place."""
+        if not self._refresh():
+            return
+        p += self._carried[:, :3]
+        L += self._carried[:, 3:]
+        self._impulse += self._carried
+        self._impulse_j += self._carried_j
+        self._carried[...] = 0.0
+        self._carried_j[...] = 0.0
+        self._corrected, self._carrying = False, True
+        self._motors.clear()
+
+    def post_stabilise(self, v: Array, omega: Array) -> JointStats:
+        """Remove from v, omega (n, 3) what moves the joints apart, at the bodies' poses of now; in place.
+
+        The result is the nearest in kinetic energy, which never grows.
+        """
+        if not self._refresh():
+            return JointStats(0, 0.0)
+        self._take(v, omega)
+        start = self._w.copy()
+        self._evaluate(self.bodies.x_b, self.bodies.q_b, build=True)
+        self._unwrap()
+        rows, w, z = self._rows, self._w, self._z
+        rates, total = np.empty_like(z), np.zeros_like(z)
+        touching = self._overrun(self.coordinate_j, slack=_AT_LIMIT)
+        active: dict[int, float] = {}
+        largest, count = 0.0, 0
+        for _ in range(_PASSES):
+            w[...] = start
+            total[...] = 0.0
+            self._set_constraints(active, {})
+            rows.wanted[...] = 0.0
+            for _refinement in range(_REFINEMENTS):
+                rows.rates(w, rates)
+                largest = float(np.abs(np.where(rows.weight > 0, rates, 0.0)).max())
+                if largest <= 1e-13 * float(np.abs(rows.k).max()) * float(np.abs(start).max()):
+                    break
+                self._solve(w, z)
+                total += z
+                count += 1
+            rows.rates(w, rates)
+            pulling = [j for j, sign in active.items() if sign * total[self._coordinate_row(j)] < 0]
+            pushed = {
+                j: sign for j, sign in touching.items()
+                if j not in active and sign * rates[self._coordinate_row(j)] > 1e-12
+            }  # fmt: skip
+            if not pulling and not pushed:
+                break
+            active = {j: sign for j, sign in active.items() if j not in pulling} | pushed
+        impulse = rows.weight * total
+        rows.weight[...] = 1.0
+        self._record(impulse, carry=False)
+        self._put(v, omega)
+        return JointStats(count, largest)
+
+    def end_step(self, dt: float) -> list[str]:
+        """Forces of the step that took dt [s]; breaks the joints that needed too much and returns their names."""
+        if not self._refresh():
+            self.force_b = np.zeros((self.bodies.count, 3))
+            self.torque_b = np.zeros((self.bodies.count, 3))
+            return []
+        self.force_b, self.torque_b = self._impulse[:, :3] / dt, self._impulse[:, 3:] / dt
+        self.force_j, self.torque_j = self._impulse_j[:, :3] / dt, self._impulse_j[:, 3:] / dt
+        self._impulse[...] = 0.0
+        self._impulse_j[...] = 0.0
+        broken = []
+        for j, joint in enumerate(self._joints):
+            force, torque = float(np.linalg.norm(self.force_j[j])), float(np.linalg.norm(self.torque_j[j]))
+            if not self.broken_j[j] and (force > joint.break_force or torque > joint.break_torque):
+                self.broken_j[j] = 1
+                broken.append(joint.name)
+        return broken
+
+    def errors(self) -> Array:
+        """Largest error of each joint in the poses of now (m,): lengths relative to its arm, angles in rad."""
+        if not self._refresh():
+            return np.zeros(self.count)
+        self._evaluate(self.bodies.x_b, self.bodies.q_b, build=False)
+        error = np.abs(np.where(self._constraint_rows(), self._error, 0.0))
+        return np.maximum.reduceat(error, self._rows.start[:-1])
+
+    def coordinate(self, name: str) -> float:
+        """Angle [rad] of a hinge or length [m] of a prismatic joint in the poses of now."""
+        j = self.index(name)
+        if self._joints[j].kind not in (HINGE, PRISMATIC):
+            raise UserError(
+                f"joint {name!r}: is {KINDS[self._joints[j].kind]}; only hinge and prismatic joints have one"
+            )
+        if self._refresh():
+            self._evaluate(self.bodies.x_b, self.bodies.q_b, build=False)
+            self._unwrap()
+        return float(self.coordinate_j[j])
+
+    def excluded_pairs(self) -> np.ndarray:
+        """Bodies (k, 2), lower index first, that are joined and do not collide."""
+        if not self._refresh():
+            return np.zeros((0, 2), dtype=np.int64)
+        pairs = {
+            (min(a, b), max(a, b))
+            for a, b, joint, broken in zip(self._parent, self._child, self._joints, self.broken_j, strict=True)
+            if not broken and not joint.collide and a >= 0 and b >= 0
+        }
+        return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What evolves, by name; saving and restoring it continues the run bit for bit."""
+        return {"joints_broken": self.broken_j, "joints_coordinate": self.coordinate_j}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take over what ``arrays`` gave."""
+        for name, array in self.arrays().items():
+            array[...] = arrays[name]
+
+    # the pieces of a stabilisation ----------------------------------------------------------------------------------
+
+    def _refresh(self) -> bool:
+        """Rebuild what depends on which joints and bodies there are; joints whose body is gone are broken.
+
+        Returns whether there is anything to do.
+        """
+        if not self._joints:
+            return False
+        if self._built == self.count and np.array_equal(self._identities, self.bodies.identity_b):
+            return True
+        self._built, self._identities = self.count, self.bodies.identity_b.copy()
+        count = self.bodies.count
+        where = {int(identity): b for b, identity in enumerate(self.bodies.identity_b)}
+        self._parent = np.array([WORLD if j.parent == WORLD else where.get(j.parent, -2) for j in self._joints], int)
+        self._child = np.array([where.get(j.child, -2) for j in self._joints], int)
+        gone = (self._parent == -2) | (self._child == -2)
+        self.broken_j[gone] = 1
+        self._parent[gone] = self._child[gone] = WORLD
+        start = np.concatenate([[0], np.cumsum([ROWS[j.kind] for j in self._joints])]).astype(np.int64)
+        joint_r = np.repeat(np.arange(self.count), np.diff(start))
+        body = np.stack([self._parent[joint_r], self._child[joint_r]], axis=1).astype(np.int64)
+        self._spec = JointSpec(
+            np.array([j.kind for j in self._joints], dtype=np.int64),
+            self._parent.astype(np.int64),
+            self._child.astype(np.int64),
+            np.array([j.position for j in self._joints]).reshape(-1, 2, 3),
+            np.array([j.turn for j in self._joints]).reshape(-1, 2, 4),
+            np.array([j.length for j in self._joints], dtype=float),
+            start,
+        )
+        self._joint_r = joint_r
+        free = np.isin(self._spec.kind, (HINGE, PRISMATIC))
+        self._with_coordinate = np.flatnonzero(free)
+        self._free_r = np.zeros(len(body), dtype=np.bool_)
+        self._free_r[start[1:][free] - 1] = True
+        self._lower_j, self._upper_j = np.array([j.limits for j in self._joints]).T
+        self._unit_j = np.where(self._spec.kind == PRISMATIC, self._spec.length, 1.0)
+        self._rows = JointRows(start, body)
+        self._block = RigidVelocities(count)
+        self._factor = BandedFactor(self._rows, self.bodies.kind_b == DYNAMIC)
+        self._system = CoupledSystem([self._block], [self._rows], {self._rows.name: self._factor})
+        self._w = np.zeros((count, 6))
+        self._z, self._error = np.zeros(len(body)), np.zeros(len(body))
+        self._corrected, self._carrying = False, True
+        self._raw = np.zeros(self.count)
+        self._predicted = np.zeros(self.count)
+        self._x, self._q = np.zeros((count, 3)), np.zeros((count, 4))
+        self._scratch = np.zeros((count, 6))
+        self._impulse, self._carried = np.zeros((count, 6)), np.zeros((count, 6))
+        self._impulse_j, self._carried_j = np.zeros((self.count, 6)), np.zeros((self.count, 6))
+        self.force_b, self.torque_b = np.zeros((count, 3)), np.zeros((count, 3))
+        self.force_j, self.torque_j = np.zeros((self.count, 3)), np.zeros((self.count, 3))
+        return True
+
+    def _take(self, v: Array, omega: Array) -> None:
+        self._w[:, :3], self._w[:, 3:] = v, omega
+        self._block.set_masses(self.bodies)
+
+    def _put(self, v: Array, omega: Array) -> None:
+        v[...], omega[...] = self._w[:, :3], self._w[:, 3:]
+
+    def _coordinate_row(self, j: int) -> int:
+        """The row of the free coordinate of a hinge or prismatic joint: its last."""
+        return int(self._rows.start[j + 1]) - 1
+
+    def _constraint_rows(self) -> np.ndarray:
+        """Which rows always hold: all of joints that are not broken, less free coordinates."""
+        return np.asarray((self.broken_j[self._joint_r] == 0) & ~self._free_r)
+
+    def _set_constraints(self, active: Mapping[int, float], motors: Mapping[int, ControlRow]) -> None:
+        """Weights of the joints' rows, of the limits that act, and of motors."""
+        chosen = self._constraint_rows()
+        for j in active:
+            chosen[self._coordinate_row(j)] = True
+        self._rows.constrain(chosen, self._block.inv_mass)
+        for j, motor in motors.items():
+            self._rows.weight[self._coordinate_row(j)] = sqrt(motor.weight_sq) * self._unit_j[j]
+
+    def _evaluate(self, x: Array, q: Array, build: bool) -> None:
+        """Errors of all rows and raw coordinates at poses x, q; with ``build`` the rows k too."""
+        evaluate_joints(self._spec, x, q, build, self._rows.k, self._error, self._raw)
+
+    def _unwrap(self) -> None:
+        """Coordinates of now: hinges count full turns from where they were."""
+        self.coordinate_j[...] = self._continued(self.coordinate_j)
+
+    def _continued(self, before: Array) -> Array:
+        turns = np.where(self._spec.kind == HINGE, np.round((before - self._raw) / (2 * pi)), 0.0)
+        return np.asarray(self._raw + 2 * pi * turns)
+
+    def _overrun(self, coordinate: Array, slack: float = 0.0) -> dict[int, float]:
+        """Joints at or beyond a limit and the sign of the way out: 1 above the upper, -1 below the lower."""
+        above = (coordinate > self._upper_j - slack * self._unit_j) & (self.broken_j == 0)
+        below = (coordinate < self._lower_j + slack * self._unit_j) & (self.broken_j == 0)
+        return {int(j): 1.0 if above[j] else -1.0 for j in np.flatnonzero(above | below)}
+
+    def _set_limit_errors(self, coordinate: Array, active: Mapping[int, float]) -> None:
+        """Errors of the limits that act, and none in rows that do not."""
+        for j, sign in active.items():
+            limit = self._upper_j[j] if sign > 0 else self._lower_j[j]
+            self._error[self._coordinate_row(j)] = (coordinate[j] - limit) / self._unit_j[j]
+        self._error[self._rows.weight == 0] = 0.0
+
+    def _set_motor_errors(self, z: Array, dt: float, active: Mapping[int, float]) -> None:
+        """How far the coordinates after the step are from what the motors' impulses, z of now and before, ask for."""
+        for j, (motor, before) in self._motors.items():
+            if j in active:
+                continue
+            r = self._coordinate_row(j)
+            moved = self._predicted[j] - self.coordinate_j[j] - dt * motor.rate
+            self._error[r] = moved / self._unit_j[j] - dt * (before + z[r]) / self._rows.weight[r]
+
+    def _moved_by_motions(self, time: float) -> list[tuple[int, Array, Array]]:
+        """Poses at a time of the bodies that follow a motion."""
+        poses = []
+        for b, motion in self.bodies.motions.items():
+            position, rotation = motion.pose(time)
+            turn = conjugate(self.bodies.shape_turn_b[b])
+            centre = -(rotation_matrix_of(turn) @ self.bodies.shape_offset_b[b])
+            q = multiply_quaternions(quaternion_of_matrix(rotation), turn)
+            poses.append((b, position + rotation @ centre, q))
+        return poses
+
+    def _iterate(
+        self, v: Array, omega: Array, dt: float, advance: Advance, moved: list[tuple[int, Array, Array]],
+        active: Mapping[int, float],
+    ) -> tuple[JointStats, Array]:  # fmt: skip
+        """Solve for no errors after the position update, from the velocities in ``_w``; v, omega get the result.
+
+        ``_error`` holds the errors of the poses of now. Motors follow their law of the coordinate after the step.
+
+        C.2, with the error measured and not linearised: z <- z + f, f the impulses that the rows of now ask for. The
+        rows stay, because impulses act along them, and the iteration converges the faster the less the bodies turn;
+        Anderson acceleration (Walker & Ni 2011) learns the rest. Where that fails, because bodies turn so far in the
+        step that no impulses along the rows of now can hold them, Newton's method goes on along those of its end,
+        halving steps until they help; such impulses are not carried.
+        Returns the sum of the weighted impulses z.
+        """
+        rows, w = self._rows, self._w
+        start, z = w.copy(), np.zeros_like(self._z)
+        best, best_w, best_z, best_error = inf, w.copy(), z.copy(), z.copy()
+        predicted = self._predicted.copy()
+        steps: list[tuple[Array, Array]] = []
+        before: tuple[Array, Array, Array] | None = None
+        factor, stalled, iterations = 1.0, 0, 1
+        newton, dw, dz = False, best_w, best_z
+        # first the linear form: the velocities may be far from what the joints allow
+        rows.wanted[...] = -rows.weight * np.clip(self._error, -_LONGEST, _LONGEST) / dt
+        for j, (motor, before_z) in self._motors.items():
+            if j not in active:
+                rows.wanted[self._coordinate_row(j)] = sqrt(motor.weight_sq) * motor.rate + before_z
+        self._solve(w, z)
+        while True:
+            self._predict(v, omega, advance, moved)
+            self._set_limit_errors(self._predicted, active)
+            self._set_motor_errors(z, dt, active)
+            if best == inf and not newton and np.abs(self._error).max() > _FAR:
+                self._carrying = False
+            error = float(np.linalg.norm(self._error))
+            if not np.isfinite(error):
+                raise PhysicsError("joints: the velocities are not finite; a force or a contact went wrong")
+            better = error < best
+            stalled = 0 if error < (1.0 if newton else 0.8) * best else stalled + 1
+            if better:
+                best, factor = error, min(1.0, 2.0 * factor)
+                best_w[...], best_z[...], best_error[...], predicted[...] = w, z, self._error, self._predicted
+            # close to the goal the poses carry rounding, and nothing more is to be had
+            done = best <= _TOLERANCE or (stalled > 2 and best <= 1e3 * _TOLERANCE)
+            if done or stalled > 10 or iterations == _ITERATIONS:
+                break
+            iterations += 1
+            if newton:
+                if better:
+                    dw, dz = self._newton_step(dt, active)
+                else:
+                    factor *= 0.5
+                w[...], z[...] = best_w + factor * dw, best_z + factor * dz
+                continue
+            if error > 4.0 * best or stalled > 4:
+                # back to the best; once more without history, or by Newton's method
+                newton = not steps or stalled > 4
+                w[...], z[...], self._error[...], before, steps = best_w, best_z, best_error, None, []
+                if newton:
+                    best, stalled, self._carrying = inf, 0, False
+                    continue
+            e = self._error.copy()
+            rows.apply({BLOCK: w}, rows.wanted)
+            rows.wanted -= rows.weight * np.clip(e, -_LONGEST, _LONGEST) / dt
+            self._solve(w, self._z)
+            f = self._z.copy()
+            if before is not None:
+                steps = [*steps[1 - _HISTORY :], (z - before[0] + f - before[1], e - before[2])]
+            before = z.copy(), f, e
+            z += f
+            if steps:
+                gamma = np.linalg.lstsq(np.stack([de for _, de in steps], axis=1), e, rcond=1e-10)[0]
+                for (step, _), g in zip(steps, gamma, strict=True):
+                    z -= g * step
+                w[...] = start
+                self._give(z, w)
+        w[...] = best_w
+        self._error[...], self._predicted[...] = best_error, predicted
+        self._put(v, omega)
+        return JointStats(iterations, float(np.abs(best_error).max())), best_z
+
+    def _newton_step(self, dt: float, active: Mapping[int, float]) -> tuple[Array, Array]:
+        """Changes of w and z that remove ``_error`` to first order, along the rows and turns at the end of the step.
+
+        With J the left Jacobian of the rotation exp(dt omega) of each body an impulse y changes the velocities by dw =
+        -B^-1 (k J)^T y and the errors by dt k J dw. Dense: least squares, because rows of loops are redundant.
+        """
+        rows, m = self._rows, len(self._z)
+        error, end = self._error.copy(), np.zeros_like(rows.k)
+        evaluate_joints(self._spec, self._x, self._q, True, end, self._error, self._raw)
+        self._error[...] = error
+        k = np.zeros((m, self.bodies.count, 6))
+        for side in range(2):
+            r = np.flatnonzero(rows.body[:, side] >= 0)
+            k[r, rows.body[r, side]] = end[r, side]
+        k[:, :, 3:] = np.einsum("rbi,bij->rbj", k[:, :, 3:], left_jacobians(dt * self._w[:, 3:]))
+        response = np.einsum("bij,rbj->rbi", self._block.inv_mass, k)
+        a = k.reshape(m, -1) @ response.reshape(m, -1).T
+        for motor in set(self._motors) - set(active):
+            at = self._coordinate_row(motor)
+            a[at, at] += 1.0 / rows.weight[at] ** 2
+        on = rows.weight > 0
+        y = np.zeros(m)
+        right = np.clip(error, -_LONGEST, _LONGEST)[on] / dt
+        y[on] = np.linalg.lstsq(a[np.ix_(on, on)], right, rcond=1e-9)[0]
+        return -np.einsum("rbi,r->bi", response, y), np.divide(y, rows.weight, out=np.zeros(m), where=on)
+
+    def _predict(self, v: Array, omega: Array, advance: Advance, moved: list[tuple[int, Array, Array]]) -> None:
+        """Errors and coordinates after the position update at the velocities in ``_w``."""
+        self._put(v, omega)
+        advance(v, omega, self._x, self._q)
+        for b, x, q in moved:
+            self._x[b], self._q[b] = x, q
+        self._evaluate(self._x, self._q, build=False)
+        self._predicted[...] = self._continued(self.coordinate_j)
+
+    def _solve(self, w: Array, z: Array) -> None:
+        """(K B^-1 K^T + I) z = K w - s, w <- w - B^-1 K^T z."""
+        z[...] = 0.0
+        if self.method == "global":
+            self._factor.setup(self._block.inv_mass)
+            try:
+                self._system.solve({BLOCK: w}, {self._rows.name: z}, _REDUCTION)
+            except PhysicsError as error:
+                raise PhysicsError(f"joints {', '.join(self.names[:5])} ...: {error}") from None
+            return
+        first = inf
+        for n in range(_SWEEPS):
+            change = sweep_pairwise(self._rows, self._block.inv_mass, w, z)
+            first = change if n == 0 else first
+            if change <= _REDUCTION * first:
+                return
+
+    def _give(self, impulse: Array, w: Array) -> None:
+        """w <- w - B^-1 K^T impulse"""
+        self._scratch[...] = 0.0
+        self._rows.add_transpose(impulse, {BLOCK: self._scratch})
+        self._block.apply_inverse_mass(self._scratch, self._scratch)
+        w -= self._scratch
+
+    def _record(self, impulse: Array, carry: bool) -> None:
+        """Add row impulses (weights 1) to what the bodies and joints have received; w = w* - B^-1 K^T impulse."""
+        on_bodies, on_joints = (self._carried, self._carried_j) if carry else (self._impulse, self._impulse_j)
+        self._scratch[...] = 0.0
+        self._rows.add_transpose(impulse, {BLOCK: self._scratch})
+        on_bodies -= self._scratch
+        child = -impulse[:, None] * self._rows.k[:, 1]
+        # rows of lengths act at the anchor; their torque about the centre of mass is no torque of the joint
+        child[np.abs(self._rows.k[:, 1, :3]).max(axis=1) > 0, 3:] = 0.0
+        on_joints += np.add.reduceat(child, self._rows.start[:-1])
+
+    def _fail(self, stats: JointStats) -> PhysicsError:
+        worst = np.maximum.reduceat(np.abs(self._error), self._rows.start[:-1])
+        j = int(np.argmax(worst))
+        return PhysicsError(
+            f"joint {self._joints[j].name!r}: cannot be held: error {worst[j]:.3g} (angle in rad, or length over the "
+            f"arm of {self._joints[j].length:.3g} m) after {stats.iterations} iterations; its loop may not close, a "
+            "motion may pull it apart, or the bodies turn too far in a step: take a shorter one"
+        )

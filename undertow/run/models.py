@@ -1,0 +1,114 @@
+"""What a simulation advances: a fluid with prescribed solids, or solids alone. One face towards the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from undertow.errors import UserError
+from undertow.grid import Array, Grid
+
+if TYPE_CHECKING:
+    from undertow.output import BodyFrame, SurfaceFrame
+
+Vector = tuple[float, float, float]
+ZERO: Vector = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class BodyForces:
+    """Forces on a body over the last step [N; 2D N/m] and the torque of the fluid and of contact and joints about its
+    reference point [N m; 2D N]."""
+
+    pressure: Vector = ZERO
+    viscous: Vector = ZERO
+    contact: Vector = ZERO
+    joint: Vector = ZERO
+    torque: Vector = ZERO
+    torque_solids: Vector = ZERO
+
+    @property
+    def fluid(self) -> Vector:
+        """Force of the fluid."""
+        x, y, z = (p + v for p, v in zip(self.pressure, self.viscous, strict=True))
+        return (x, y, z)
+
+
+@dataclass(frozen=True)
+class BodyState:
+    """Where a body is and how it moves: position (3,) [m] and rotation (3, 3) of its shape, velocity (3,) [m/s] of that
+    point and angular_velocity (3,) [rad/s]."""
+
+    position: Array
+    rotation: Array
+    velocity: Array
+    angular_velocity: Array
+
+
+@dataclass(frozen=True)
+class ModelStep:
+    """What a step of a model did: iterations of its largest solve, its own report, and the ledger's quantities."""
+
+    iterations: int
+    report: Any
+    ledger: dict[str, float] = field(default_factory=dict)
+
+
+class Model(Protocol):
+    """State, work arrays and the step of what a scene contains."""
+
+    notes: list[str]
+
+    @property
+    def grid(self) -> Grid | None:
+        """The grid of the fluid; None without one."""
+
+    def limits(self, time: float) -> dict[str, float]:
+        """Longest step by each rule [s]."""
+
+    def step(self, time: float, time_step: float) -> ModelStep:
+        """Advance from ``time`` by ``time_step`` [s]."""
+
+    def columns(self) -> list[str]:
+        """Names of the quantities of the ledger, in order."""
+
+    def state(self, name: str, time: float) -> BodyState:
+        """A body of the scene."""
+
+    def forces(self, name: str) -> BodyForces:
+        """Forces on a body over the last step."""
+
+    def body_frames(self, time: float) -> list[BodyFrame]:
+        """The surfaces of all bodies."""
+
+    def surface_frame(self) -> SurfaceFrame | None:
+        """The surface of water in 3D."""
+
+    def arrays(self) -> dict[str, Array]:
+        """All arrays that evolve, by name."""
+
+    def scalars(self) -> dict[str, Any]:
+        """All numbers that evolve, by name."""
+
+    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
+        """Take over arrays and numbers of the same scene at a time [s]."""
+
+    def locate(self, name: str, index: tuple[int, ...]) -> str:
+        """Words for the place of an entry of an array of ``arrays``."""
+
+
+def take_arrays(own: Mapping[str, Array], given: Mapping[str, Array]) -> None:
+    """Copy arrays of the same names and shapes."""
+    if {n: a.shape for n, a in own.items()} != {n: a.shape for n, a in given.items()}:
+        raise UserError("checkpoint: its arrays do not fit the scene; it belongs to another scene or resolution")
+    for name, array in own.items():
+        array[...] = given[name]
+
+
+def vector(values: Any) -> Vector:
+    """Three floats."""
+    x, y, z = (float(v) for v in np.asarray(values))
+    return (x, y, z)

@@ -1,0 +1,176 @@
+"""Water under a free surface, around solids that move as prescribed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import undertow.geometry as geometry
+from undertow.errors import UserError
+from undertow.fluid import FlowReport, SolidForce
+from undertow.fluid.water import VolumeSource, WaterEmitter, WaterFlow, WaterSettings
+from undertow.geometry import SolidFields
+from undertow.grid import GHOSTS, Array
+from undertow.run import build
+from undertow.run.ledger import solve_quantities
+from undertow.run.machine import check_memory
+from undertow.run.models import BodyForces, BodyState, ModelStep
+from undertow.scene import Drain, Scene, Water, WaterSource
+from undertow.surface import Surface, SurfaceSettings, surface_mesh
+
+if TYPE_CHECKING:
+    from undertow.output import BodyFrame, SurfaceFrame
+
+
+class WaterModel:
+    """Water with its sides and solids, built from a scene."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.grid, self.notes = build.build_grid(scene)
+        check_memory(self.grid.cells, build.memory_needed(scene, self.grid))
+        self.sides, side_velocity = build.build_sides(scene, self.grid)
+        self.solids, notes = build.build_solids(scene, self.grid)
+        self.notes += notes
+        surface = Surface(
+            self.grid,
+            self.sides,
+            self._distance(scene.waters),
+            SurfaceSettings(
+                particles=scene.surface.particles,
+                volume_correction=scene.surface.volume_correction,
+                seed=scene.seed,
+            ),
+        )
+        fluid = scene.fluid
+        settings = WaterSettings(
+            density=fluid.density,
+            gravity=build.vector3(scene.gravity),
+            acceleration=build.vector3(fluid.acceleration),
+            advection=fluid.advection,
+            limiter=fluid.limiter,
+            tolerance=fluid.tolerance,
+        )
+        fields = SolidFields(self.grid, self.solids) if self.solids else None
+        emitters, drains = self._regions()
+        self.flow = WaterFlow(self.grid, self.sides, fields, surface, settings, emitters, drains, side_velocity)
+        self._forces: dict[str, SolidForce] = {}
+        self._set_velocity()
+        self._check_water()
+
+    def _distance(self, items: Mapping[str, Water | WaterSource]) -> Array:
+        """Signed distance of the union of shapes at cell centres, ghosts included [m]; far away without any."""
+        grid = self.grid
+        phi = np.full(grid.padded, float(max(grid.cells)) * grid.dx)
+        points = self._centres()
+        for name, item in items.items():
+            region = geometry.Solid(name, build.make_shape(name, item), build.make_motion(item))
+            np.minimum(phi, region.distance(points, 0.0, grid.dimensions).reshape(grid.padded), out=phi)
+        return phi
+
+    def _centres(self) -> Array:
+        """Cell centres (n, 3) of the padded grid [m]."""
+        grid = self.grid
+        z, y, x = (np.arange(n) - GHOSTS for n in grid.padded)
+        axes = [grid.lower[a] + (index + 0.5) * grid.dx for a, index in enumerate((x, y, z))]
+        zz, yy, xx = np.meshgrid(axes[2], axes[1], axes[0], indexing="ij")
+        return np.column_stack([xx.ravel(), yy.ravel(), zz.ravel()])
+
+    def _regions(self) -> tuple[list[WaterEmitter], list[VolumeSource]]:
+        emitters, drains = [], []
+        for name, item in self.scene.water_regions.items():
+            stop = math.inf if item.stop is None else item.stop
+            if isinstance(item, WaterSource):
+                distance = self._distance({name: item})
+                emitters.append(WaterEmitter(name, distance, build.vector3(item.velocity), item.start, stop))
+            else:
+                drains.append(VolumeSource(name, self._inside(name, item), -item.rate, item.start, stop))
+        return emitters, drains
+
+    def _inside(self, name: str, item: Drain) -> np.ndarray:
+        region = geometry.Solid(name, build.make_shape(name, item), build.make_motion(item))
+        distance = region.distance(self._centres(), 0.0, self.grid.dimensions).reshape(self.grid.padded)
+        return np.asarray(distance <= 0.0)
+
+    def _set_velocity(self) -> None:
+        """Every body of water starts with its velocity, on the faces of its cells."""
+        for name, item in self.scene.waters.items():
+            if any(item.velocity):
+                inside = self._distance({name: item}) <= 0.0
+                for axis in self.grid.axes:
+                    faces = inside | np.roll(inside, 1, axis=2 - axis)
+                    self.flow.state.u[axis][faces] = build.vector3(item.velocity)[axis]
+        self.flow.finish(self.flow.state.u)
+
+    def _check_water(self) -> None:
+        """Water that fills a sealed domain has no surface; water thinner than a cell is seen badly."""
+        open_c = self.flow.domain.volume_c[self.grid.interior] > 0
+        wet = (self.flow.state.surface.phi_c[self.grid.interior] <= 0) & open_c
+        if self.scene.waters and not wet.any():
+            raise UserError(
+                f"objects: the water covers no cell centre of {self.grid.dx:g} m outside the solids; make it larger, "
+                f"move it into the domain, or raise the resolution"
+            )
+        if (wet == open_c).all():
+            raise UserError("objects: water fills the whole domain and has no surface; leave room for air")
+        for name, item in self.scene.waters.items():
+            thin = build.make_shape(name, item).thickness(self.grid.dimensions)
+            if thin < 2 * self.grid.dx:
+                self.notes.append(
+                    f"objects.{name}: {thin:.3g} m thick, less than two cells ({2 * self.grid.dx:.3g} m); "
+                    f"its surface is seen badly; raise the resolution"
+                )
+
+    def limits(self, time: float) -> dict[str, float]:
+        limits = self.flow.limits(time)
+        speed = float(np.abs(self.sides.spec.velocity).sum(axis=1).max())
+        if speed > 0:
+            limits["side_velocity"] = self.grid.dx / speed
+        return limits
+
+    def step(self, time: float, time_step: float) -> ModelStep:
+        report = self.flow.step(time, time_step)
+        self._forces = self.flow.forces()
+        return ModelStep(report.iterations, report, self._quantities(report))
+
+    def _quantities(self, report: FlowReport) -> dict[str, float]:
+        return {**self.flow.ledger(), **solve_quantities(report, self.grid.cell_volume)}
+
+    def columns(self) -> list[str]:
+        return list(self._quantities(FlowReport()))
+
+    def state(self, name: str, time: float) -> BodyState:
+        solid = next(solid for solid in self.solids if solid.name == name)
+        return BodyState(*solid.motion.pose(time), *solid.motion.velocity(time))
+
+    def forces(self, name: str) -> BodyForces:
+        found = self._forces.get(name)
+        return BodyForces() if found is None else BodyForces(pressure=found.pressure, torque=found.torque)
+
+    def body_frames(self, time: float) -> list[BodyFrame]:
+        return build.prescribed_frames(self.scene, self.solids, time)
+
+    def surface_frame(self) -> SurfaceFrame | None:
+        """The surface as triangles; None in 2D."""
+        if self.grid.dimensions == 2:
+            return None
+        from undertow.output import SurfaceFrame
+
+        return SurfaceFrame(*surface_mesh(self.grid, self.flow.state.surface.phi_c, self.flow.state.u))
+
+    def arrays(self) -> dict[str, Array]:
+        return self.flow.arrays()
+
+    def scalars(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
+        if arrays["u"].shape != self.flow.state.u.shape:
+            raise UserError("checkpoint: its arrays do not fit the scene; it belongs to another scene or resolution")
+        self.flow.restore(arrays, time)
+
+    def locate(self, name: str, index: tuple[int, ...]) -> str:
+        return build.describe_cell(self.grid, index) if len(index) >= 3 else f"first at entry {index}"

@@ -1,0 +1,506 @@
+"""Contact with Coulomb friction: all contacts of all bodies at once, by nonsmooth Gauss-Seidel with acceleration.
+
+For every contact c with normal n (from body b to body a), relative velocity u = v_a + omega_a x r_a - v_b - omega_b
+x r_b and impulse j on a (-j on b):
+
+    u_n + max(gap, 0) / dt >= 0,   j_n >= 0,   one of them 0         (a body may close its gap, not more)
+    |j_t| <= mu j_n;   if it slides, j_t = -mu j_n u_t / |u_t|       (Coulomb)
+
+One contact is solved exactly with the others held (``_solve_coulomb``); contacts are visited from the ground up and
+back down (Guendelman, Bridson and Fedkiw 2003, section 8, order the bodies that way), from the impulses of the last
+step, and the sweeps are mixed as Anderson (1965) does, which is to a fixed-point iteration what GMRES is to a linear
+one.
+
+Energy. With u- before and u+ after, the impulses change the kinetic energy by sum j.(u- + u+) / 2. At the solution
+j.u+ <= 0 for every contact (a gap closes, friction opposes slip) and sum j.(u+ - u-) = |J^T j|^2 in the inverse
+mass, so the change is never positive, in the frame of the kinematic bodies. ``_clamp_rows`` holds an unfinished
+solve to that: per group of touching bodies the impulses are scaled by the epsilon of thesis 2.3.2 [@schroeder2011].
+The state it is measured in is (x^n, v^n+1/2) before the contacts, with the forces of the half step in it, so that a
+body at rest, whose impulse takes away exactly what gravity has given, is not frozen; measured against (x^n, v^n) it
+would be.
+"""
+
+from __future__ import annotations
+
+from math import atan2, cos, sin, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from undertow.grid import Array
+from undertow.rigid.bodies import DYNAMIC
+from undertow.rigid.jitting import helper
+
+DEPTH = 10
+"""Iterates the acceleration looks back on."""
+
+NEWTON_STEPS = 3
+"""Of the slip direction per visit; the sweeps go on from there."""
+
+
+class ContactRows(NamedTuple):
+    """One row per contact, scratch; in the frame (normal, tangent, tangent) whose tangents make K diagonal.
+
+    body (m, 2): a, b; source (m,): index in the contacts found; lever (m, 6): r_a, r_b [m]; frame (m, 9): n, t1, t2;
+    k (m, 7): Knn, Kn1, Kn2, K11, K22 [1/kg], inverse moments about n and across n [1/(kg m2)]; law (m, 4): friction,
+    restitution, rolling and spinning length [m]; target (m,): largest closing speed allowed [m/s]; before (m, 6):
+    relative velocity and angular velocity before the solve; impulse, start, last (m, 6): impulse [N s] and angular
+    impulse [N m s] on a, now, before the solve, before the sweep; island, order (m,).
+    """
+
+    body: Any
+    source: Any
+    lever: Array
+    frame: Array
+    k: Array
+    law: Array
+    target: Array
+    before: Array
+    impulse: Array
+    start: Array
+    last: Array
+    island: Any
+    order: Any
+
+
+def make_rows(room: int) -> ContactRows:
+    """Rows for ``room`` contacts."""
+    whole = np.int64
+    return ContactRows(
+        np.zeros((room, 2), whole), np.zeros(room, whole), np.zeros((room, 6)), np.zeros((room, 9)),
+        np.zeros((room, 7)), np.zeros((room, 4)), np.zeros(room), np.zeros((room, 6)), np.zeros((room, 6)),
+        np.zeros((room, 6)), np.zeros((room, 6)), np.zeros(room, whole), np.zeros(room, whole),
+    )  # fmt: skip
+
+
+@helper
+def _cross(ax, ay, az, bx, by, bz):  # type: ignore[no-untyped-def]
+    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+
+
+@helper
+def _any_tangent(nx, ny, nz):  # type: ignore[no-untyped-def]
+    """A unit vector across n: the axis n has least of, turned by n."""
+    if abs(nx) <= abs(ny) and abs(nx) <= abs(nz):
+        x, y, z = 0.0, nz, -ny
+    elif abs(ny) <= abs(nz):
+        x, y, z = -nz, 0.0, nx
+    else:
+        x, y, z = ny, -nx, 0.0
+    size = 1.0 / sqrt(x * x + y * y + z * z)
+    return x * size, y * size, z * size
+
+
+@helper
+def _multiply_inertia(inertia, x, y, z):  # type: ignore[no-untyped-def]
+    """Symmetric (6,) xx, yy, zz, xy, xz, yz times (x, y, z)."""
+    return (
+        inertia[0] * x + inertia[3] * y + inertia[4] * z,
+        inertia[3] * x + inertia[1] * y + inertia[5] * z,
+        inertia[4] * x + inertia[5] * y + inertia[2] * z,
+    )
+
+
+@helper
+def _lever_mass(inertia, rx, ry, rz, ax, ay, az, bx, by, bz):  # type: ignore[no-untyped-def]
+    """(r x a).I^-1 (r x b): the turning part of a.K b."""
+    px, py, pz = _cross(rx, ry, rz, ax, ay, az)
+    qx, qy, qz = _cross(rx, ry, rz, bx, by, bz)
+    qx, qy, qz = _multiply_inertia(inertia, qx, qy, qz)
+    return px * qx + py * qy + pz * qz
+
+
+@helper
+def _apply_impulse(rows, i, v, omega, inv_mass, inv_inertia, d0, d1, d2):  # type: ignore[no-untyped-def]
+    """Add an impulse, given in the frame of row i, to the velocities of its bodies."""
+    f = rows.frame[i]
+    jx = d0 * f[0] + d1 * f[3] + d2 * f[6]
+    jy = d0 * f[1] + d1 * f[4] + d2 * f[7]
+    jz = d0 * f[2] + d1 * f[5] + d2 * f[8]
+    r = rows.lever[i]
+    a, b = rows.body[i, 0], rows.body[i, 1]
+    m = inv_mass[a]
+    if m > 0.0:
+        v[a, 0] += m * jx
+        v[a, 1] += m * jy
+        v[a, 2] += m * jz
+        x, y, z = _cross(r[0], r[1], r[2], jx, jy, jz)
+        x, y, z = _multiply_inertia(inv_inertia[a], x, y, z)
+        omega[a, 0] += x
+        omega[a, 1] += y
+        omega[a, 2] += z
+    m = inv_mass[b]
+    if m > 0.0:
+        v[b, 0] -= m * jx
+        v[b, 1] -= m * jy
+        v[b, 2] -= m * jz
+        x, y, z = _cross(r[3], r[4], r[5], jx, jy, jz)
+        x, y, z = _multiply_inertia(inv_inertia[b], x, y, z)
+        omega[b, 0] -= x
+        omega[b, 1] -= y
+        omega[b, 2] -= z
+
+
+@helper
+def _apply_turn(rows, i, omega, inv_inertia, d0, d1, d2):  # type: ignore[no-untyped-def]
+    """Add an angular impulse, given in the frame of row i, to the angular velocities of its bodies."""
+    f = rows.frame[i]
+    jx = d0 * f[0] + d1 * f[3] + d2 * f[6]
+    jy = d0 * f[1] + d1 * f[4] + d2 * f[7]
+    jz = d0 * f[2] + d1 * f[5] + d2 * f[8]
+    a, b = rows.body[i, 0], rows.body[i, 1]
+    x, y, z = _multiply_inertia(inv_inertia[a], jx, jy, jz)
+    omega[a, 0] += x
+    omega[a, 1] += y
+    omega[a, 2] += z
+    x, y, z = _multiply_inertia(inv_inertia[b], jx, jy, jz)
+    omega[b, 0] -= x
+    omega[b, 1] -= y
+    omega[b, 2] -= z
+
+
+@helper
+def _relative_velocity(rows, i, v, omega):  # type: ignore[no-untyped-def]
+    """u of row i in its frame [m/s]."""
+    a, b = rows.body[i, 0], rows.body[i, 1]
+    r = rows.lever[i]
+    f = rows.frame[i]
+    ux = v[a, 0] + omega[a, 1] * r[2] - omega[a, 2] * r[1] - v[b, 0] - omega[b, 1] * r[5] + omega[b, 2] * r[4]
+    uy = v[a, 1] + omega[a, 2] * r[0] - omega[a, 0] * r[2] - v[b, 1] - omega[b, 2] * r[3] + omega[b, 0] * r[5]
+    uz = v[a, 2] + omega[a, 0] * r[1] - omega[a, 1] * r[0] - v[b, 2] - omega[b, 0] * r[4] + omega[b, 1] * r[3]
+    return (
+        ux * f[0] + uy * f[1] + uz * f[2],
+        ux * f[3] + uy * f[4] + uz * f[5],
+        ux * f[6] + uy * f[7] + uz * f[8],
+    )
+
+
+@helper
+def _relative_turn(rows, i, omega):  # type: ignore[no-untyped-def]
+    """omega_a - omega_b in the frame of row i [rad/s]."""
+    a, b = rows.body[i, 0], rows.body[i, 1]
+    f = rows.frame[i]
+    x, y, z = omega[a, 0] - omega[b, 0], omega[a, 1] - omega[b, 1], omega[a, 2] - omega[b, 2]
+    return x * f[0] + y * f[1] + z * f[2], x * f[3] + y * f[4] + z * f[5], x * f[6] + y * f[7] + z * f[8]
+
+
+@njit(cache=True)
+def _invert_inertia(bodies, q, out_inertia):  # type: ignore[no-untyped-def]
+    """World inverse inertia R I0^-1 R^T (n, 6): xx, yy, zz, xy, xz, yz."""
+    for b in range(len(bodies.kind)):
+        w, x, y, z = q[b, 0], q[b, 1], q[b, 2], q[b, 3]
+        # columns of R
+        ax, ay, az = 1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)
+        bx, by, bz = 2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)
+        cx, cy, cz = 2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)
+        i, j, k = bodies.inv_inertia[b, 0], bodies.inv_inertia[b, 1], bodies.inv_inertia[b, 2]
+        out_inertia[b, 0] = i * ax * ax + j * bx * bx + k * cx * cx
+        out_inertia[b, 1] = i * ay * ay + j * by * by + k * cy * cy
+        out_inertia[b, 2] = i * az * az + j * bz * bz + k * cz * cz
+        out_inertia[b, 3] = i * ax * ay + j * bx * by + k * cx * cy
+        out_inertia[b, 4] = i * ax * az + j * bx * bz + k * cx * cz
+        out_inertia[b, 5] = i * ay * az + j * by * bz + k * cy * cz
+
+
+@helper
+def _make_row(bodies, x, inv_inertia, a, b, point, normal, gap, dt, i, rows):  # type: ignore[no-untyped-def]
+    """Geometry, masses and law of one contact. Friction is the geometric mean of the two, restitution the larger."""
+    rows.body[i, 0], rows.body[i, 1] = a, b
+    r = rows.lever[i]
+    for d in range(3):
+        r[d] = point[d] - x[a, d]
+        r[3 + d] = point[d] - x[b, d]
+    nx, ny, nz = normal[0], normal[1], normal[2]
+    sx, sy, sz = _any_tangent(nx, ny, nz)
+    tx, ty, tz = _cross(nx, ny, nz, sx, sy, sz)
+    Ia, Ib = inv_inertia[a], inv_inertia[b]
+    m = bodies.inv_mass[a] + bodies.inv_mass[b]
+    kss = m + _lever_mass(Ia, r[0], r[1], r[2], sx, sy, sz, sx, sy, sz)
+    kss += _lever_mass(Ib, r[3], r[4], r[5], sx, sy, sz, sx, sy, sz)
+    ktt = m + _lever_mass(Ia, r[0], r[1], r[2], tx, ty, tz, tx, ty, tz)
+    ktt += _lever_mass(Ib, r[3], r[4], r[5], tx, ty, tz, tx, ty, tz)
+    kst = _lever_mass(Ia, r[0], r[1], r[2], sx, sy, sz, tx, ty, tz)
+    kst += _lever_mass(Ib, r[3], r[4], r[5], sx, sy, sz, tx, ty, tz)
+    # the tangents that make the tangential block diagonal; where it is so already they stay as they are
+    turn = 0.5 * atan2(2.0 * kst, kss - ktt) if abs(kst) > 1e-14 * (kss + ktt) else 0.0
+    c, s = cos(turn), sin(turn)
+    px, py, pz = c * sx + s * tx, c * sy + s * ty, c * sz + s * tz
+    qx, qy, qz = c * tx - s * sx, c * ty - s * sy, c * tz - s * sz
+    f = rows.frame[i]
+    f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8] = nx, ny, nz, px, py, pz, qx, qy, qz
+    k = rows.k[i]
+    k[0] = m + _lever_mass(Ia, r[0], r[1], r[2], nx, ny, nz, nx, ny, nz)
+    k[0] += _lever_mass(Ib, r[3], r[4], r[5], nx, ny, nz, nx, ny, nz)
+    k[1] = _lever_mass(Ia, r[0], r[1], r[2], nx, ny, nz, px, py, pz)
+    k[1] += _lever_mass(Ib, r[3], r[4], r[5], nx, ny, nz, px, py, pz)
+    k[2] = _lever_mass(Ia, r[0], r[1], r[2], nx, ny, nz, qx, qy, qz)
+    k[2] += _lever_mass(Ib, r[3], r[4], r[5], nx, ny, nz, qx, qy, qz)
+    k[3] = c * c * kss + 2.0 * c * s * kst + s * s * ktt
+    k[4] = s * s * kss - 2.0 * c * s * kst + c * c * ktt
+    jx, jy, jz = _multiply_inertia(Ia, nx, ny, nz)
+    lx, ly, lz = _multiply_inertia(Ib, nx, ny, nz)
+    k[5] = nx * (jx + lx) + ny * (jy + ly) + nz * (jz + lz)
+    # the trace bounds the largest inverse moment across n
+    k[6] = Ia[0] + Ia[1] + Ia[2] + Ib[0] + Ib[1] + Ib[2] - k[5]
+    law = rows.law[i]
+    law[0] = sqrt(bodies.friction[a] * bodies.friction[b])
+    law[1] = max(bodies.restitution[a], bodies.restitution[b])
+    law[2] = max(bodies.rolling[a], bodies.rolling[b])
+    law[3] = max(bodies.spinning[a], bodies.spinning[b])
+    rows.target[i] = max(gap, 0.0) / dt
+
+
+@helper
+def _solve_coulomb(bn, b1, b2, k, mu):  # type: ignore[no-untyped-def]
+    """Impulse (jn, j1, j2) of one contact whose velocity without it is b, by Coulomb's law; K is an arrow matrix.
+
+    Open if bn >= 0. Sticking if the impulse that stops it lies in the cone. Sliding otherwise: jn = -bn / (Knn - mu
+    Kn.d) with the slip direction d from b_t + jn K_tn = (s + mu jn K_tt) d, s >= 0 the slip speed: for given jn that is
+    one monotone equation |d(s)| = 1, and Kn couples jn to d only weakly.
+    """
+    if bn >= 0.0:
+        return 0.0, 0.0, 0.0
+    knn, kn1, kn2, k1, k2 = k[0], k[1], k[2], k[3], k[4]
+    if mu == 0.0:
+        return -bn / knn, 0.0, 0.0
+    jn = -(bn - kn1 * b1 / k1 - kn2 * b2 / k2) / (knn - kn1 * kn1 / k1 - kn2 * kn2 / k2)
+    j1, j2 = -(b1 + kn1 * jn) / k1, -(b2 + kn2 * jn) / k2
+    if jn >= 0.0 and j1 * j1 + j2 * j2 <= mu * mu * jn * jn:
+        return jn, j1, j2
+    if jn <= 0.0:
+        jn = -bn / knn
+    d1, d2 = 0.0, 0.0
+    for _ in range(8):
+        r1, r2 = b1 + kn1 * jn, b2 + kn2 * jn
+        a1, a2 = mu * jn * k1, mu * jn * k2
+        s = max(sqrt(r1 * r1 + r2 * r2) - max(a1, a2), 0.0)
+        for _ in range(NEWTON_STEPS):
+            d1, d2 = r1 / (s + a1), r2 / (s + a2)
+            f = d1 * d1 + d2 * d2
+            if f <= 1.0:
+                break
+            s += f * (sqrt(f) - 1.0) / (d1 * d1 / (s + a1) + d2 * d2 / (s + a2))
+        d1, d2 = r1 / (s + a1), r2 / (s + a2)
+        f = sqrt(d1 * d1 + d2 * d2)
+        if f > 1.0:
+            d1, d2 = d1 / f, d2 / f
+        # where friction would draw the bodies together faster than jn parts them there is no solution of finite size
+        new = -bn / max(knn - mu * (kn1 * d1 + kn2 * d2), 0.1 * knn)
+        done = abs(new - jn) <= 1e-12 * new
+        jn = new
+        if done:
+            break
+    return jn, -mu * jn * d1, -mu * jn * d2
+
+
+@helper
+def _visit_row(rows, i, v, omega, inv_mass, inv_inertia):  # type: ignore[no-untyped-def]
+    """Solve row i with all others held; returns the largest change of velocity [m/s]."""
+    u0, u1, u2 = _relative_velocity(rows, i, v, omega)
+    k, j, law = rows.k[i], rows.impulse[i], rows.law[i]
+    bn = u0 - k[0] * j[0] - k[1] * j[1] - k[2] * j[2] + rows.target[i]
+    b1 = u1 - k[1] * j[0] - k[3] * j[1]
+    b2 = u2 - k[2] * j[0] - k[4] * j[2]
+    jn, j1, j2 = _solve_coulomb(bn, b1, b2, k, law[0])
+    d0, d1, d2 = jn - j[0], j1 - j[1], j2 - j[2]
+    if d0 != 0.0 or d1 != 0.0 or d2 != 0.0:
+        j[0], j[1], j[2] = jn, j1, j2
+        _apply_impulse(rows, i, v, omega, inv_mass, inv_inertia, d0, d1, d2)
+    if law[2] > 0.0 or law[3] > 0.0:
+        # torques of spinning |m_n| <= spinning jn and rolling |m_t| <= rolling jn, each against the relative turn
+        w0, w1, w2 = _relative_turn(rows, i, omega)
+        m0, m1, m2 = 0.0, 0.0, 0.0
+        if law[3] > 0.0 and k[5] > 0.0:
+            bound = law[3] * jn
+            m0 = min(max(j[3] - w0 / k[5], -bound), bound)
+        if law[2] > 0.0 and k[6] > 0.0:
+            m1, m2 = j[4] - w1 / k[6], j[5] - w2 / k[6]
+            size, bound = sqrt(m1 * m1 + m2 * m2), law[2] * jn
+            if size > bound:
+                m1, m2 = m1 * bound / size, m2 * bound / size
+        _apply_turn(rows, i, omega, inv_inertia, m0 - j[3], m1 - j[4], m2 - j[5])
+        j[3], j[4], j[5] = m0, m1, m2
+    return max(k[0] * abs(d0), k[3] * abs(d1), k[4] * abs(d2))
+
+
+@njit(cache=True)
+def _solve_rows(  # type: ignore[no-untyped-def]
+    rows, count, history, gram, v, omega, inv_mass, inv_inertia, iterations, tolerance
+):
+    """Change v, omega (n, 3) by the contact impulses; returns (sweeps done, largest change in the last one [m/s]).
+
+    One iteration is a sweep forward and one back. tolerance is relative to the largest violation before the solve.
+    history (2, DEPTH, room, 3), gram (DEPTH, DEPTH + 1): scratch of the acceleration.
+    """
+    largest, rounding = 0.0, 0.0
+    for i in range(count):
+        largest = max(largest, -(rows.before[i, 0] + rows.target[i]))
+        rounding = max(rounding, rows.k[i, 0] * rows.impulse[i, 0])
+    # bodies that the impulses they start from hold already are done to rounding
+    goal = max(tolerance * largest, 1e-14 * rounding)
+    change, size_sq, kept, newest = 0.0, 0.0, 0, 0
+    for iteration in range(iterations):
+        for i in range(count):
+            for c in range(3):
+                rows.last[i, c] = rows.impulse[i, c]
+        change = 0.0
+        for n in range(count):
+            change = max(change, _visit_row(rows, rows.order[n], v, omega, inv_mass, inv_inertia))
+        for n in range(count):
+            change = max(change, _visit_row(rows, rows.order[count - 1 - n], v, omega, inv_mass, inv_inertia))
+        if change <= goal or iteration == iterations - 1:
+            return 2 * (iteration + 1), change
+        # Anderson: of the results so far, the mix whose changes cancel best
+        old_sq, size_sq = size_sq, 0.0
+        for i in range(count):
+            for c in range(3):
+                d = rows.impulse[i, c] - rows.last[i, c]
+                size_sq += d * d * rows.k[i, 0]
+        if size_sq == 0.0:
+            return 2 * (iteration + 1), change
+        if iteration > 0 and size_sq > old_sq:
+            kept = 0
+        newest = newest + 1 if kept > 0 and newest + 1 < DEPTH else 0
+        kept = min(kept + 1, DEPTH)
+        for i in range(count):
+            for c in range(3):
+                history[0, newest, i, c] = rows.impulse[i, c]
+                history[1, newest, i, c] = (rows.impulse[i, c] - rows.last[i, c]) * sqrt(rows.k[i, 0])
+        for k in range(kept):
+            s = 0.0
+            for i in range(count):
+                for c in range(3):
+                    s += history[1, k, i, c] * history[1, newest, i, c]
+            gram[k, newest] = gram[newest, k] = s
+        if kept > 1:
+            _mix_weights(gram, kept)
+            for i in range(count):
+                for c in range(3):
+                    s = 0.0
+                    for k in range(kept):
+                        s += gram[k, DEPTH] * history[0, k, i, c]
+                    rows.last[i, c] = s - rows.impulse[i, c]
+                    rows.impulse[i, c] = s
+                d = rows.last[i]
+                _apply_impulse(rows, i, v, omega, inv_mass, inv_inertia, d[0], d[1], d[2])
+    return 0, change
+
+
+@helper
+def _mix_weights(gram, n):  # type: ignore[no-untyped-def]
+    """Weights w of sum 1 with the least w.G w into the last column: G w = const, by elimination (G is positive)."""
+    G = np.empty((DEPTH, DEPTH + 1))
+    for i in range(n):
+        for j in range(n):
+            G[i, j] = gram[i, j]
+        # rounding of the sums of products; changes that are equal still have a mix
+        G[i, i] = G[i, i] * (1.0 + 1e-12) + 1e-300
+        G[i, n] = 1.0
+    for k in range(n):
+        for i in range(k + 1, n):
+            f = G[i, k] / G[k, k]
+            for j in range(k, n + 1):
+                G[i, j] -= f * G[k, j]
+    total = 0.0
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            G[i, n] -= G[i, j] * gram[j, DEPTH]
+        gram[i, DEPTH] = G[i, n] / G[i, i]
+        total += gram[i, DEPTH]
+    for i in range(n):
+        gram[i, DEPTH] /= total
+
+
+@njit(cache=True)
+def _clamp_rows(rows, count, v, omega, inv_mass, inv_inertia, energy, slope):  # type: ignore[no-untyped-def]
+    """Scale the impulses of every island back to where they no longer raise its kinetic energy; returns how many.
+
+    KE' - KE = e a + e^2 b / 2 with a = sum j.u-, b = sum j.(u+ - u-); e = -2 a / b when that is below 1, 0 when it is
+    negative (thesis 2.3.2). energy, slope (n,): scratch for a and b by island.
+    """
+    for i in range(count):
+        energy[rows.island[i]] = 0.0
+        slope[rows.island[i]] = 0.0
+    for i in range(count):
+        u0, u1, u2 = _relative_velocity(rows, i, v, omega)
+        w0, w1, w2 = _relative_turn(rows, i, omega)
+        j, s, before, g = rows.impulse[i], rows.start[i], rows.before[i], rows.island[i]
+        d0, d1, d2, d3, d4, d5 = j[0] - s[0], j[1] - s[1], j[2] - s[2], j[3] - s[3], j[4] - s[4], j[5] - s[5]
+        a = d0 * before[0] + d1 * before[1] + d2 * before[2] + d3 * before[3] + d4 * before[4] + d5 * before[5]
+        energy[g] += a
+        slope[g] += d0 * u0 + d1 * u1 + d2 * u2 + d3 * w0 + d4 * w1 + d5 * w2 - a
+    clamped = 0
+    for i in range(count):
+        g = rows.island[i]
+        a, b = energy[g], slope[g]
+        if b >= 0.0:
+            # first row of its island: energy becomes epsilon, slope a mark that it is known
+            energy[g] = max(-2.0 * a / b, 0.0) if b > 0.0 and -2.0 * a < b else 1.0
+            slope[g] = -1.0
+            if energy[g] < 1.0 - 1e-9:
+                clamped += 1
+        e = energy[g]
+        if e < 1.0:
+            j, s = rows.impulse[i], rows.start[i]
+            c = e - 1.0
+            _apply_impulse(
+                rows, i, v, omega, inv_mass, inv_inertia, c * (j[0] - s[0]), c * (j[1] - s[1]), c * (j[2] - s[2])
+            )
+            _apply_turn(rows, i, omega, inv_inertia, c * (j[3] - s[3]), c * (j[4] - s[4]), c * (j[5] - s[5]))
+            for m in range(6):
+                j[m] = s[m] + e * (j[m] - s[m])
+    return clamped
+
+
+@njit(cache=True)
+def _order_rows(rows, count, kind, level, parent, fill):  # type: ignore[no-untyped-def]
+    """Order of visits (from the ground up: fewest links to a static or kinematic body) and islands of touching bodies.
+
+    level, parent (n,), fill (n + 2,): scratch. Two bodies are in one island if a chain of contacts between dynamic
+    bodies joins them.
+    """
+    n = len(kind)
+    far = n + 1
+    for b in range(n):
+        level[b] = far if kind[b] == DYNAMIC else 0
+        parent[b] = b
+    moving = True
+    while moving:
+        moving = False
+        for i in range(count):
+            a, b = rows.body[i, 0], rows.body[i, 1]
+            if level[a] > level[b] + 1:
+                level[a] = level[b] + 1
+                moving = True
+            elif level[b] > level[a] + 1:
+                level[b] = level[a] + 1
+                moving = True
+    for b in range(n + 2):
+        fill[b] = 0
+    for i in range(count):
+        fill[min(level[rows.body[i, 0]], level[rows.body[i, 1]])] += 1
+    total = 0
+    for b in range(n + 2):
+        total, fill[b] = total + fill[b], total
+    for i in range(count):
+        low = min(level[rows.body[i, 0]], level[rows.body[i, 1]])
+        rows.order[fill[low]] = i
+        fill[low] += 1
+    for i in range(count):
+        a, b = rows.body[i, 0], rows.body[i, 1]
+        if kind[a] == DYNAMIC and kind[b] == DYNAMIC:
+            a, b = _root(parent, a), _root(parent, b)
+            if a != b:
+                parent[max(a, b)] = min(a, b)
+    for i in range(count):
+        a, b = rows.body[i, 0], rows.body[i, 1]
+        rows.island[i] = _root(parent, a if kind[a] == DYNAMIC else b)
+
+
+@helper
+def _root(parent, b):  # type: ignore[no-untyped-def]
+    while parent[b] != b:
+        parent[b] = parent[parent[b]]
+        b = parent[b]
+    return b

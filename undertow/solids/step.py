@@ -1,0 +1,484 @@
+"""One time step of all solids, in the five steps of thesis 4.2 [@schroeder2011]: a Newmark scheme.
+
+Positions move with a velocity of their own, v^n+1/2, that closes gaps exactly and holds joints; velocities are advanced
+apart, from v^n, so that nothing of that correction stays in them.
+
+All geometry of steps II and III is that of x^n: contacts are found within the reach of the step and may close their
+gap, not more. Impulses act at one point on both bodies, so linear and angular momentum are conserved to round-off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from undertow.errors import UserError
+from undertow.grid import Array
+from undertow.rigid.bodies import DYNAMIC, BodySpec, RigidBodies, apply_inverse_inertia, rotate, rotate_back
+from undertow.rigid.narrow import ContactSpec
+from undertow.rigid.orientation import advance_poses, rotational_energy
+from undertow.rigid.shapes import BOUND, CollisionShapes
+from undertow.solids.collide import _collide_pairs
+from undertow.solids.contact import DEPTH, _clamp_rows, _invert_inertia, _order_rows, _solve_rows, make_rows
+from undertow.solids.finder import ContactFinder
+from undertow.solids.interpenetration import Overlaps, resolve_interpenetration
+from undertow.solids.rows import (
+    Memory,
+    _build_rows,
+    _give_momentum,
+    _remember_rows,
+    _restart_rows,
+    _start_rows,
+)
+
+COLLISION_PASSES = 5
+"""Of all colliding pairs (Guendelman, Bridson and Fedkiw 2003 take five)."""
+
+PUSH = 0.2
+"""Part of a push out of an overlap that is made per step: in a dense pile a whole one overlaps others."""
+
+JOINT_ROUNDS = 4
+"""Contact and joints in turn, where there are both."""
+
+
+@dataclass(frozen=True)
+class SolidSettings:
+    """What can be chosen of the step.
+
+    gravity (3,) [m/s2]; orientation_order 1, 2 or 3 and energy_fix: see ``undertow.rigid.orientation``; clamp: impulses
+    never raise the kinetic energy (thesis 2.3.2); iterations: at most so many sweeps up and down of a contact solve;
+    tolerance: of it, largest change of a velocity relative to the largest violation; resolve_iterations: of the
+    interpenetration resolution per step; touch: contacts with a gap below this part of a body's size touch; allowed:
+    overlap, as a part of a body's size, that is left alone.
+    """
+
+    gravity: tuple[float, float, float] = (0.0, -9.81, 0.0)
+    orientation_order: int = 2
+    energy_fix: bool = True
+    clamp: bool = True
+    iterations: int = 50
+    tolerance: float = 1e-5
+    resolve_iterations: int = 2
+    touch: float = 2e-3
+    allowed: float = 2e-3
+
+    def __post_init__(self) -> None:
+        if self.orientation_order not in (1, 2, 3):
+            raise UserError(
+                f"orientation_order = {self.orientation_order}: the orientation updates are of order 1, 2 or 3"
+            )
+        for name in ("iterations", "tolerance", "resolve_iterations", "touch", "allowed"):
+            if not getattr(self, name) > 0:
+                raise UserError(f"{name} = {getattr(self, name)}: must be positive")
+
+
+@dataclass(frozen=True)
+class SolidsReport:
+    """What one step did; energies in J (2D: J/m), of the dynamic bodies, at the start and the end of the step.
+
+    contacts: touching at the end; collisions: pairs that bounced; clamped: impulses (of pairs or groups of bodies)
+    scaled back; iterations, residual [m/s]: of the two contact solves, the larger; resolve_iterations, penetration
+    [m]: sweeps of the interpenetration resolution and the deepest overlap it leaves.
+    """
+
+    contacts: int
+    collisions: int
+    clamped: int
+    iterations: int
+    residual: float
+    resolve_iterations: int
+    penetration: float
+    kinetic_before: float
+    potential_before: float
+    kinetic_after: float
+    potential_after: float
+
+
+class Solids:
+    """All solids of a simulation and their step; scratch grows with the number of contacts and is kept."""
+
+    def __init__(
+        self, bodies: RigidBodies, shapes: CollisionShapes, settings: SolidSettings | None = None, joints: Any = None
+    ) -> None:
+        self.bodies = bodies
+        self.shapes = shapes
+        self.settings = settings or SolidSettings()
+        self.joints = joints
+        self.finder = ContactFinder(bodies, shapes)
+        self.gravity = np.array(self.settings.gravity, dtype=float)
+        self._positions, self._velocities = Memory(), Memory()
+        self._overlaps = Overlaps()
+        self._rows = make_rows(0)
+        self._work = _Work(bodies, shapes, self.settings)
+
+    @property
+    def contact_force_b(self) -> Array:
+        """Mean contact force on every body over the last step (n, 3) [N]."""
+        return self._work.contact_force
+
+    @property
+    def contact_torque_b(self) -> Array:
+        """Mean torque of the contacts about the centre of mass over the last step (n, 3) [N m]."""
+        return self._work.contact_torque
+
+    @property
+    def joint_force_b(self) -> Array:
+        """Mean force of joints and motors on every body over the last step (n, 3) [N]."""
+        return self._work.nothing if self.joints is None else np.asarray(self.joints.force_b)
+
+    @property
+    def joint_torque_b(self) -> Array:
+        """Mean torque of joints and motors about the centre of mass over the last step (n, 3) [N m]."""
+        return self._work.nothing if self.joints is None else np.asarray(self.joints.torque_b)
+
+    def arrays(self) -> dict[str, Array]:
+        """What evolves beside the bodies: the impulses the next contact solves start from."""
+        memories = {"positions": self._positions, "velocities": self._velocities}
+        return {f"solids_{m}_{key}": array for m, memory in memories.items() for key, array in memory.arrays().items()}
+
+    def restore(self, arrays: dict[str, Array]) -> None:
+        """Take over what ``arrays`` gave."""
+        for name, memory in (("positions", self._positions), ("velocities", self._velocities)):
+            memory.restore(*(arrays[f"solids_{name}_{key}"] for key in ("keys", "point", "impulse", "dt")))
+
+    def overlapping(self) -> list[tuple[str, str, float]]:
+        """(name, name, depth [m]) of the pairs that overlap now by more than is left alone, deepest first."""
+        self._prepare()
+        spec = self.bodies.spec
+        contacts, count = self.finder.find(spec.x, spec.q, self._work.touch)
+        depth: dict[tuple[int, int], float] = {}
+        for i in range(count):
+            a, b = int(contacts.a[i]), int(contacts.b[i])
+            if -contacts.gap[i] > min(self._work.allowed[a], self._work.allowed[b]):
+                depth[a, b] = max(depth.get((a, b), 0.0), float(-contacts.gap[i]))
+        names = self.bodies.names
+        return sorted(((names[a], names[b], d) for (a, b), d in depth.items()), key=lambda pair: -pair[2])
+
+    def step(self, time: float, dt: float, force_b: Array | None = None, torque_b: Array | None = None) -> SolidsReport:
+        """Advance from ``time`` by ``dt`` [s] under gravity, forces (n, 3) [N] and torques (n, 3) [N m]."""
+        before, force, torque = self._begin(dt, force_b, torque_b)
+        bodies, work, spec = self.bodies, self._work, self.bodies.spec
+
+        # I: velocities to n+1/2, kinematic bodies at those of t + dt/2
+        bodies.move_kinematic(time + 0.5 * dt, place=False)
+        _evolve_velocities(spec, self.gravity, force, torque, 0.5 * dt, work.v, work.omega)
+        # II: collisions on v^n; v^n+1/2 goes along
+        rows = self._build_rows(*self._find_contacts(work.reach_of(spec, dt)), False, dt)
+        collisions = self._collide(dt)
+        work.keep_velocities(spec)
+        # III: motors, contact and joints on v^n+1/2
+        first = self._hold(rows, self._positions, time, dt)
+        # IV: positions, interpenetration
+        advance_poses(spec, work.v, work.omega, dt, *self._update, spec.x, spec.q)
+        bodies.move_kinematic(time + dt, place=True)
+        contacts, count = self._find_contacts(work.touch)
+        resolved, penetration = self._resolve(contacts, count, PUSH)
+        # V: velocities to n+1; joints and contact again
+        _advance_momenta(spec, self.gravity, force, torque, dt)
+        bodies.derive_velocities()
+        work.take_velocities(spec)
+        rows = self._build_rows(contacts, count, True, dt)
+        second = self._hold(rows, self._velocities, time, dt, final=True)
+        self._finish(rows, dt)
+        return SolidsReport(
+            rows, collisions[0], collisions[1] + first.clamped + second.clamped, max(first.sweeps, second.sweeps),
+            max(first.residual, second.residual), resolved, penetration, *before, *self.energy(),
+        )  # fmt: skip
+
+    def collide(self, time: float, dt: float) -> tuple[int, int]:
+        """Steps I and II alone, of a step dt [s]: collisions on the momenta; pairs that bounced and were clamped."""
+        self._begin(dt, None, None)
+        bodies, work, spec = self.bodies, self._work, self.bodies.spec
+        bodies.move_kinematic(time + 0.5 * dt, place=False)
+        _evolve_velocities(spec, self.gravity, work.nothing, work.nothing, 0.5 * dt, work.v, work.omega)
+        self._build_rows(*self._find_contacts(work.reach_of(spec, dt)), False, dt)
+        return self._collide(dt)
+
+    def part(self, central: bool = True) -> tuple[int, float]:
+        """Interpenetration resolution alone, around central bodies or pair by pair; sweeps and the depth left [m]."""
+        self._prepare()
+        return self._resolve(*self._find_contacts(self._work.touch), 1.0, central)
+
+    def energy(self) -> tuple[float, float]:
+        """Kinetic and potential energy of the dynamic bodies [J]; the potential is 0 at the origin."""
+        kinetic, potential = _measure_energy(self.bodies.spec, self.gravity)
+        return float(kinetic), float(potential)
+
+    # the pieces of the step -----------------------------------------------------------------------------------------
+
+    def _begin(self, dt: float, force: Array | None, torque: Array | None) -> tuple[tuple[float, float], Array, Array]:
+        """Energies at the start of a step, and the forces and torques on the bodies (n, 3)."""
+        if not dt > 0:
+            raise UserError(f"time step {dt} s: must be positive")
+        self._prepare()
+        self.bodies.derive_velocities()
+        return self.energy(), self._work.given(force, "force"), self._work.given(torque, "torque")
+
+    @property
+    def _update(self) -> tuple[int, bool]:
+        return self.settings.orientation_order, self.settings.energy_fix
+
+    def _prepare(self) -> None:
+        """Scratch for the bodies there are, and their sizes."""
+        if self._work.stale(self.bodies):
+            self._work = _Work(self.bodies, self.shapes, self.settings)
+            self._work.reserve(len(self._rows.source))
+        if self.joints is not None:
+            self.finder.pairs.exclude(map(tuple, self.joints.excluded_pairs().tolist()))
+
+    def _find_contacts(self, reach: Array) -> tuple[ContactSpec, int]:
+        """Contacts at the poses of now within ``reach`` (n,) [m] of the bodies, and the inertia there."""
+        spec = self.bodies.spec
+        _invert_inertia(spec, spec.q, self._work.inv_inertia)
+        return self.finder.find(spec.x, spec.q, reach)
+
+    def _build_rows(self, contacts: ContactSpec, count: int, final: bool, dt: float) -> int:
+        """Rows of the contacts that take part, ordered from the ground up; how many."""
+        work, spec = self._work, self.bodies.spec
+        if count > len(self._rows.source):
+            room = max(64, 2 * count)
+            self._rows = make_rows(room)
+            work.reserve(room)
+        rows, work.pairs = _build_rows(
+            contacts, count, spec, spec.x, work.inv_inertia, work.v, work.omega, work.v_old, work.omega_old, work.touch,
+            final, dt, self._rows, work.starts,
+        )  # fmt: skip
+        _order_rows(self._rows, rows, spec.kind, work.level, work.parent, work.fill)
+        return int(rows)
+
+    def _collide(self, dt: float) -> tuple[int, int]:
+        """Collisions with restitution; pairs that bounced and were clamped."""
+        work, spec = self._work, self.bodies.spec
+        collided, clamped = _collide_pairs(
+            self._rows, work.starts, work.pairs, spec, work.v, work.omega, work.inv_inertia, dt, COLLISION_PASSES,
+            self.settings.clamp, work.depth, work.queue, work.contact_force, work.contact_torque,
+        )  # fmt: skip
+        if collided and self.joints is not None:
+            work.dv[...], work.domega[...] = work.v - spec.v, work.omega - spec.omega
+            self.joints.post_stabilise(spec.v, spec.omega)
+            _derive_momenta(spec)
+            work.v[...], work.omega[...] = spec.v + work.dv, spec.omega + work.domega
+        return int(collided), int(clamped)
+
+    def _hold(self, rows: int, memory: Memory, time: float, dt: float, final: bool = False) -> _Solve:
+        """Contact and joints on work.v, work.omega, in turn where there are both."""
+        work, joints = self._work, self.joints
+        if joints is not None:
+            joints.apply_control(work.v, work.omega, time, dt, carry=not final)
+        solve = _Solve(0, 0.0, 0)
+        for turn in range(JOINT_ROUNDS if joints is not None and rows else 1):
+            if rows:
+                solve = self._solve_contacts(rows, memory, dt, turn == 0)
+            if joints is not None and final:
+                joints.post_stabilise(work.v, work.omega)
+            elif joints is not None:
+                joints.pre_stabilise(work.v, work.omega, time, dt, self._advance(dt))
+        if joints is not None and not final:
+            joints.carry(self.bodies.p_b, self.bodies.L_b)
+        self._remember(rows, memory, dt)
+        return solve
+
+    def _advance(self, dt: float) -> Callable[[Array, Array, Array, Array], None]:
+        """The position update of this step, for pre-stabilisation."""
+        spec = self.bodies.spec
+        order, fix = self._update
+        return lambda v, omega, out_x, out_q: advance_poses(spec, v, omega, dt, order, fix, out_x, out_q)
+
+    def _solve_contacts(self, rows: int, memory: Memory, dt: float, start: bool) -> _Solve:
+        work, bodies, settings = self._work, self.bodies, self.settings
+        masses = bodies.inv_mass_b, work.inv_inertia
+        if start:
+            scale = dt / memory.dt if memory.count else 0.0
+            _start_rows(
+                self._rows, rows, bodies.kind_b, bodies.identity_b, memory.keys, memory.point, memory.impulse,
+                memory.count, scale, work.v, work.omega, *masses,
+            )  # fmt: skip
+        else:
+            _restart_rows(self._rows, rows, work.v, work.omega)
+        sweeps, residual = _solve_rows(
+            self._rows,
+            rows,
+            work.history,
+            work.gram,
+            work.v,
+            work.omega,
+            *masses,
+            settings.iterations,
+            settings.tolerance,
+        )
+        clamped = 0
+        if settings.clamp:
+            clamped = _clamp_rows(self._rows, rows, work.v, work.omega, *masses, work.energy, work.slope)
+        return _Solve(int(sweeps), float(residual), int(clamped))
+
+    def _remember(self, rows: int, memory: Memory, dt: float) -> None:
+        memory.reserve(len(self._rows.source))
+        memory.count, memory.dt = rows, dt
+        bodies = self.bodies
+        _remember_rows(self._rows, rows, bodies.kind_b, bodies.identity_b, memory.keys, memory.point, memory.impulse)
+
+    def _resolve(self, contacts: ContactSpec, count: int, share: float, central: bool = True) -> tuple[int, float]:
+        """Interpenetration resolution; sweeps and the depth left [m]."""
+        work, spec = self._work, self.bodies.spec
+        resolved, depth = resolve_interpenetration(
+            contacts, count, spec, spec.x, spec.q, work.inv_inertia, work.allowed, self.settings.resolve_iterations,
+            self.bodies.dimensions, self._overlaps, share, central,
+        )  # fmt: skip
+        if resolved:
+            _invert_inertia(spec, spec.q, work.inv_inertia)
+        return resolved, depth
+
+    def _finish(self, rows: int, dt: float) -> None:
+        """Momenta and velocities of n+1, and the forces of the step."""
+        work, spec = self._work, self.bodies.spec
+        memory = self._velocities
+        work.gained_p[...], work.gained_L[...] = 0.0, 0.0
+        _give_momentum(self._rows, rows, memory.impulse, work.gained_p, work.gained_L)
+        work.contact_force += work.gained_p
+        work.contact_torque += work.gained_L
+        work.contact_force /= dt
+        work.contact_torque /= dt
+        if self.joints is None:
+            dynamic = spec.kind == DYNAMIC
+            spec.p[dynamic] += work.gained_p[dynamic]
+            spec.L[dynamic] += work.gained_L[dynamic]
+        else:
+            spec.v[...], spec.omega[...] = work.v, work.omega
+            _derive_momenta(spec)
+            self.joints.end_step(dt)
+        self.bodies.derive_velocities()
+
+
+class _Solve(NamedTuple):
+    """What a contact solve did."""
+
+    sweeps: int
+    residual: float
+    clamped: int
+
+
+class _Work:
+    """Scratch for the bodies of now and a number of contacts."""
+
+    def __init__(self, bodies: RigidBodies, shapes: CollisionShapes, settings: SolidSettings) -> None:
+        n = bodies.count
+        self.identity = bodies.identity_b.copy()
+        self.shape = bodies.shape_b.copy()
+        self.v, self.omega = np.zeros((n, 3)), np.zeros((n, 3))
+        self.v_old, self.omega_old = np.zeros((n, 3)), np.zeros((n, 3))
+        self.dv, self.domega = np.zeros((n, 3)), np.zeros((n, 3))
+        self.contact_force, self.contact_torque = np.zeros((n, 3)), np.zeros((n, 3))
+        self.gained_p, self.gained_L = np.zeros((n, 3)), np.zeros((n, 3))
+        self.nothing = np.zeros((n, 3))
+        self.inv_inertia = np.zeros((n, 6))
+        # bounding radii [m], infinite for planes, and the lengths that follow from them
+        self.size = np.ascontiguousarray(shapes.arrays().number[self.shape, BOUND]) if n else np.zeros(0)
+        self.touch, self.allowed, self.reach = settings.touch * self.size, settings.allowed * self.size, np.zeros(n)
+        self.gram = np.zeros((DEPTH, DEPTH + 1))
+        self.energy, self.slope = np.zeros(n), np.zeros(n)
+        self.level, self.parent = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        self.fill = np.zeros(n + 2, dtype=np.int64)
+        self.pairs = 0
+        self.reserve(0)
+
+    def reserve(self, contacts: int) -> None:
+        """Room for so many contacts."""
+        self.starts = np.zeros(contacts + 1, dtype=np.int64)
+        self.history = np.zeros((2, DEPTH, contacts, 3))
+        self.depth, self.queue = np.zeros(contacts), np.zeros(contacts, dtype=np.int64)
+
+    def stale(self, bodies: RigidBodies) -> bool:
+        """Whether the bodies are not those this was made for."""
+        return not (np.array_equal(self.identity, bodies.identity_b) and np.array_equal(self.shape, bodies.shape_b))
+
+    def given(self, value: Array | None, name: str) -> Array:
+        """A force or torque per body (n, 3), or none."""
+        if value is None:
+            return self.nothing
+        if np.shape(value) != self.v.shape:
+            raise UserError(f"{name}_b: shape {np.shape(value)}: must be {self.v.shape}, three numbers per body")
+        return np.ascontiguousarray(value, dtype=float)
+
+    def reach_of(self, spec: BodySpec, dt: float) -> Array:
+        """How far the bodies may come in the step (n,) [m]; starts the sums of the contact forces."""
+        _reach_bodies(spec.kind, self.v, self.omega, self.size, self.touch, dt, self.reach)
+        self.contact_force[...], self.contact_torque[...] = 0.0, 0.0
+        return self.reach
+
+    def keep_velocities(self, spec: BodySpec) -> None:
+        self.v_old[...], self.omega_old[...] = spec.v, spec.omega
+
+    def take_velocities(self, spec: BodySpec) -> None:
+        self.v[...], self.omega[...] = spec.v, spec.omega
+
+
+@njit(cache=True)
+def _evolve_velocities(bodies, gravity, force, torque, dt, out_v, out_omega):  # type: ignore[no-untyped-def]
+    """v + dt (g + F / m), omega + dt I^-1 torque of the dynamic bodies; of others what they have."""
+    for b in range(len(bodies.kind)):
+        for i in range(3):
+            out_v[b, i] = bodies.v[b, i]
+            out_omega[b, i] = bodies.omega[b, i]
+        if bodies.kind[b] == DYNAMIC:
+            x, y, z = apply_inverse_inertia(
+                bodies.q[b], bodies.inv_inertia[b], dt * torque[b, 0], dt * torque[b, 1], dt * torque[b, 2]
+            )
+            out_omega[b, 0] += x
+            out_omega[b, 1] += y
+            out_omega[b, 2] += z
+            for i in range(3):
+                out_v[b, i] += dt * (gravity[i] + bodies.inv_mass[b] * force[b, i])
+
+
+@njit(cache=True)
+def _advance_momenta(bodies, gravity, force, torque, dt):  # type: ignore[no-untyped-def]
+    """p + dt (m g + F), L + dt torque of the dynamic bodies."""
+    for b in range(len(bodies.kind)):
+        if bodies.kind[b] == DYNAMIC:
+            for i in range(3):
+                bodies.p[b, i] += dt * (gravity[i] / bodies.inv_mass[b] + force[b, i])
+                bodies.L[b, i] += dt * torque[b, i]
+
+
+@njit(cache=True)
+def _derive_momenta(bodies):  # type: ignore[no-untyped-def]
+    """p = m v, L = I omega of the dynamic bodies."""
+    for b in range(len(bodies.kind)):
+        if bodies.kind[b] == DYNAMIC:
+            x, y, z = rotate_back(bodies.q[b], bodies.omega[b, 0], bodies.omega[b, 1], bodies.omega[b, 2])
+            k = bodies.inv_inertia[b]
+            x = x / k[0] if k[0] > 0.0 else 0.0
+            y = y / k[1] if k[1] > 0.0 else 0.0
+            z = z / k[2] if k[2] > 0.0 else 0.0
+            bodies.L[b, 0], bodies.L[b, 1], bodies.L[b, 2] = rotate(bodies.q[b], x, y, z)
+            for i in range(3):
+                bodies.p[b, i] = bodies.v[b, i] / bodies.inv_mass[b]
+
+
+@njit(cache=True)
+def _reach_bodies(kind, v, omega, size, touch, dt, out_reach):  # type: ignore[no-untyped-def]
+    """dt |v|, what turning adds (at most the size of the body), and the distance that counts as touching."""
+    for b in range(len(kind)):
+        speed = sqrt(v[b, 0] ** 2 + v[b, 1] ** 2 + v[b, 2] ** 2)
+        out_reach[b] = dt * speed
+        if size[b] < 1e300:
+            turn = sqrt(omega[b, 0] ** 2 + omega[b, 1] ** 2 + omega[b, 2] ** 2)
+            out_reach[b] += min(dt * turn, 1.0) * size[b] + touch[b]
+
+
+@njit(cache=True)
+def _measure_energy(bodies, gravity):  # type: ignore[no-untyped-def]
+    """(kinetic, potential) energy of the dynamic bodies, from their momenta."""
+    kinetic, potential = 0.0, 0.0
+    for b in range(len(bodies.kind)):
+        if bodies.kind[b] == DYNAMIC:
+            p, x = bodies.p[b], bodies.x[b]
+            kinetic += 0.5 * bodies.inv_mass[b] * (p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
+            kinetic += rotational_energy(bodies.q[b], bodies.inv_inertia[b], bodies.L[b])
+            potential -= (gravity[0] * x[0] + gravity[1] * x[1] + gravity[2] * x[2]) / bodies.inv_mass[b]
+    return kinetic, potential

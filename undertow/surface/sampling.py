@@ -1,0 +1,211 @@
+"""Values of fields at any point, for the kernels of this package.
+
+Kernels work in *index coordinates*, s = (x - lower) / dx + GHOSTS: the lower face of padded cell i lies at s = i, its
+centre at s = i + 1/2. Points are kept inside the domain, so that all stencils end in the ghosts, which must be filled.
+Fields come flattened; indices are unsigned, for which Numba leaves out its test for negative ones. In 2D the z
+coordinate is the mid-plane, and only that plane is read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from undertow.grid import GHOSTS
+
+
+@njit(cache=True)
+def _confine(s, n):  # type: ignore[no-untyped-def]
+    """Index coordinate s kept inside the n cells of the domain; NaN goes to the low end."""
+    s = s if s > GHOSTS else np.float64(GHOSTS)
+    return s if s < GHOSTS + n else np.float64(GHOSTS + n)
+
+
+@njit(cache=True)
+def _locate(spec, x, y, z):  # type: ignore[no-untyped-def]
+    """Index coordinates of the point (x, y, z) [m], kept inside the domain."""
+    inv = 1.0 / spec.dx
+    sx = _confine((x - spec.x0) * inv + GHOSTS, spec.nx)
+    sy = _confine((y - spec.y0) * inv + GHOSTS, spec.ny)
+    sz = _confine((z - spec.z0) * inv + GHOSTS, spec.nz) if spec.dimensions == 3 else GHOSTS + 0.5
+    return sx, sy, sz
+
+
+@njit(cache=True)
+def _strides(spec):  # type: ignore[no-untyped-def]
+    """Values per padded row, per padded plane, and the stride of stencils along z (0 in 2D: the plane alone)."""
+    row = np.uint64(spec.nx + 2 * GHOSTS)
+    plane = row * np.uint64(spec.ny + 2 * GHOSTS)
+    return row, plane, plane if spec.dimensions == 3 else np.uint64(0)
+
+
+@njit(cache=True)
+def _blend(q, p, row, over, fx, fy, fz):  # type: ignore[no-untyped-def]
+    """Trilinear blend of the eight values from index p on."""
+    one = np.uint64(1)
+    a = q[p]
+    b = q[p + row]
+    a += fx * (q[p + one] - a)
+    b += fx * (q[p + row + one] - b)
+    a += fy * (b - a)
+    r = p + over
+    c = q[r]
+    d = q[r + row]
+    c += fx * (q[r + one] - c)
+    d += fx * (q[r + row + one] - d)
+    c += fy * (d - c)
+    return a + fz * (c - a)
+
+
+# forced: LLVM finds the function too large, and then passing its arguments costs as much as its work
+@njit(cache=True, forceinline=True)
+def _velocity_at(spec, u, x, y, z):  # type: ignore[no-untyped-def]
+    """Face velocity u (flat) at index coordinates (x, y, z), trilinear in each component; w = 0 in 2D."""
+    row, plane, over = _strides(spec)
+    size = plane * np.uint64(spec.nz + 2 * GHOSTS)
+    xc = x - 0.5
+    yc = y - 0.5
+    zc = z - 0.5
+    i = np.int64(x)
+    j = np.int64(y)
+    k = np.int64(z)
+    ic = np.int64(xc)
+    jc = np.int64(yc)
+    kc = np.int64(zc)
+    base = np.uint64(kc) * plane
+    vx = _blend(u, base + np.uint64(jc) * row + np.uint64(i), row, over, x - i, yc - jc, zc - kc)
+    vy = _blend(u, size + base + np.uint64(j) * row + np.uint64(ic), row, over, xc - ic, y - j, zc - kc)
+    vz = 0.0
+    if spec.dimensions == 3:
+        base = size + size + np.uint64(k) * plane
+        vz = _blend(u, base + np.uint64(jc) * row + np.uint64(ic), row, over, xc - ic, yc - jc, z - k)
+    return vx, vy, vz
+
+
+@njit(cache=True)
+def _centred_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
+    """Cell field q (flat) at index coordinates (x, y, z), trilinear."""
+    row, plane, over = _strides(spec)
+    xc = x - 0.5
+    yc = y - 0.5
+    zc = z - 0.5
+    i = np.int64(xc)
+    j = np.int64(yc)
+    k = np.int64(zc)
+    p = np.uint64(k) * plane + np.uint64(j) * row + np.uint64(i)
+    return _blend(q, p, row, over, xc - i, yc - j, zc - k)
+
+
+@njit(cache=True)
+def _gradient_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
+    """dx grad q at index coordinates (x, y, z): central differences of the trilinear interpolant over one cell."""
+    gx = _centred_at(spec, q, _confine(x + 0.5, spec.nx), y, z) - _centred_at(spec, q, _confine(x - 0.5, spec.nx), y, z)
+    gy = _centred_at(spec, q, x, _confine(y + 0.5, spec.ny), z) - _centred_at(spec, q, x, _confine(y - 0.5, spec.ny), z)
+    gz = 0.0
+    if spec.dimensions == 3:
+        gz = _centred_at(spec, q, x, y, _confine(z + 0.5, spec.nz))
+        gz -= _centred_at(spec, q, x, y, _confine(z - 0.5, spec.nz))
+    return gx, gy, gz
+
+
+@njit(cache=True)
+def _cubic_weights(f):  # type: ignore[no-untyped-def]
+    """Weights of the values at -1, 0, 1, 2 in the cubic Lagrange polynomial at f."""
+    a = f + 1.0
+    b = f - 1.0
+    c = f - 2.0
+    return -f * b * c / 6.0, 0.5 * a * b * c, -0.5 * a * f * c, a * f * b / 6.0
+
+
+@njit(cache=True)
+def _cubic_slopes(f):  # type: ignore[no-untyped-def]
+    """Derivatives of ``_cubic_weights``."""
+    g = f * f
+    return -0.5 * g + f - 1.0 / 3.0, 1.5 * g - 2.0 * f - 0.5, -1.5 * g + f + 1.0, 0.5 * g - 1.0 / 6.0
+
+
+@njit(cache=True)
+def _sum_row(q, p, w):  # type: ignore[no-untyped-def]
+    one = np.uint64(1)
+    return w[0] * q[p - one] + w[1] * q[p] + w[2] * q[p + one] + w[3] * q[p + one + one]
+
+
+@njit(cache=True)
+def _cubic_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
+    """Cell field q (flat) at index coordinates (x, y, z), the product of cubic Lagrange polynomials."""
+    row, plane, _ = _strides(spec)
+    i = np.int64(x - 0.5)
+    j = np.int64(y - 0.5)
+    k = np.int64(z - 0.5)
+    wx = _cubic_weights(x - 0.5 - i)
+    wy = _cubic_weights(y - 0.5 - j)
+    wz = _cubic_weights(z - 0.5 - k)
+    p = np.uint64(k) * plane + np.uint64(j) * row + np.uint64(i)
+    first = 0 if spec.dimensions == 3 else 1
+    last = 4 if spec.dimensions == 3 else 2
+    value = 0.0
+    for c in range(first, last):
+        base = p + np.uint64(c) * plane - plane
+        line = wy[0] * _sum_row(q, base - row, wx) + wy[1] * _sum_row(q, base, wx)
+        line += wy[2] * _sum_row(q, base + row, wx) + wy[3] * _sum_row(q, base + row + row, wx)
+        value += (wz[c] if spec.dimensions == 3 else 1.0) * line
+    return value
+
+
+@njit(cache=True)
+def _cubic_gradient_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
+    """Value and gradient per cell of ``_cubic_at``."""
+    row, plane, _ = _strides(spec)
+    i = np.int64(x - 0.5)
+    j = np.int64(y - 0.5)
+    k = np.int64(z - 0.5)
+    wx = _cubic_weights(x - 0.5 - i)
+    wy = _cubic_weights(y - 0.5 - j)
+    wz = _cubic_weights(z - 0.5 - k)
+    dx = _cubic_slopes(x - 0.5 - i)
+    dy = _cubic_slopes(y - 0.5 - j)
+    dz = _cubic_slopes(z - 0.5 - k)
+    p = np.uint64(k) * plane + np.uint64(j) * row + np.uint64(i)
+    first = 0 if spec.dimensions == 3 else 1
+    last = 4 if spec.dimensions == 3 else 2
+    value, gx, gy, gz = 0.0, 0.0, 0.0, 0.0
+    for c in range(first, last):
+        base = p + np.uint64(c) * plane - plane - row
+        line, line_x, line_y = 0.0, 0.0, 0.0
+        for b in range(4):
+            a = _sum_row(q, base, wx)
+            line += wy[b] * a
+            line_y += dy[b] * a
+            line_x += wy[b] * _sum_row(q, base, dx)
+            base += row
+        weight = wz[c] if spec.dimensions == 3 else 1.0
+        value += weight * line
+        gx += weight * line_x
+        gy += weight * line_y
+        gz += dz[c] * line
+    return value, gx, gy, gz if spec.dimensions == 3 else 0.0
+
+
+@njit(cache=True, forceinline=True)
+def _trace(spec, u, x, y, z, c):  # type: ignore[no-untyped-def]
+    """Where (x, y, z) is after dt in the frozen velocity u, in index coordinates, c = dt / dx; not confined.
+
+    Ralston's third-order Runge-Kutta method, x + dt (2 k1 + 3 k2 + 4 k3) / 9. A negative c traces back.
+    """
+    u1, v1, w1 = _velocity_at(spec, u, x, y, z)
+    h = 0.5 * c
+    xs = _confine(x + h * u1, spec.nx)
+    ys = _confine(y + h * v1, spec.ny)
+    zs = _confine(z + h * w1, spec.nz)
+    u2, v2, w2 = _velocity_at(spec, u, xs, ys, zs)
+    h = 0.75 * c
+    xs = _confine(x + h * u2, spec.nx)
+    ys = _confine(y + h * v2, spec.ny)
+    zs = _confine(z + h * w2, spec.nz)
+    u3, v3, w3 = _velocity_at(spec, u, xs, ys, zs)
+    h = c / 9.0
+    return (
+        x + h * (2.0 * u1 + 3.0 * u2 + 4.0 * u3),
+        y + h * (2.0 * v1 + 3.0 * v2 + 4.0 * v3),
+        z + h * (2.0 * w1 + 3.0 * w2 + 4.0 * w3),
+    )

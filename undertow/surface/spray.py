@@ -1,0 +1,118 @@
+"""Drops that have left the level set: liquid particles on ballistic paths, each with its own volume.
+
+A liquid particle that has escaped far from the surface is a drop too small for the grid. It leaves the particle level
+set with the velocity of the fluid and the volume of its sphere, flies freely, and becomes a liquid particle again where
+it meets the liquid (after Foster and Fedkiw 2001, "Practical animation of liquids", SIGGRAPH).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from undertow.grid import OPEN, OUTFLOW, Array, Grid, Sides
+from undertow.transport import sample_centred
+
+
+class Spray:
+    """position (n, 3) [m], velocity (n, 3) [m/s], volume (n,) [m^3] (2D: [m^2], per metre of depth)."""
+
+    def __init__(self, grid: Grid, sides: Sides) -> None:
+        self.grid = grid
+        self._leaves = [kind in (OUTFLOW, OPEN) for kind in sides.kind]
+        self.position = np.zeros((0, 3))
+        self.velocity = np.zeros((0, 3))
+        self.volume = np.zeros(0)
+
+    @property
+    def total_volume(self) -> float:
+        """[m^3], in 2D per metre of depth [m^2]."""
+        return float(self.volume.sum())
+
+    def radius(self) -> Array:
+        """Radii of spheres (2D: discs) of the drops' volumes [m]."""
+        return np.asarray(
+            np.cbrt(0.75 * self.volume / np.pi) if self.grid.dimensions == 3 else np.sqrt(self.volume / np.pi)
+        )
+
+    def add(self, position: Array, velocity: Array, radius: Array) -> float:
+        """New drops; returns their volume."""
+        volume = 4.0 / 3.0 * np.pi * radius**3 if self.grid.dimensions == 3 else np.pi * radius**2
+        self.position = np.concatenate([self.position, position])
+        self.velocity = np.concatenate([self.velocity, velocity])
+        self.volume = np.concatenate([self.volume, volume])
+        return float(volume.sum())
+
+    def move(self, dt: float, gravity: tuple[float, float, float], solid_c: Array | None = None) -> float:
+        """Free fall over dt [s], exact. Drops slide on walls and solids (solid_c: signed distance [m], ghosts filled).
+
+        Returns the volume that left through open sides.
+        """
+        if not self.volume.size:
+            return 0.0
+        g = np.array(gravity, dtype=float)
+        g[self.grid.dimensions :] = 0.0
+        self.position += dt * self.velocity + 0.5 * dt * dt * g
+        self.velocity += dt * g
+        gone = np.zeros(len(self.volume), dtype=bool)
+        for side, axis, end in self.grid.sides():
+            wall = (self.grid.lower, self.grid.upper)[end][axis]
+            outside = (self.position[:, axis] - wall) * (2 * end - 1) > 0.0
+            if self._leaves[side]:
+                gone |= outside
+            else:
+                self.position[outside, axis] = wall
+                self.velocity[outside, axis] = 0.0
+        if solid_c is not None:
+            self._leave_solid(solid_c)
+        left = float(self.volume[gone].sum())
+        self._keep(~gone)
+        return left
+
+    def absorb(self, phi_c: Array) -> tuple[Array, Array]:
+        """Take the drops that are in the liquid out; their positions [m] and radii [m]. Ghosts of phi filled."""
+        if not self.volume.size:
+            return np.zeros((0, 3)), np.zeros(0)
+        inside = sample_centred(self.grid, phi_c, self.position) <= 0.0
+        taken = self.position[inside], self.radius()[inside]
+        self._keep(~inside)
+        return taken
+
+    def _leave_solid(self, solid_c: Array) -> None:
+        """Move drops inside a solid to its surface and take the normal part of their velocity away."""
+        distance = sample_centred(self.grid, solid_c, self.position)
+        inside = np.nonzero(distance < 0.0)[0]
+        if not inside.size:
+            return
+        x = self.position[inside]
+        normal = np.zeros_like(x)
+        for axis in self.grid.axes:
+            step = np.zeros(3)
+            step[axis] = 0.5 * self.grid.dx
+            normal[:, axis] = sample_centred(self.grid, solid_c, x + step) - sample_centred(
+                self.grid, solid_c, x - step
+            )
+        length = np.linalg.norm(normal, axis=1, keepdims=True)
+        normal = np.divide(normal, length, out=np.zeros_like(normal), where=length > 0.0)
+        self.position[inside] = x - distance[inside, None] * normal
+        speed = np.minimum((self.velocity[inside] * normal).sum(axis=1, keepdims=True), 0.0)
+        self.velocity[inside] -= speed * normal
+
+    def _keep(self, chosen: np.ndarray) -> None:
+        if not chosen.all():
+            self.position = self.position[chosen]
+            self.velocity = self.velocity[chosen]
+            self.volume = self.volume[chosen]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything that evolves."""
+        return {
+            "spray_position": self.position.copy(),
+            "spray_velocity": self.velocity.copy(),
+            "spray_volume": self.volume.copy(),
+        }
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Continue from what ``arrays`` gave."""
+        self.position = arrays["spray_position"].copy()
+        self.velocity = arrays["spray_velocity"].copy()
+        self.volume = arrays["spray_volume"].copy()

@@ -1,0 +1,86 @@
+"""Collisions of concave bodies: momentum and angular momentum kept to round-off, kinetic energy never up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from undertow.geometry import MeshShape, Torus
+from undertow.grid import Array
+from undertow.solids import SolidsWorld
+from undertow.validation.analysis import Quantity, quantity
+
+PAIRS = 1000
+
+
+def bracket() -> MeshShape:
+    """An L of arms 0.3 m, 0.1 m thick and wide."""
+    outline = np.array([[0.0, 0.0], [0.3, 0.0], [0.3, 0.1], [0.1, 0.1], [0.1, 0.3], [0.0, 0.3]]) - 0.1
+    n = len(outline)
+    vertices = np.concatenate([np.column_stack([outline, np.full(n, z)]) for z in (-0.05, 0.05)])
+    caps = [(0, 1, 2), (0, 2, 3), (0, 3, 4), (0, 4, 5)]
+    triangles = [(c, b, a) for a, b, c in caps] + [(a + n, b + n, c + n) for a, b, c in caps]
+    for i in range(n):
+        j = (i + 1) % n
+        triangles += [(i, j, j + n), (i, j + n, i + n)]
+    return MeshShape(vertices, np.array(triangles), "bracket")
+
+
+def momenta(world: SolidsWorld) -> tuple[Array, Array]:
+    """Total momentum [kg m/s] and angular momentum about the origin [kg m2/s]."""
+    b = world.bodies
+    return b.p_b.sum(axis=0), (np.cross(b.x_b, b.p_b) + b.L_b).sum(axis=0)
+
+
+def random_turn(rng: np.random.Generator) -> Array:
+    """A random rotation (3, 3), uniform."""
+    Q, R = np.linalg.qr(rng.normal(size=(3, 3)))
+    Q = Q * np.sign(np.diag(R))
+    return np.asarray(Q if np.linalg.det(Q) > 0 else Q[:, ::-1])
+
+
+def run(full: bool = False) -> Iterator[Quantity]:
+    """1000 pairs of tori and brackets of random mass, pose, velocity, spin, friction and restitution."""
+    rng = np.random.default_rng(3)
+    shapes: list[Torus | MeshShape] = [Torus(0.15, 0.05), bracket()]
+    linear = angular = gain = 0.0
+    collided = clamped = 0
+    tries = 0
+    while collided < PAIRS:
+        tries += 1
+        world = SolidsWorld(gravity=(0.0, 0.0, 0.0))
+        for i in range(2):
+            axis = rng.normal(size=3)
+            world.add(
+                str(i), shapes[rng.integers(2)], (0.0, 0.0, 0.0) if i == 0 else 0.25 * axis / np.linalg.norm(axis),
+                random_turn(rng), 10.0 ** rng.uniform(2, 4), friction=rng.uniform(0, 1.5), restitution=rng.uniform(0,
+                1), )  # fmt: skip
+        away = world.bodies.x_b[1] - world.bodies.x_b[0]
+        for i, sign in ((0, 1.0), (1, -1.0)):
+            v = 3.0 * sign * away / np.linalg.norm(away) + rng.normal(size=3)
+            world.bodies.set_velocity(i, v, 10.0 * rng.normal(size=3))
+        found = collide(world)
+        collided += found[0] > 0
+        if found[0]:
+            clamped += found[1]
+            linear, angular, gain = max(linear, found[2]), max(angular, found[3]), max(gain, found[4])
+    yield quantity("linear", linear, pairs=collided, tried=tries)
+    yield quantity("angular", angular, clamped=clamped)
+    yield quantity("energy_gain", gain)
+
+
+def collide(world: SolidsWorld, dt: float = 1.0 / 60.0) -> tuple[int, int, float, float, float]:
+    """Steps I and II of a step: (collisions, clamped, relative change of momentum, angular momentum, energy)."""
+    p, L = momenta(world)
+    before = sum(world.solids.energy())
+    b = world.bodies
+    scale = np.abs(b.p_b).sum()
+    turning = (np.abs(np.cross(b.x_b, b.p_b)) + np.abs(b.L_b)).sum()
+    collisions, clamped = world.solids.collide(world.time, dt)
+    p_new, L_new = momenta(world)
+    after = sum(world.solids.energy())
+    return (
+        collisions, clamped, float(np.abs(p_new - p).max() / scale), float(np.abs(L_new - L).max() / turning),
+        after / before - 1.0,
+    )  # fmt: skip
