@@ -11,7 +11,7 @@ from undertow.scene.shapes import Torus
 CARD = {
     "description": "a chain of interlocked rings swings from its first link",
     "source": "Schroeder 2011, thesis, section 4.8 (chain), rigid links",
-    "cost": "about 1 minute",
+    "cost": "about 20 seconds",
 }
 
 RADIUS, TUBE = 0.1, 0.02

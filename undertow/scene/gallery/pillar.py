@@ -13,7 +13,7 @@ from undertow.scene.shapes import Hull, Plane
 CARD = {
     "description": "a prescored pillar drops and falls apart at the frame rate; its thin shards stay low",
     "source": "Schroeder 2011, thesis, figure 2.1",
-    "cost": "seconds",
+    "cost": "about 10 seconds",
 }
 
 SIZE = (0.4, 1.6, 0.4)

@@ -73,7 +73,7 @@ def make_scene(count: int = 1000) -> Scene:
         **CARD,
         time=Time(end=4.0, frame_rate=30, max_step=1 / 120),
         objects=objects,
-        solids=Solids(tolerance=1e-3, iterations=10),
+        solids=Solids(tolerance=1e-3, iterations=8),
         output=Output(bodies="frames"),
         view=View(camera=Camera(position=(0.8 * reach, 0.8 * reach, 1.2 * reach), look_at=(0, 0.2 * width, 0))),
     )
@@ -98,6 +98,6 @@ def make_boxes(count: int) -> Scene:
         name="box-pile",
         time=Time(end=2.0, frame_rate=60),
         objects=objects,
-        solids=Solids(tolerance=1e-3, iterations=10),
+        solids=Solids(tolerance=1e-3, iterations=8),
         output=Output(bodies="frames"),
     )

@@ -11,7 +11,7 @@ from undertow.scene.gallery.pillar import make_scene
 from undertow.validation.analysis import Quantity, quantity
 
 STARTS = 20
-END = 2.0
+END = 1.2
 FALLEN = 0.5
 """After this time [s] all of the pillar's foot has hit the ground."""
 
