@@ -261,17 +261,22 @@ def validate(
     cases: Cases = None,
     as_json: Json = False,
     full: Annotated[bool, typer.Option("--full", help="also the long ladders")] = False,
+    draw: Annotated[Path | None, typer.Option("--draw", help="new folder for pictures of the cases' curves")] = None,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
     """Check the cases against their references: measured, reference, error, tolerance, pass."""
     _begin(threads)
     from undertow.run.machine import use_threads
-    from undertow.validation import runner
+    from undertow.validation import drawing, runner
 
     names = runner.chosen("validate", cases)
     use_threads(threads)
-    results = runner.validate(names, full, functools.partial(_say, quiet))
+    say = functools.partial(_say, quiet)
+    results = runner.validate(names, full, say)
+    if draw is not None:
+        drawing.check_folder(draw)
+        results = runner.drawn(results, draw, say)
     _report(results, as_json, ("case", "quantity", "measured", "reference", "error", "tolerance", "passed", "seconds"))
 
 

@@ -126,7 +126,7 @@ def test_sources_make_their_volume_and_closed_water_takes_none():
     full.rebuild()
     u[...] = 0.0
     full.add_known_impulse(u, 0.01)
-    assert full.solve(u, p, 0.01).regions_singular == 1
+    assert full.solve(u, p, 0.01)[0].regions_singular == 1
     assert np.abs(u).max() == 0.0
 
 

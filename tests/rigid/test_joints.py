@@ -6,7 +6,8 @@ import pytest
 from undertow.errors import PhysicsError, UserError
 from undertow.geometry import ConstantCurve, Keyframes, SineCurve, VelocityCurves
 from undertow.rigid.bodies import RigidBodies, rotation_matrix_of
-from undertow.rigid.joints import KINDS, Joints
+from undertow.rigid.joint import KINDS
+from undertow.rigid.joints import Joints
 from undertow.rigid.orientation import advance_poses
 
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import undertow as ut
-from undertow.errors import UserError
+from undertow.errors import PhysicsError, UserError
 from undertow.scene import toml
 
 SCENE = """
@@ -104,6 +104,14 @@ def test_bad_water_is_refused(assignments: str, message: str) -> None:
         ut.Simulation(make(*assignments.split("\n")))
 
 
+def test_lost_water_stops_the_run() -> None:
+    sim = ut.Simulation(make("surface={volume_bound=0.2, particles=false}"))
+    sim.step()
+    sim.model.flow.state.surface.phi_c += 0.1  # type: ignore[attr-defined]
+    with pytest.raises(PhysicsError, match="0.317 m2 at t"):
+        sim.step()
+
+
 def test_water_thinner_than_a_cell_is_warned_of() -> None:
     sim = ut.Simulation(make("objects.pool.shape={type='box', size=[0.6, 0.06]}"))
     assert any("less than two cells" in note for note in sim.notes)
@@ -113,3 +121,26 @@ def test_options_of_a_surface_need_water() -> None:
     for assignment in ("surface={particles=false}", "view={field='level_set'}", "output={fields=['level_set']}"):
         with pytest.raises(UserError, match="water"):
             make("objects={}", assignment)
+
+
+@pytest.mark.parametrize("height", (0.25, 0.4))
+def test_a_disc_through_the_surface_leaves_still_water_still(height: float) -> None:
+    disc = f"objects.disc={{type='rigid_body', shape={{type='sphere', radius=0.15}}, position=[0.5, {height}]}}"
+    sim = ut.Simulation(make(disc, "fluid.tolerance=1e-9"))
+    start = sim.model.flow.volume()  # type: ignore[attr-defined]
+    report = sim.advance_to(0.3)
+    assert report is not None
+    assert np.abs(sim.state.u).max() < 1e-12
+    assert report.ledger["fluid_volume"] == pytest.approx(start, rel=1e-12)
+
+
+def test_water_that_touches_an_open_side_draws_none_in() -> None:
+    hanging = ("objects.pool.shape={type='box', size=[0.3, 0.3]}", "objects.pool.position=[0.5, 0.7]")
+    sim = ut.Simulation(make(*hanging, "domain.sides={y_high='open'}"))
+    start = sim.model.flow.volume()  # type: ignore[attr-defined]
+    volumes = []
+    while sim.time < 0.3:
+        volumes.append(sim.step().ledger["fluid_volume"])
+    # six cells across; the side as a mirror would have made it 2.6 times the start
+    assert max(volumes) < 1.08 * start
+    assert min(volumes) > 0.9 * start

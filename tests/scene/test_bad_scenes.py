@@ -20,7 +20,7 @@ BAD = [
     ("objects.ball.shape={type='ball', radius=1}", "objects.ball.shape: unknown type 'ball'"),
     ("objects.ball.shape={radius=1}", "objects.ball.shape: the key 'type' is missing"),
     ("objects.ball.shape={type='sphere'}", "objects.ball.shape: the key 'radius' is missing; give radius [m]"),
-    ("coupling='monolithic'", "coupling = 'monolithic': unknown coupling"),
+    ("coupling='monolithic'", "coupling = 'monolithic': no body is moved by forces"),
     # wrong types and units
     ("objects.ball.shape.radius='10 cm'", "objects.ball.shape.radius = '10 cm': must be a number in m, not text"),
     ("fluid.density=true", "fluid.density = True: must be a number in kg/m3"),
@@ -203,7 +203,7 @@ BAD_SOLIDS = [
     ("time.stepper='second_order'", "time.stepper = 'second_order': belongs to a fluid"),
     ("probes={p={type='flux', axis='x', position=0}}", "probes.p: there is no fluid to measure"),
     ("probes={p={type='force', objects=['bxo']}}", "there is no solid 'bxo'; did you mean 'box'?"),
-    ("domain={upper=[1,1,1], resolution=8}", "objects.box: forces move it, but no coupling"),
+    ("domain={upper=[1,1,1], resolution=8}", "objects.box: forces move it, but coupling = 'none'"),
 ]
 
 

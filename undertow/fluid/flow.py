@@ -26,6 +26,7 @@ class Flow:
     """State, work arrays and the step of one flow.
 
     ``side_velocity(time)`` sets the velocity planes of the sides for a time; None when they are constant.
+    ``make_solve``: makes the implicit solve where solids take part in it; None: they move as prescribed.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Flow:
         settings: FlowSettings,
         emitters: Sequence[SmokeEmitter] = (),
         side_velocity: Callable[[float], None] | None = None,
+        make_solve: Callable[[FluidDomain, FlowSettings], ImplicitSolve] | None = None,
     ) -> None:
         self.grid = grid
         self.sides = sides
@@ -57,7 +59,7 @@ class Flow:
                 self.confinement = VorticityConfinement(
                     grid, self.domain.periodic, settings.smoke.confinement, self.advection.scratch_f, self.row_c
                 )
-        self.solve = self._make_solve()
+        self.solve = self._make_solve() if make_solve is None else make_solve(self.domain, settings)
         self.solve.rebuild()
         none = np.zeros(0)
         two = settings.stepper == "second_order"
@@ -145,9 +147,9 @@ class Flow:
         self.sides.fill_velocity(u_f)  # the sides may have been placed at another time since
         self.domain.prescribe(u_f)
         report = FlowReport()
-        report.row_before = self._largest_row(u_f)
+        report.row_before = self.largest_row(u_f)
         report.solves = self.solve.solve(u_f, self.z_c, viscous_dt)
-        report.row_after = self._largest_row(u_f)
+        report.row_after = self.largest_row(u_f)
         if self.solids is not None and self.solve.rows.target is not None:
             report.leak = measure.wall_leak(self.grid, self.row_c, self.solve.rows.target, self.solids.body_c)
         return report
@@ -160,7 +162,8 @@ class Flow:
                 self.domain.set_wall_velocity(u_f)
         self.sides.fill_velocity(u_f)
 
-    def _largest_row(self, u_f: Array) -> float:
+    def largest_row(self, u_f: Array) -> float:
+        """Largest |K u - s|, the residual of incompressibility [m3/s]."""
         self.solve.rows.apply({"fluid": u_f}, self.row_c)
         return measure.largest_difference(self.grid, self.row_c, self.solve.rows.target)
 

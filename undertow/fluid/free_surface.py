@@ -138,8 +138,9 @@ class FreeSurfaceSolve:
         self.tolerance = tolerance
         self.rows = FreeSurfaceRows(domain, phi_c, gravity)
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
-        block = VelocityBlock("fluid", self.rows.inv_mass_f)
-        self.system = CoupledSystem([block], [self.rows], {"pressure": self.multigrid})
+        planar = domain.grid.dimensions == 2
+        block = VelocityBlock("fluid", self.rows.inv_mass_f, planar)
+        self.system = CoupledSystem([block], [self.rows], {"pressure": self.multigrid}, planar)
         self.scratch_f = scratch_f
         self.z_c = domain.grid.cell_field()
         self.start_c = domain.grid.cell_field()
@@ -160,7 +161,7 @@ class FreeSurfaceSolve:
         rows.add_transpose(self.start_c, {"fluid": self.scratch_f})
         subtract_scaled(rows.inv_mass_f, self.scratch_f, 1.0, u_f)
 
-    def solve(self, u_f: Array, p_c: Array, dt: float) -> SolveStats:
+    def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
         """u* (known impulse added) -> u in place; p_c: guess on entry, the pressure on exit [Pa]."""
         z = self.z_c
         self.rows.dual_of(p_c, dt, z)
@@ -169,7 +170,7 @@ class FreeSurfaceSolve:
         stats = self.system.solve({"fluid": u_f}, {"pressure": z}, self.tolerance)
         np.add(used_planes(z), used_planes(self.start_c), out=used_planes(z))
         self.rows.pressure_of(z, dt, p_c)
-        return stats
+        return [stats]
 
 
 @njit(cache=True)

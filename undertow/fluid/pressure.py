@@ -26,8 +26,10 @@ class DivergenceRows:
     damping = False
     folded = False
 
-    def __init__(self, domain: FluidDomain) -> None:
+    def __init__(self, domain: FluidDomain, inv_mass_f: Array | None = None) -> None:
+        """inv_mass_f: the masses of the stencil where they are not the fluid's own."""
         self.domain = domain
+        self.inv_mass_f = domain.inv_mass_f if inv_mass_f is None else inv_mass_f
         grid = domain.grid
         self.shape: tuple[int, ...] = grid.padded
         self.target: Array | None = None if domain.solids is None or domain.voxel else grid.cell_field()
@@ -42,7 +44,7 @@ class DivergenceRows:
             _compute_stencil,
             d.sides.spec.kind,
             d.area_f,
-            d.inv_mass_f,
+            self.inv_mass_f,
             d.grid.face_area,
             self.stencil.face_f,
             self.stencil.dirichlet_c,

@@ -20,9 +20,12 @@ from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock
 class ImplicitSolve(Protocol):
     """What a stepper asks of the implicit solve."""
 
-    rows: DivergenceRows
     strain_z: Array
     walls_z: Array
+
+    @property
+    def rows(self) -> DivergenceRows:
+        """The rows of incompressibility."""
 
     @property
     def viscous(self) -> ViscousRows | None:
@@ -58,8 +61,9 @@ class PressureSolve:
         self.tolerance = tolerance
         self.rows = DivergenceRows(domain)
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
-        block = VelocityBlock("fluid", domain.inv_mass_f)
-        self.system = CoupledSystem([block], [self.rows], {"pressure": self.multigrid})
+        planar = domain.grid.dimensions == 2
+        block = VelocityBlock("fluid", domain.inv_mass_f, planar)
+        self.system = CoupledSystem([block], [self.rows], {"pressure": self.multigrid}, planar)
 
     def rebuild(self) -> None:
         self.rows.rebuild()
@@ -89,7 +93,7 @@ class _ViscousSolve:
         self.tolerance = tolerance
         self.viscous = ViscousRows(domain, viscosity, folded=self.folded, half=half)
         self.walls = WallRows(domain, viscosity, slip_b, folded=self.folded, half=half)
-        self.block = VelocityBlock("fluid", domain.inv_mass_f)
+        self.planar = domain.grid.dimensions == 2
         self.walls_z = np.zeros(self.walls.shape)
 
     def place(self) -> None:
@@ -113,7 +117,8 @@ class SplitSolve(_ViscousSolve):
     def __init__(self, domain: FluidDomain, tolerance: float, viscosity: float, slip_b: np.ndarray, half: bool) -> None:
         self.pressure = PressureSolve(domain, tolerance)
         super().__init__(domain, self.pressure.rows, tolerance, viscosity, slip_b, half)
-        self.system = CoupledSystem([self.block], [self.viscous, self.walls])
+        block = VelocityBlock("fluid", domain.inv_mass_f, self.planar)
+        self.system = CoupledSystem([block], [self.viscous, self.walls], planar=self.planar)
         self.z = {"walls": self.walls_z}
         # only the forces on voxels need the dual of the rows between faces
         self.strain_z = np.zeros(self.viscous.shape if domain.voxel else 0)
@@ -131,29 +136,37 @@ class SplitSolve(_ViscousSolve):
 
 
 class CoupledSolve(_ViscousSolve):
-    """Pressure, viscosity and walls in one SPD system (thesis 5.31): no splitting error, any viscosity."""
+    """Pressure, viscosity and walls in one SPD system (thesis 5.31): no splitting error, any viscosity.
+
+    The rows to walls touch one face each and are folded into the masses, which stay diagonal.
+    """
 
     def __init__(self, domain: FluidDomain, tolerance: float, viscosity: float, slip_b: np.ndarray, half: bool) -> None:
-        super().__init__(domain, DivergenceRows(domain), tolerance, viscosity, slip_b, half)
+        self.domain = domain
+        self.inv_mass_f = np.zeros_like(domain.inv_mass_f)
+        super().__init__(domain, DivergenceRows(domain, self.inv_mass_f), tolerance, viscosity, slip_b, half)
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
-        self.system = CoupledSystem(
-            [self.block], [self.rows, self.viscous, self.walls], {"pressure": self.multigrid}
-        )  # fmt: skip
+        block = VelocityBlock("fluid", self.inv_mass_f, self.planar)
+        self.system = CoupledSystem([block], [self.rows, self.viscous], {"pressure": self.multigrid}, self.planar)
         self.strain_z = np.zeros(self.viscous.shape)
 
     def rebuild(self) -> None:
+        # which cells take part follows from the geometry; the walls' share of the masses is known in solve
+        self.inv_mass_f[...] = self.domain.inv_mass_f
         self.rows.rebuild()
         self.viscous.rebuild()
-        assert self.rows.stencil is not None
-        self.multigrid.setup(self.rows.stencil)
 
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         self.set_time_step(viscous_dt)
         w = {"fluid": u_f}
-        # first guess z = C u* - s: it follows from the state alone, so that a resumed run repeats every bit
+        self.walls.fold(u_f, self.domain.inv_mass_f, self.inv_mass_f)
+        self.rows.rebuild()
+        assert self.rows.stencil is not None
+        self.multigrid.setup(self.rows.stencil)
+        # first guess z = C u*: it follows from the state alone, so that a resumed run repeats every bit
         self.viscous.apply(w, self.strain_z)
+        stats = self.system.solve(w, {"pressure": z_c, "viscosity": self.strain_z}, self.tolerance)
         self.walls.apply(w, self.walls_z)
-        if self.walls.target is not None:
-            self.walls_z -= self.walls.target
-        z = {"pressure": z_c, "viscosity": self.strain_z, "walls": self.walls_z}
-        return [self.system.solve(w, z, self.tolerance)]
+        assert self.walls.target is not None
+        self.walls_z -= self.walls.target
+        return [stats]

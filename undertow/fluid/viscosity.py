@@ -111,7 +111,7 @@ class WallRows:
         self.velocity_f = np.zeros(self.shape)
         self.solid_weight_f = np.zeros(self.shape)
         self.target: Array | None = np.zeros(self.shape)
-        self.parts = [slice(*part) for part in used_ranges(self.shape)]
+        self.parts = [slice(*part) for part in used_ranges(self.shape, planar=domain.grid.dimensions == 2)]
         self.time_step = 0.0
 
     def rebuild(self) -> None:
@@ -158,9 +158,9 @@ class WallRows:
         self.apply({"fluid": self.velocity_f}, self.target)
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
-        inner = used_planes(out)
-        np.multiply(used_planes(self.root_f), used_planes(w["fluid"]), out=inner)
-        inner *= np.sqrt(self.time_step)
+        scale = np.sqrt(self.time_step)
+        for part in self.parts:
+            _share_flat(_set_product, part, self.root_f, w["fluid"], scale, out)
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
         for part in self.parts:
@@ -168,6 +168,16 @@ class WallRows:
 
     def add_gram(self, w: Mapping[str, Array], out: Mapping[str, Array]) -> None:
         self._add_square_product(w["fluid"], out["fluid"])
+
+    def fold(self, u_f: Array, inv_mass_f: Array, out_inv_mass_f: Array) -> None:
+        """The rows as masses and velocities, exactly: B' = B + C^T C is diagonal, w*' = w* + B'^-1 C^T (s - C w*).
+
+        Left as rows of their own, those of faces close to a wall would have large entries and cost iterations.
+        """
+        for part in self.parts:
+            _share_flat(
+                _fold_walls, part, self.root_f, self.velocity_f, self.time_step, inv_mass_f, u_f, out_inv_mass_f
+            )
 
     def add_explicit(self, u_f: Array, out_f: Array) -> None:
         """out += weight (u - v) of the domain's sides."""
@@ -192,7 +202,13 @@ class WallRows:
 def _share_flat(kernel: Callable[..., None], part: slice, *args: Array | float) -> None:
     """The kernel on a contiguous part of the flattened fields among its arguments, by several threads."""
     flat = [arg.reshape(-1)[part] if isinstance(arg, np.ndarray) else arg for arg in args]
-    share(kernel, part.stop - part.start, part.stop - part.start, *flat)
+    share(kernel, part.stop - part.start, (part.stop - part.start) // 8, *flat)
+
+
+@njit(cache=True, nogil=True)
+def _set_product(root, u, scale, out, start, stop):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
+        out[i] = scale * root[i] * u[i]
 
 
 @njit(cache=True, nogil=True)
@@ -214,6 +230,14 @@ def _finish_walls(w, v, start, stop):  # type: ignore[no-untyped-def]
         if w[i] > 0.0:
             v[i] /= w[i]
             w[i] = np.sqrt(w[i])
+
+
+@njit(cache=True, nogil=True)
+def _fold_walls(root, velocity, dt, inv_mass, u, out_inv_mass, start, stop):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
+        weight = dt * root[i] * root[i]
+        out_inv_mass[i] = inv_mass[i] / (1.0 + weight * inv_mass[i])
+        u[i] += out_inv_mass[i] * weight * (velocity[i] - u[i])
 
 
 @njit(cache=True, nogil=True)

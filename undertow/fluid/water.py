@@ -103,7 +103,8 @@ class WaterFlow:
     """State, work arrays and the step of one body of water.
 
     ``surface`` holds the water of time 0. ``side_velocity(time)`` sets the velocity planes of the sides for a time;
-    None when they are constant. Inviscid: walls should slip.
+    None when they are constant. ``make_solve``: what takes the arguments of ``FreeSurfaceSolve``, where bodies take
+    part in the solve. Inviscid: walls should slip.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class WaterFlow:
         emitters: Sequence[WaterEmitter] = (),
         sources: Sequence[VolumeSource] = (),
         side_velocity: Callable[[float], None] | None = None,
+        make_solve: Callable[..., FreeSurfaceSolve] = FreeSurfaceSolve,
     ) -> None:
         self.grid = grid
         self.sides = sides
@@ -128,7 +130,7 @@ class WaterFlow:
         self.advection = Advection(grid, sides, settings.advection, settings.limiter)
         self.extrapolation = Extrapolation(grid, sides)
         self.state = WaterState(grid.face_field(), grid.cell_field(), surface)
-        self.solve = FreeSurfaceSolve(
+        self.solve = make_solve(
             self.domain, surface.phi_c, settings.gravity, settings.tolerance, self.advection.scratch_f
         )
         self.u_star = grid.face_field()
@@ -165,7 +167,7 @@ class WaterFlow:
         self.emit(time)
         self.place(time + dt)
         self.continue_for_surface(s.u, self.u_star)
-        s.surface.advance(self.u_star, dt, gravity=self.settings.gravity)  # phi_t + u.grad phi = 0
+        s.surface.advance(self.u_star, dt, self.solid_c, self.settings.gravity)  # phi_t + u.grad phi = 0
         self.drop_stray_air()
         self.extend_into_solids()
         self.advection.velocity(s.u, s.u, dt, self.u_star)  # (5.25)
@@ -266,7 +268,7 @@ class WaterFlow:
         self.solve.add_known_impulse(u_f, dt)
         report = FlowReport()
         report.row_before = self._largest_row(u_f)
-        report.solves = [self.solve.solve(u_f, s.p, dt)]
+        report.solves = self.solve.solve(u_f, s.p, dt)
         report.row_after = self._largest_row(u_f)
         if self.solids is not None:
             report.leak = measure.wall_leak(self.grid, self.row_c, rows.flux_c, self.solids.body_c)
@@ -427,9 +429,24 @@ def _drop_air_in_water(spec, swarm, phi, least, start, stop):  # type: ignore[no
                 swarm.radius[p] = 0.0
 
 
+@njit(cache=True)
+def _is_beside_air(spec, phi, open_c, k0, j0, i0):  # type: ignore[no-untyped-def]
+    """Whether one of the cells around has its centre in the air, outside solids."""
+    over = 1 if spec.dimensions == 3 else 0
+    for k in range(k0 - over, k0 + over + 1):
+        for j in range(j0 - 1, j0 + 2):
+            for i in range(i0 - 1, i0 + 2):
+                if open_c[k, j, i] == 1 and phi[k, j, i] > 0.0:
+                    return True
+    return False
+
+
 @njit(cache=True, nogil=True)
 def _follow_outside(spec, extended, open_c, phi, start, stop):  # type: ignore[no-untyped-def]
-    """In cells inside solids, e being the value continued from outside: e if it is water, else at least e - dx."""
+    """In cells inside solids, e being the value continued from outside: e if all around is water, at least e - dx.
+
+    Beside a contact line the surface inside the solid is the continuation of that outside and stays.
+    """
     for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
@@ -440,7 +457,7 @@ def _follow_outside(spec, extended, open_c, phi, start, stop):  # type: ignore[n
             if e > 0.0:
                 # a distance cannot change by more than a cell between neighbours
                 phi[k, j, i] = max(phi[k, j, i], e - spec.dx)
-            elif phi[k, j, i] > 0.0:
+            elif phi[k, j, i] > 0.0 and not _is_beside_air(spec, phi, open_c, k, j, i):
                 phi[k, j, i] = e
 
 

@@ -1,4 +1,4 @@
-"""Meshes made by rule: convex hulls and gears."""
+"""Meshes made by rule: convex hulls, gears and boats."""
 
 from __future__ import annotations
 
@@ -78,3 +78,37 @@ def make_gear(radius: float, thickness: float, teeth: int, depth: float, hole: f
     for (p, q), (r, s) in ((a, b), (b, d), (d, c), (c, a)):  # outside, top, hole, bottom
         parts += [np.column_stack([p, q, s]), np.column_stack([p, s, r])]
     return MeshShape(vertices, np.concatenate(parts), "gear")
+
+
+BOAT_OUTLINE = ((-0.5, -0.42), (-0.15, -0.5), (0.15, -0.45), (0.35, -0.28), (0.5, 0.0))
+"""Half of a boat's rim seen from above, stern to bow: shares of length and width."""
+
+
+def make_boat(length: float, width: float, height: float, wall: float) -> MeshShape:
+    """An open boat along x, bow at +x, centred on its box: flat bottom, sides that lean outwards, walls ``wall`` thick
+    measured across the rim, a bottom as thick [m].
+    """
+    half = np.array(BOAT_OUTLINE)
+    # the bow is one point; seen from above (x, -z) the outline runs counter-clockwise
+    outline = np.concatenate([half, half[-2::-1] * (1.0, -1.0)])
+    n = len(outline)
+
+    def ring(shrink_x: float, shrink_z: float, y: float) -> Array:
+        return np.column_stack([outline[:, 0] * shrink_x, np.full(n, y), -outline[:, 1] * shrink_z])
+
+    low, lean = -height / 2, 0.8
+    rings = [
+        ring(lean * length, lean * width, low),
+        ring(length, width, height / 2),
+        ring(length - 2 * wall, width - 2 * wall, height / 2),
+        ring(lean * length - 2 * wall, lean * width - 2 * wall, low + wall),
+    ]
+    i = np.arange(n)
+    j = (i + 1) % n
+    parts = []
+    for first in range(3):  # outside, rim, inside
+        a, b, c, d = i + first * n, j + first * n, j + (first + 1) * n, i + (first + 1) * n
+        parts += [np.column_stack([a, b, c]), np.column_stack([a, c, d])]
+    fan = np.column_stack([np.zeros(n - 2, dtype=int), np.arange(1, n - 1), np.arange(2, n)])
+    parts += [fan[:, ::-1], fan + 3 * n]
+    return MeshShape(np.concatenate(rings), np.concatenate(parts), "boat")

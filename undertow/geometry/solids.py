@@ -118,6 +118,8 @@ class SolidFields:
         self.velocity_c = grid.face_field()
         n = len(self.solids)
         self.period = np.zeros(3)
+        self.time = 0.0
+        """Of the last update [s]."""
         self._shifts = [np.zeros(3)]
         self.spec = SolidSpec(np.zeros((n, 3)), np.zeros((n, ROW)), np.zeros(1))
         self._tables: list[Table | None] = [None] * n
@@ -157,6 +159,7 @@ class SolidFields:
 
     def update(self, t: float) -> bool:
         """Bring all fields to time t; only boxes around solids that moved are touched. True if the geometry changed."""
+        self.time = t
         dirty = self._place(t)
         for box in dirty:
             self._rasterise(box)

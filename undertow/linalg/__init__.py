@@ -9,13 +9,13 @@ from undertow.linalg.coupled import (
     SolveStats,
     VelocityBlock,
 )
-from undertow.linalg.krylov import ConjugateGradients, Identity, Jacobi, KrylovStats, Minres, Operator, Preconditioner
+from undertow.linalg.krylov import ConjugateGradients, Identity, KrylovStats, Minres, Operator, Preconditioner
 from undertow.linalg.multigrid import Multigrid
 from undertow.linalg.stencil import Overlay, Stencil
 from undertow.linalg.vectors import used_planes, used_ranges
 
 __all__ = [
-    "ConjugateGradients", "CoupledSystem", "DenseBlock", "FoldedRowBlock", "Identity", "Jacobi", "KrylovStats",
+    "ConjugateGradients", "CoupledSystem", "DenseBlock", "FoldedRowBlock", "Identity", "KrylovStats",
     "MassBlock", "Minres", "Multigrid",
     "Operator", "Overlay", "Preconditioner", "RowBlock", "SolveStats", "Stencil", "VelocityBlock",
     "used_planes", "used_ranges",

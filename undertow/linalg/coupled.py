@@ -25,9 +25,9 @@ from typing import Protocol
 import numpy as np
 
 from undertow.grid import Array
-from undertow.linalg.krylov import ConjugateGradients, Jacobi, KrylovStats, Minres, Preconditioner
+from undertow.linalg.krylov import ConjugateGradients, KrylovStats, Minres, Preconditioner
 from undertow.linalg.stencil import Stencil, _fill_indicator, _mark_largest, _remove_means
-from undertow.linalg.vectors import VectorSpace, add_inertia, multiply, used_planes, used_ranges
+from undertow.linalg.vectors import VectorSpace, add_inertia, invert, multiply, used_planes, used_ranges
 
 _SINGULAR = 1e-10
 """A region is singular when its indicator is mapped to less than this, relative to the diagonal."""
@@ -82,10 +82,14 @@ class MassBlock(Protocol):
 
 @dataclass
 class VelocityBlock:
-    """Velocities with a diagonal mass. inv_mass: shape of the velocity array [1/kg], 0 = prescribed or inactive."""
+    """Velocities with a diagonal mass. inv_mass: shape of the velocity array [1/kg], 0 = prescribed or inactive.
+
+    planar: the velocities of a 2D grid, whose zero parts are skipped.
+    """
 
     name: str
     inv_mass: Array
+    planar: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -94,13 +98,13 @@ class VelocityBlock:
     def apply_inverse_mass(self, force: Array, out: Array) -> None:
         """out = B^-1 force, 0 where prescribed; out may be force."""
         m, f, o = self.inv_mass.reshape(-1), force.reshape(-1), out.reshape(-1)
-        for low, high in used_ranges(self.shape):
+        for low, high in used_ranges(self.shape, planar=self.planar):
             multiply(m[low:high], f[low:high], o[low:high])
 
     def apply_inertia(self, v: Array, force: Array, out: Array) -> None:
         """out = B v + force where free, 0 where prescribed."""
         m, x, f, o = self.inv_mass.reshape(-1), v.reshape(-1), force.reshape(-1), out.reshape(-1)
-        for low, high in used_ranges(self.shape):
+        for low, high in used_ranges(self.shape, planar=self.planar):
             add_inertia(m[low:high], x[low:high], f[low:high], o[low:high])
 
     def fold_diagonal(self, diagonal: Array, work: Array) -> Array:
@@ -162,13 +166,19 @@ class DenseBlock:
         diagonal[...] = np.diagonal(total, axis1=1, axis2=2)
         return np.asarray(np.linalg.pinv(total, hermitian=True), dtype=np.float64)
 
+    def invert_with(self, gram: Array) -> Array:
+        """(B + gram)^-1 (n, k, k) for a symmetric gram (n, k, k), on the free directions."""
+        mass, free = self._masses()
+        total = mass + free @ gram @ np.swapaxes(free, 1, 2)
+        return np.asarray(np.linalg.pinv(total, hermitian=True), dtype=np.float64)
+
 
 class RowBlock(Protocol):
     """Rows K of one kind of physics acting on named velocities; the dual array z of the block has shape ``shape``.
 
     damping: P = I on these rows (else they are constraints). folded: a damping block that goes into the mass; it then
     also needs ``add_gram`` and ``add_gram_diagonal``. target: s, None = 0. stencil: K B^-1 K^T as a structured
-    operator, if it is one.
+    operator, if it is one. Rows whose stencil is only a part of that may have the whole as an attribute ``operator``.
     """
 
     name: str
@@ -211,34 +221,45 @@ def _views(flat: Array, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Arra
 class _BlockPreconditioner:
     """Block-diagonal: a given preconditioner where there is one for the block, else division by the diagonal."""
 
-    def __init__(self, shapes: Mapping[str, tuple[int, ...]], given: Mapping[str, Preconditioner]) -> None:
+    def __init__(
+        self, shapes: Mapping[str, tuple[int, ...]], given: Mapping[str, Preconditioner], planar: bool
+    ) -> None:
         self.shapes, self.given = shapes, given
-        self.diagonal = np.zeros(sum(int(np.prod(shape)) for shape in shapes.values()))
-        self.diagonals = _views(self.diagonal, shapes)
-        self.jacobi = {name: Jacobi(d.size) for name, d in self.diagonals.items() if name not in given}
+        size = sum(int(np.prod(shape)) for shape in shapes.values())
+        # the diagonal serves the default preconditioner and the norm of several blocks
+        needed = len(shapes) > 1 or not set(shapes) <= set(given)
+        self.diagonal = np.zeros(size if needed else 0)
+        self.diagonals = _views(self.diagonal, shapes) if needed else {}
+        self.inverse = np.zeros(size if not set(shapes) <= set(given) else 0)
+        self.ranges: list[tuple[int, int]] = []
+        """Used parts of the blocks that are divided by their diagonal."""
+        start = 0
+        for name, shape in shapes.items():
+            if name not in given:
+                self.ranges += used_ranges(shape, start, planar)
+            start += int(np.prod(shape))
 
     def setup(self) -> None:
-        for name, jacobi in self.jacobi.items():
-            jacobi.setup(self.diagonals[name].reshape(-1))
+        for low, high in self.ranges:
+            invert(self.diagonal[low:high], self.inverse[low:high])
 
     def apply(self, x: Array, out: Array) -> None:
         start = 0
         for name, shape in self.shapes.items():
             stop = start + int(np.prod(shape))
-            part, part_out = x[start:stop].reshape(shape), out[start:stop].reshape(shape)
-            if name in self.jacobi:
-                inverse = self.jacobi[name].inverse.reshape(shape)
-                np.multiply(used_planes(inverse), used_planes(part), out=used_planes(part_out))
-            else:
-                self.given[name].apply(part, part_out)
+            if name in self.given:
+                self.given[name].apply(x[start:stop].reshape(shape), out[start:stop].reshape(shape))
             start = stop
+        for low, high in self.ranges:
+            multiply(self.inverse[low:high], x[low:high], out[low:high])
 
 
 class CoupledSystem:
     """Velocity blocks, row blocks and how to solve them together. Built once; owns all work vectors.
 
     preconditioners: for the dual unknowns of a row block by its name; for the velocities of a block in the primal and
-    saddle forms by the velocity block's name. What has none is divided by its diagonal.
+    saddle forms by the velocity block's name. What has none is divided by its diagonal. planar: fields belong to a 2D
+    grid, so that parts which are always zero are skipped.
     """
 
     def __init__(
@@ -246,6 +267,7 @@ class CoupledSystem:
         blocks: Sequence[MassBlock],
         rows: Sequence[RowBlock],
         preconditioners: Mapping[str, Preconditioner] | None = None,
+        planar: bool = False,
     ) -> None:
         given = dict(preconditioners or {})
         names = [block.name for block in blocks] + [row.name for row in rows]
@@ -269,7 +291,10 @@ class CoupledSystem:
         velocities = sum(int(np.prod(shape)) for shape in self.velocity_shapes.values())
         duals = sum(int(np.prod(shape)) for shape in self.dual_shapes.values())
         self._velocity = _views(np.zeros(velocities), self.velocity_shapes)
-        self._spaces = {name: VectorSpace(v.size, used_ranges(v.shape)) for name, v in self._velocity.items()}
+        self._spaces = {
+            name: VectorSpace(int(np.prod(shape)), used_ranges(shape, planar=planar))
+            for name, shape in {**self.velocity_shapes, **self.dual_shapes}.items()
+        }
         shapes = dict(self.dual_shapes) if self.reduction == "dual" else {**self.velocity_shapes, **self.dual_shapes}
         self._size = duals if self.reduction == "dual" else velocities + duals
         self._shapes = shapes
@@ -277,24 +302,27 @@ class CoupledSystem:
         # one dual block is solved in place in the caller's z: no copy of the solution
         self._in_place = self.reduction == "dual" and len(self.dual) == 1
         self._x = np.zeros(0 if self._in_place else self._size)
-        self._preconditioner = _BlockPreconditioner(shapes, given)
+        self._preconditioner = _BlockPreconditioner(shapes, given, planar)
         ranges, start = [], 0
         for shape in shapes.values():
-            ranges += used_ranges(shape, start)
+            ranges += used_ranges(shape, start, planar)
             start += int(np.prod(shape))
         self._solver = (Minres if self.reduction == "saddle" else ConjugateGradients)(self._size, ranges)
         self._weight = np.zeros(self._size if len(shapes) > 1 else 0)
         self._null: dict[str, _NullSpace] = {
             row.name: _NullSpace(row.stencil) for row in self.dual if row.stencil is not None and not row.damping
         }
-        self._structured = self._in_place and self.dual[0].stencil is not None and not self.dual[0].damping
+        structured = self._in_place and not self.dual[0].damping
+        self._operator = getattr(self.dual[0], "operator", self.dual[0].stencil) if structured else None
 
     def solve(
-        self, w: Mapping[str, Array], z: Mapping[str, Array], tolerance: float, max_iterations: int = 1000
-    ) -> SolveStats:
+        self, w: Mapping[str, Array], z: Mapping[str, Array], tolerance: float, max_iterations: int = 1000,
+        scale: float | None = None,
+    ) -> SolveStats:  # fmt: skip
         """Solve for w and z. w holds w* on entry and w on exit; z the first guess on entry, the solution on exit.
 
-        z of folded rows is given when asked for. Ghost and inactive entries of z must be zero.
+        scale: what the tolerance is relative to, in the place of ||b||. z of folded rows is given when asked for. Ghost
+        and inactive entries of z must be zero.
         Raises PhysicsError when the tolerance is not reached.
         """
         for name, shape in self.velocity_shapes.items():
@@ -306,25 +334,25 @@ class CoupledSystem:
             if z[row.name].shape != tuple(row.shape):
                 raise ValueError(f"coupled system: dual {row.name!r} has shape {z[row.name].shape}, needs {row.shape}")
         self._refresh()
-        removed, scale = self._build_right_hand_side(w)
+        removed, norm = self._build_right_hand_side(w)
         x = z[self.dual[0].name].reshape(-1) if self._in_place else self._x
         if not self._in_place:
-            x[...] = 0.0
+            self._solver.space.clear(x)
             for row in self.dual:
-                self._part(x, row.name)[...] = z[row.name]
+                self._add(row.name, 1.0, z, _views(x, self._shapes))
         weight = self._weight if self._weight.size else None
-        stats = self._solver.solve(self, self._b, x, tolerance, max_iterations, self._preconditioner, weight)
+        stats = self._solver.solve(self, self._b, x, tolerance, max_iterations, self._preconditioner, weight, scale)
         for name, null in self._null.items():
             null.remove(self._part(x, name).reshape(-1))
         self._finish(w, z, x)
-        return self._statistics(stats, removed, scale)
+        return self._statistics(stats, removed, norm)
 
     # the operator of the chosen reduction -------------------------------------------------------------------------
 
     def apply(self, x: Array, out: Array) -> None:
         """out = A x for the operator A of the reduction; flat vectors over the blocks in order."""
-        if self._structured:
-            self.dual[0].stencil.apply(x, out)  # type: ignore[union-attr]
+        if self._operator is not None:
+            self._operator.apply(x, out)
         elif self.reduction == "dual":
             self._apply_dual(_views(x, self._shapes), _views(out, self._shapes))
         else:
@@ -338,7 +366,7 @@ class CoupledSystem:
         for row in self.dual:
             row.apply(self._velocity, out[row.name])
             if row.damping:
-                used_planes(out[row.name])[...] += used_planes(z[row.name])
+                self._add(row.name, 1.0, z, out)
 
     def _apply_primal(self, x: Mapping[str, Array], out: Mapping[str, Array]) -> None:
         """out = [B + C^T C, K^T; K, -P] x with prescribed velocities held; without dual rows just (B + C^T C) x."""
@@ -352,12 +380,16 @@ class CoupledSystem:
         for row in self.dual:
             row.apply(x, out[row.name])
             if row.damping:
-                out[row.name] -= x[row.name]
+                self._add(row.name, -1.0, x, out)
+
+    def _add(self, name: str, factor: float, x: Mapping[str, Array], y: Mapping[str, Array]) -> None:
+        """y += factor x for the block of that name."""
+        self._spaces[name].combine(factor, x[name].reshape(-1), 1.0, y[name].reshape(-1))
 
     def _set_impulse(self, rows: Sequence[RowBlock], z: Mapping[str, Array]) -> None:
         """Work velocity = sum of K^T z over the rows."""
-        for v in self._velocity.values():
-            used_planes(v)[...] = 0.0
+        for name, v in self._velocity.items():
+            self._spaces[name].clear(v.reshape(-1))
         for row in rows:
             row.add_transpose(z[row.name], self._velocity)
 
@@ -369,19 +401,19 @@ class CoupledSystem:
     def _refresh(self) -> None:
         """Diagonals (for the default preconditioner and the norm) and null spaces of the coefficients of now."""
         p = self._preconditioner
-        if p.jacobi or self._weight.size:
-            p.diagonal[...] = 0.0
+        if p.ranges or self._weight.size:
+            self._solver.space.clear(p.diagonal)
             inv_mass = {block.name: block.inv_mass for block in self.blocks}
             if self.reduction != "dual":
                 inv_mass = self._fold_diagonals(p.diagonals)
             for row in self.dual:
                 row.add_diagonal(inv_mass, p.diagonals[row.name])
                 if row.damping:
-                    p.diagonals[row.name][...] += 1.0
+                    for low, high in self._spaces[row.name].ranges:
+                        p.diagonals[row.name].reshape(-1)[low:high] += 1.0
             p.setup()
-            if self._weight.size:
-                self._weight[...] = 0.0
-                np.divide(1.0, p.diagonal, out=self._weight, where=p.diagonal > 0)
+            for low, high in self._solver.space.ranges if self._weight.size else ():
+                invert(p.diagonal[low:high], self._weight[low:high])
         for name, null in self._null.items():
             if null.outdated:
                 null.setup(self, name)
@@ -401,9 +433,9 @@ class CoupledSystem:
         for row in self.dual:
             row.apply(w, b[row.name])
             if row.target is not None:
-                b[row.name] -= row.target
+                self._add(row.name, -1.0, {row.name: row.target}, b)
             if sign < 0:
-                np.negative(b[row.name], out=b[row.name])
+                self._spaces[row.name].combine(-1.0, b[row.name].reshape(-1), 0.0, b[row.name].reshape(-1))
         if self.reduction != "dual":
             self._set_impulse((), {})
             for row in self.folded:
@@ -427,24 +459,27 @@ class CoupledSystem:
         if self.reduction == "dual":
             views = _views(x, self._shapes)
             if not self._in_place:
-                for row in self.dual:
-                    z[row.name][...] = views[row.name]
+                self._take_duals(z, views)
             self._set_impulse(self.dual, views)
             for block in self.blocks:
                 v = self._velocity[block.name]
                 block.apply_inverse_mass(v, v)
-                self._spaces[block.name].combine(-1.0, v.reshape(-1), 1.0, w[block.name].reshape(-1))
+                self._add(block.name, -1.0, self._velocity, w)
             return
         views = _views(x, self._shapes)
         for block in self.blocks:
-            self._spaces[block.name].combine(1.0, views[block.name].reshape(-1), 1.0, w[block.name].reshape(-1))
-        for row in self.dual:
-            z[row.name][...] = views[row.name]
+            self._add(block.name, 1.0, views, w)
+        self._take_duals(z, views)
         for row in self.folded:
             if row.name in z:
                 row.apply(w, z[row.name])
                 if row.target is not None:
                     z[row.name] -= row.target
+
+    def _take_duals(self, z: Mapping[str, Array], views: Mapping[str, Array]) -> None:
+        """z of the dual rows from the solution."""
+        for row in self.dual:
+            self._spaces[row.name].combine(1.0, views[row.name].reshape(-1), 0.0, z[row.name].reshape(-1))
 
     def _statistics(self, stats: KrylovStats, removed: float, scale: float) -> SolveStats:
         return SolveStats(

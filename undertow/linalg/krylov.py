@@ -35,22 +35,6 @@ class Identity:
         out[...] = x
 
 
-class Jacobi:
-    """Division by a diagonal; entries whose diagonal is not positive stay 0."""
-
-    def __init__(self, size: int) -> None:
-        self.inverse = np.zeros(size)
-
-    def setup(self, diagonal: Array) -> None:
-        """Take the diagonal (flat) of the operator as it is now."""
-        np.divide(1.0, diagonal, out=self.inverse, where=diagonal > 0)
-        self.inverse[~(diagonal > 0)] = 0.0
-
-    def apply(self, x: Array, out: Array) -> None:
-        """out = x / diagonal"""
-        np.multiply(self.inverse, x.reshape(-1), out=out.reshape(-1))
-
-
 @dataclass
 class KrylovStats:
     """What a Krylov solve did; residuals are true ones, ||b - A x||, in the solver's norm."""
@@ -103,15 +87,19 @@ class ConjugateGradients(_Krylov):
 
     def solve(
         self, a: Operator, b: Array, x: Array, tolerance: float, max_iterations: int, m: Preconditioner,
-        weight: Array | None = None,
+        weight: Array | None = None, scale: float | None = None,
     ) -> KrylovStats:  # fmt: skip
-        """Solve A x = b to ||b - A x|| <= tolerance ||b||; x is the first guess on entry, the solution on exit."""
+        """Solve A x = b to ||b - A x|| <= tolerance scale; x is the first guess on entry, the solution on exit.
+
+        scale: ||b|| unless it is given.
+        """
         space = self.space
         r, p, q, z = self.work
-        scale = self.norm(b, weight)
-        if not math.isfinite(scale):
-            raise self.fail("the right-hand side is not finite", 0, scale, scale, tolerance)
-        if scale == 0.0:
+        norm = self.norm(b, weight)
+        scale = norm if scale is None else scale
+        if not (math.isfinite(norm) and math.isfinite(scale)):
+            raise self.fail("the right-hand side is not finite", 0, norm, scale, tolerance)
+        if norm == 0.0:
             x[...] = 0.0
             return KrylovStats(0, 0.0, 0.0, 0.0)
         if space.dot(x, x) == 0.0:
@@ -162,19 +150,20 @@ class Minres(_Krylov):
 
     def solve(
         self, a: Operator, b: Array, x: Array, tolerance: float, max_iterations: int, m: Preconditioner,
-        weight: Array | None = None,
+        weight: Array | None = None, scale: float | None = None,
     ) -> KrylovStats:  # fmt: skip
-        """Solve A x = b to ||b - A x|| <= tolerance ||b||, A symmetric, M positive definite.
+        """Solve A x = b to ||b - A x|| <= tolerance scale, A symmetric, M positive definite; scale: ||b|| unless given.
 
         MINRES knows its residual in the norm of M only: when that estimate has fallen far enough the true residual is
         computed, and the iteration goes on (or restarts, once the estimate has nothing left to give) until it is met.
         """
         space = self.space
         true = self.work[8]
-        scale = self.norm(b, weight)
-        if not math.isfinite(scale):
-            raise self.fail("the right-hand side is not finite", 0, scale, scale, tolerance)
-        if scale == 0.0:
+        norm = self.norm(b, weight)
+        scale = norm if scale is None else scale
+        if not (math.isfinite(norm) and math.isfinite(scale)):
+            raise self.fail("the right-hand side is not finite", 0, norm, scale, tolerance)
+        if norm == 0.0:
             x[...] = 0.0
             return KrylovStats(0, 0.0, 0.0, 0.0)
         self.true_residual(a, b, x, true)

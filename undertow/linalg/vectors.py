@@ -16,6 +16,9 @@ from undertow.grid import GHOSTS, Array, share
 CHUNK = 4096
 """Entries per partial sum."""
 
+_ENTRIES_PER_CELL = 8
+"""Entries of a vector whose update takes as long as a cell of a stencil: short vectors stay with one thread."""
+
 
 @njit(cache=True)
 def _dot_chunk(x, y, start, stop):  # type: ignore[no-untyped-def]
@@ -67,21 +70,27 @@ def _weigh_chunks(chunks, x, weight, out_partial, start, stop):  # type: ignore[
         out_partial[c] = part
 
 
-def used_ranges(shape: Sequence[int], start: int = 0) -> list[tuple[int, int]]:
+_PLANE_COMPONENTS = {3: (0, 1), 9: (0, 1, 3, 4)}
+"""Components of vectors and of velocity gradients that can be nonzero in a plane."""
+
+
+def used_ranges(shape: Sequence[int], start: int = 0, planar: bool = False) -> list[tuple[int, int]]:
     """Parts of a flattened array that can be nonzero: of padded fields (three axes or more) the planes less z ghosts.
 
-    A 2D field is padded to seven planes, so that this is most of the work saved.
+    planar: the field of a 2D grid, of which one plane of seven is used and no component along z.
     """
     size = int(np.prod(shape))
     if len(shape) < 3:
         return [(start, start + size)]
     field, plane = int(np.prod(shape[-3:])), int(np.prod(shape[-2:]))
-    low, high = plane * GHOSTS, plane * (shape[-3] - GHOSTS + 1)
-    return [(start + first + low, start + first + high) for first in range(0, size, field)]
+    low, high = plane * GHOSTS, plane * (shape[-3] - GHOSTS + (0 if planar else 1))
+    count = size // field
+    used = _PLANE_COMPONENTS.get(count, range(count)) if planar else range(count)
+    return [(start + first * field + low, start + first * field + high) for first in used]
 
 
 def used_planes(field: np.ndarray) -> np.ndarray:
-    """The same parts as a view."""
+    """The same parts as a view, whatever the dimensions."""
     return field if field.ndim < 3 else field[..., GHOSTS : field.shape[-3] - GHOSTS + 1, :, :]
 
 
@@ -99,12 +108,18 @@ def _add_inertia(inv_mass, v, force, out, start, stop):  # type: ignore[no-untyp
 
 def multiply(x: Array, y: Array, out: Array) -> None:
     """out = x y, entry by entry; flat vectors."""
-    share(_multiply, x.size, x.size, x, y, out)
+    share(_multiply, x.size, x.size // _ENTRIES_PER_CELL, x, y, out)
+
+
+def invert(x: Array, out: Array) -> None:
+    """out = 1 / x where x is positive, else 0; flat vectors."""
+    out[...] = 0.0
+    np.divide(1.0, x, out=out, where=x > 0)
 
 
 def add_inertia(inv_mass: Array, v: Array, force: Array, out: Array) -> None:
     """out = v / inv_mass + force where the velocity is free (inv_mass > 0), else 0; flat vectors."""
-    share(_add_inertia, v.size, v.size, inv_mass, v, force, out)
+    share(_add_inertia, v.size, v.size // _ENTRIES_PER_CELL, inv_mass, v, force, out)
 
 
 class VectorSpace:
@@ -116,32 +131,34 @@ class VectorSpace:
 
     def __init__(self, size: int, ranges: Sequence[tuple[int, int]] | None = None) -> None:
         self.size = size
+        self.ranges = list(ranges) if ranges is not None else [(0, size)]
         self.chunks = np.array(
-            [
-                (low, min(low + CHUNK, stop))
-                for start, stop in (ranges if ranges is not None else [(0, size)])
-                for low in range(start, stop, CHUNK)
-            ],
+            [(low, min(low + CHUNK, stop)) for start, stop in self.ranges for low in range(start, stop, CHUNK)],
             dtype=np.int64,
         ).reshape(-1, 2)
-        self.entries = int((self.chunks[:, 1] - self.chunks[:, 0]).sum())
+        self._work = int((self.chunks[:, 1] - self.chunks[:, 0]).sum()) // _ENTRIES_PER_CELL
         self._partial = np.zeros(len(self.chunks))
+
+    def clear(self, x: Array) -> None:
+        """x <- 0"""
+        for start, stop in self.ranges:
+            x[start:stop] = 0.0
 
     def dot(self, x: Array, y: Array) -> float:
         """x . y"""
-        share(_dot_chunks, len(self.chunks), self.entries, self.chunks, x, y, self._partial)
+        share(_dot_chunks, len(self.chunks), self._work, self.chunks, x, y, self._partial)
         return float(self._partial.sum())
 
     def combine(self, a: float, x: Array, b: float, y: Array) -> None:
         """y <- a x + b y (whatever y held if b is 0)"""
-        share(_combine_chunks, len(self.chunks), self.entries, self.chunks, float(a), x, float(b), y)
+        share(_combine_chunks, len(self.chunks), self._work, self.chunks, float(a), x, float(b), y)
 
     def step(self, alpha: float, p: Array, q: Array, x: Array, r: Array) -> float:
         """x <- x + alpha p, r <- r - alpha q, returns r . r of the new r; one pass over memory."""
-        share(_step_chunks, len(self.chunks), self.entries, self.chunks, float(alpha), p, q, x, r, self._partial)
+        share(_step_chunks, len(self.chunks), self._work, self.chunks, float(alpha), p, q, x, r, self._partial)
         return float(self._partial.sum())
 
     def weighted_square(self, x: Array, weight: Array) -> float:
         """sum of weight x^2"""
-        share(_weigh_chunks, len(self.chunks), self.entries, self.chunks, x, weight, self._partial)
+        share(_weigh_chunks, len(self.chunks), self._work, self.chunks, x, weight, self._partial)
         return float(self._partial.sum())

@@ -10,6 +10,7 @@ import numpy as np
 
 from undertow.output.fields import UNITS, is_signed, middle_slice, refine
 from undertow.output.frames import BodyFrame, FrameData
+from undertow.output.particles import paint_particles
 
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
@@ -61,6 +62,22 @@ def water_image(frame: FrameData, width: int, title: str) -> np.ndarray:
     for body in frame.bodies:
         _paint_solid(picture, body, grid.lower[:2], grid.upper[:2], z)
     return stamp(picture, title, frame.time)
+
+
+def particle_image(frame: FrameData, name: str, limits: tuple[float, float], width: int, title: str) -> np.ndarray:
+    """The particles of a frame by ``name``, seen along z, with the solids, a caption and a color bar; 8-bit RGB."""
+    particles = frame.particles
+    assert particles is not None
+    wide, high = (particles.upper - particles.lower)[:2]
+    columns, rows = max(2, round(width * min(1.0, wide / high))), max(2, round(width * min(1.0, high / wide)))
+    picture = np.empty((rows, columns, 3), dtype=np.uint8)
+    picture[:] = _PAPER
+    shown = particles.values(name)
+    paint_particles(picture, particles, _colorize(shown, name, limits, frame.dimensions))
+    middle = 0.5 * float(particles.lower[2] + particles.upper[2])
+    for body in frame.bodies:
+        _paint_solid(picture, body, tuple(particles.lower[:2]), tuple(particles.upper[:2]), middle)
+    return _add_caption(picture, title, frame.time, name, limits, frame.dimensions)
 
 
 def section_image(frame: FrameData, lower: np.ndarray, upper: np.ndarray, width: int, title: str) -> np.ndarray:

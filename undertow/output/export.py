@@ -17,7 +17,8 @@ FORMATS = ("vtk",)
 def export(run_folder: Path | str, to: str = "vtk", out: Path | str | None = None) -> Path:
     """Write all frames of a run as ``to`` into a new folder (default ``RUN/export-FORMAT``); returns the folder.
 
-    vtk: ``grid-NNNNNN.vti`` and ``bodies-NNNNNN.vtp``, compressed, with one .pvd per kind for ParaView.
+    vtk: ``grid-NNNNNN.vti``, ``bodies-NNNNNN.vtp`` and whatever else the frames hold, with one .pvd per kind for
+    ParaView.
     """
     run_folder = Path(run_folder)
     if to not in FORMATS:
@@ -40,18 +41,19 @@ def export(run_folder: Path | str, to: str = "vtk", out: Path | str | None = Non
 
 
 def _export_vtk(run_folder: Path, indices: list[int], target: Path) -> None:
-    grids: list[tuple[float, str, int]] = []
-    bodies: list[tuple[float, str, int]] = []
+    """Every kind of file that the frames have; grids and bodies compressed, the others as they are."""
+    written: dict[str, list[tuple[float, str, int]]] = {}
     for index in indices:
         folder = frame_folder(run_folder, index)
-        time = read_time(folder)
-        name = f"grid-{index:06d}.vti"
-        write_vti(target / name, read_vti(folder / "grid.vti"), compress=True)
-        grids.append((time, name, 0))
-        if (folder / "bodies.vtp").is_file():
-            name = f"bodies-{index:06d}.vtp"
-            write_vtp(target / name, read_vtp(folder / "bodies.vtp"), compress=True)
-            bodies.append((time, name, 0))
-    write_collection(target / "grid.pvd", grids)
-    if bodies:
-        write_collection(target / "bodies.pvd", bodies)
+        for source in sorted(folder.glob("*.vt[ipu]")):
+            kind = source.stem
+            name = f"{kind}-{index:06d}{source.suffix}"
+            if kind == "grid":
+                write_vti(target / name, read_vti(source), compress=True)
+            elif kind == "bodies":
+                write_vtp(target / name, read_vtp(source), compress=True)
+            else:
+                shutil.copyfile(source, target / name)
+            written.setdefault(kind, []).append((read_time(folder), name, 0))
+    for kind, frames in written.items():
+        write_collection(target / f"{kind}.pvd", frames)

@@ -1,7 +1,8 @@
 """Frames of a run: what is drawn and handed to other programs, as float32 (section "frames" of the run folder).
 
 A frame is the folder ``frames/NNNNNN`` with ``grid.vti`` (cell fields, where there is a fluid) and ``bodies.vtp``
-(surfaces of all bodies, where there are any) and ``surface.vtp`` (of water in 3D).
+(surfaces of all bodies, where there are any), ``surface.vtp`` (of water in 3D) and ``particles.vtp`` (of a fluid of
+particles).
 It is written under a temporary name and renamed into place, so a frame that exists is complete.
 """
 
@@ -17,6 +18,8 @@ import numpy as np
 
 from undertow.errors import UserError
 from undertow.grid import Grid
+from undertow.output.particles import ParticleFrame, read_particles, write_particles
+from undertow.output.soft import SoftFrame, write_soft
 from undertow.output.vtk import (
     ImageFile,
     PolyFile,
@@ -72,7 +75,8 @@ class SurfaceFrame:
 class FrameData:
     """One frame: cell_fields hold scalars (nz, ny, nx) or vectors (3, nz, ny, nx), float32, SI units, no ghosts.
 
-    grid: None for solids alone. surface: of water in 3D, else None.
+    grid: None for solids alone and fluids of particles. surface: of water in 3D, else None. particles: of a fluid of
+    particles.
     """
 
     index: int
@@ -82,6 +86,8 @@ class FrameData:
     bodies: list[BodyFrame] = field(default_factory=list)
     dimensions: int = 3
     surface: SurfaceFrame | None = None
+    particles: ParticleFrame | None = None
+    soft: SoftFrame | None = None
 
     def __post_init__(self) -> None:
         if self.grid is not None:
@@ -91,6 +97,8 @@ class FrameData:
         """Lower and upper corner (3,) [m] of what there is to see: the domain, or the bodies that have an end."""
         if self.grid is not None:
             return np.array(self.grid.lower), np.array(self.grid.upper)
+        if self.particles is not None:
+            return self.particles.lower, self.particles.upper
         ends = [body for body in self.bodies if not body.backdrop] or self.bodies
         points = np.concatenate([body.vertices for body in ends]).astype(float)
         return points.min(axis=0), points.max(axis=0)
@@ -131,6 +139,10 @@ def write_frame(folder: Path, frame: FrameData) -> None:
             _write_bodies(temporary / "bodies.vtp", frame)
         if frame.surface is not None:
             _write_surface(temporary / "surface.vtp", frame, frame.surface)
+        if frame.particles is not None:
+            write_particles(temporary / "particles.vtp", frame.particles, _head(frame))
+        if frame.soft is not None:
+            write_soft(temporary / "soft.vtu", frame.soft, _head(frame))
         os.rename(temporary, folder)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -143,7 +155,9 @@ def read_frame(folder: Path) -> FrameData:
     bodies = _read_bodies(folder / "bodies.vtp")
     if not (folder / "grid.vti").is_file():
         head = _read_head(folder)
-        return FrameData(int(head["frame"]), float(head["TimeValue"]), None, {}, bodies, int(head["dimensions"]))
+        surface, particles = _read_surface(folder / "surface.vtp"), read_particles(folder / "particles.vtp")
+        index, time, dimensions = int(head["frame"]), float(head["TimeValue"]), int(head["dimensions"])
+        return FrameData(index, time, None, {}, bodies, dimensions, surface, particles)
     image = read_vti(folder / "grid.vti")
     return FrameData(
         index=int(image.field_data["frame"]),  # type: ignore[arg-type]
@@ -157,10 +171,10 @@ def read_frame(folder: Path) -> FrameData:
 
 def _read_head(folder: Path) -> dict[str, Any]:
     """Time, index and dimensions of a frame, from the head of the first file it has."""
-    for name in ("grid.vti", "bodies.vtp"):
+    for name in ("grid.vti", "particles.vtp", "bodies.vtp"):
         if (folder / name).is_file():
             return dict(read_field_data(folder / name))
-    raise UserError(f"{folder}: no frame here (neither grid.vti nor bodies.vtp)")
+    raise UserError(f"{folder}: no frame here (none of grid.vti, particles.vtp and bodies.vtp)")
 
 
 def read_time(folder: Path) -> float:
@@ -175,7 +189,8 @@ def write_pvd(run_folder: Path) -> None:
     for index in frame_indices(run_folder):
         folder = frame_folder(run_folder, index)
         time = read_time(folder)
-        present = [name for name in ("grid.vti", "bodies.vtp", "surface.vtp") if (folder / name).is_file()]
+        names = ("grid.vti", "particles.vtp", "bodies.vtp", "surface.vtp", "soft.vtu")
+        present = [name for name in names if (folder / name).is_file()]
         entries += [(time, f"frames/{folder.name}/{name}", part) for part, name in enumerate(present)]
     write_collection(run_folder / "frames.pvd", entries)
 

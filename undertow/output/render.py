@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from undertow.errors import UserError
-from undertow.output.canvas import even, section_image, slice_image, stamp, water_image
+from undertow.output.canvas import even, particle_image, section_image, slice_image, stamp, water_image
 from undertow.output.fields import color_limits, default_field, middle_slice, refine, scalar_field
 from undertow.output.film import write_mp4, write_png
 from undertow.output.frames import BodyFrame, FrameData, frame_folder, frame_indices, read_frame, read_time
@@ -90,6 +90,10 @@ def make_painter(
     samples = [read_frame(frame_folder(run_folder, i)) for i in spread(indices, 5)]
     view = scene.get("view") or {}
     title = str(scene.get("name", run_folder.resolve().name))
+    if samples[0].particles is not None:
+        if samples[0].dimensions == 3 and field is None and view.get("field") is None:
+            return _water_painter(samples, view.get("camera"), title, width)
+        return _particle_painter(samples, field or view.get("field") or "speed", title, width)
     if samples[0].grid is None:
         if field is not None:
             raise UserError(f"field {field!r}: the run has no fluid; leave --field out")
@@ -122,6 +126,15 @@ def _water_painter(samples: Sequence[FrameData], camera: dict[str, Any] | None, 
         return stamp(raymarch.tone_map(linear), title, frame.time)
 
     return paint
+
+
+def _particle_painter(samples: Sequence[FrameData], name: str, title: str, width: int) -> Painter:
+    """Particles by speed or pressure, seen along z."""
+    if name not in ("speed", "pressure"):
+        raise UserError(f"field {name!r}: particles show speed or pressure; choose one of them")
+    values = np.concatenate([f.particles.values(name) for f in samples if f.particles is not None])
+    limits = (0.0, max(float(np.quantile(values, 0.99)), 1e-30))
+    return lambda frame: particle_image(frame, name, limits, width, title)
 
 
 def _slice_painter(samples: Sequence[FrameData], name: str, title: str, width: int) -> Painter:

@@ -11,3 +11,7 @@ _options: dict[str, Any] = {"cache": True, "no_cpython_wrapper": True, "error_mo
 helper: Any = njit(**_options)
 """Decorator: a jitted function that Python never calls. It does without the wrapper for Python, which for tuples of
 arrays is more code than the function itself, and without checks for division by zero."""
+
+inlined: Any = njit(**_options, forceinline=True)
+"""The same for small functions of inner loops: part of every caller, because handing over a tuple of arrays costs more
+than what they do."""

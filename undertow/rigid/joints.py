@@ -20,41 +20,25 @@ Both stabilisations iterate on the same rows (``rows``): "global" solves all joi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from math import inf, pi, sqrt
+from collections.abc import Callable, Mapping
+from math import inf, sqrt
 
 import numpy as np
 
 from undertow.errors import PhysicsError, UserError
 from undertow.grid import Array
-from undertow.linalg import CoupledSystem
 from undertow.rigid.bodies import (
-    DYNAMIC,
     RigidBodies,
     conjugate,
     multiply_quaternions,
     quaternion_of_matrix,
     rotation_matrix_of,
 )
-from undertow.rigid.control import ControlRow, JointControl
-from undertow.rigid.joint import (
-    HINGE,
-    KINDS,
-    PRISMATIC,
-    ROWS,
-    WORLD,
-    Joint,
-    JointSpec,
-    JointStats,
-    check_joint,
-    evaluate_joints,
-    find_body,
-    joint_frame,
-    left_jacobians,
-    localise,
-    moves,
-)
-from undertow.rigid.rows import BLOCK, BandedFactor, JointRows, RigidVelocities, sweep_pairwise
+from undertow.rigid.control import ControlRow
+from undertow.rigid.joint import JointStats, evaluate_joints, left_jacobians
+from undertow.rigid.joint_set import JointSet
+from undertow.rigid.orientation import advance_poses
+from undertow.rigid.rows import BLOCK, sweep_pairwise
 
 Advance = Callable[[Array, Array, Array, Array], None]
 """(v, omega, out_x, out_q): the poses after the step at these velocities (n, 3), from the bodies' poses of now."""
@@ -87,112 +71,20 @@ _AT_LIMIT = 1e-7
 """A joint this close to its limit [rad, or arms] may not move towards it."""
 
 
-class Joints:
+class Joints(JointSet):
     """All joints of a simulation. method: "global" or "pairwise"; see the head of the module for how a step uses them.
 
-    State: ``broken_j`` (0 or 1) and ``coordinate_j``, the angle [rad] of a hinge counted through full turns, or the
-    length [m] of a prismatic joint. ``force_b``, ``torque_b`` (n, 3) [N, N m about the centre of mass]: of joints and
+    ``force_b``, ``torque_b`` (n, 3) [N, N m about the centre of mass]: of joints and
     motors on each body, averaged over the last step; ``force_j``, ``torque_j`` (m, 3): on the child at the anchor.
     """
 
     def __init__(self, bodies: RigidBodies, method: str = "global") -> None:
         if method not in ("global", "pairwise"):
             raise UserError(f"joints: method = {method!r}: must be global or pairwise")
-        self.bodies, self.method = bodies, method
-        self.controls: list[JointControl] = []
-        self._joints: list[Joint] = []
-        self._built = 0
+        super().__init__(bodies)
+        self.method = method
         self._motors: dict[int, tuple[ControlRow, float]] = {}
         self._corrected, self._carrying = False, True
-        self._predicted = np.zeros(0)
-        self._identities = np.zeros(0, dtype=np.int64)
-        self.broken_j = np.zeros(0, dtype=np.int64)
-        self.coordinate_j = np.zeros(0)
-        self.force_j, self.torque_j = np.zeros((0, 3)), np.zeros((0, 3))
-        self.force_b, self.torque_b = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
-
-    @property
-    def count(self) -> int:
-        return len(self._joints)
-
-    @property
-    def names(self) -> list[str]:
-        return [joint.name for joint in self._joints]
-
-    def index(self, name: str) -> int:
-        """Position of a joint by name."""
-        if name not in self.names:
-            raise UserError(f"joint {name!r}: no such joint; the joints are {', '.join(self.names) or '(none)'}")
-        return self.names.index(name)
-
-    # building -------------------------------------------------------------------------------------------------------
-
-    def add(
-        self,
-        name: str,
-        kind: str,
-        parent: str | None,
-        child: str,
-        position: Sequence[float] | Array,
-        axis: Sequence[float] | Array = (0.0, 0.0, 1.0),
-        second_axis: Sequence[float] | Array | None = None,
-        limits: tuple[float, float] | None = None,
-        break_force: float = inf,
-        break_torque: float = inf,
-        collide: bool = False,
-        child_position: Sequence[float] | Array | None = None,
-        child_turn: Array | None = None,
-    ) -> int:
-        """Join two bodies at a point of the world [m], in the poses they have now.
-
-        parent: None for the world. axis: of a hinge, the direction of a prismatic joint, the normal of a planar one, or
-        the axis of a universal joint in its parent (``second_axis``: in its child, across the first). limits: lowest
-        and highest angle [rad] of a hinge or length [m] of a prismatic joint, 0 being the pose of now. break_force [N],
-        break_torque [N m]: the joint breaks when a step needs more. collide: the two bodies collide all the same.
-        child_position, child_turn: anchor in the child and turn (quaternion) of its frame relative to the parent's, in
-        the world, where the bodies have yet to be pulled together.
-        """
-        if name in self.names:
-            raise UserError(f"joint {name!r}: exists already; names are unique")
-        if kind not in KINDS:
-            raise UserError(f"joint {name!r}: kind = {kind!r}: must be one of {', '.join(KINDS)}")
-        a = WORLD if parent is None else find_body(self.bodies, name, parent)
-        b = find_body(self.bodies, name, child)
-        check_joint(self.bodies, name, kind, a, b, axis, limits, break_force, break_torque)
-        frame = joint_frame(name, kind, axis, second_axis)
-        anchor = np.asarray(position, dtype=float)
-        child_anchor = anchor if child_position is None else np.asarray(child_position, dtype=float)
-        child_frame = frame if child_turn is None else multiply_quaternions(np.asarray(child_turn, dtype=float), frame)
-        local = [localise(self.bodies, a, anchor, frame), localise(self.bodies, b, child_anchor, child_frame)]
-        arms = [float(np.linalg.norm(p)) for i, (p, _) in zip((a, b), local, strict=True) if moves(self.bodies, i)]
-        identities = self.bodies.identity_b
-        self._joints.append(
-            Joint(
-                name,
-                KINDS.index(kind),
-                WORLD if a == WORLD else int(identities[a]),
-                int(identities[b]),
-                np.array([p for p, _ in local]),
-                np.array([q for _, q in local]),
-                max(arms) or 1.0,
-                (-inf, inf) if limits is None else (float(limits[0]), float(limits[1])),
-                float(break_force),
-                float(break_torque),
-                collide,
-            )
-        )
-        self.broken_j = np.append(self.broken_j, 0)
-        self.coordinate_j = np.append(self.coordinate_j, 0.0)
-        return self.count - 1
-
-    def control(self, control: JointControl) -> None:
-        """Drive a joint towards a target."""
-        kind = self._joints[self.index(control.joint)].kind
-        if kind not in (HINGE, PRISMATIC):
-            raise UserError(f"control of joint {control.joint!r}: is {KINDS[kind]}; only hinge and prismatic joints")
-        if any(known.joint == control.joint for known in self.controls):
-            raise UserError(f"control of joint {control.joint!r}: exists already; a joint has one controller")
-        self.controls.append(control)
 
     # what a step calls ----------------------------------------------------------------------------------------------
 
@@ -355,6 +247,32 @@ class Joints:
         self._put(v, omega)
         return JointStats(count, largest)
 
+    def close(self) -> JointStats:
+        """Close what a change of poses has opened by the least motion, measured in kinetic energy; momenta stay.
+
+        Limits take no part: the next step brings bodies back to them.
+        """
+        if not self._refresh():
+            return JointStats(0, 0.0)
+        spec, nothing = self.bodies.spec, np.zeros((self.bodies.count, 3))
+        v, omega = nothing.copy(), nothing.copy()
+        self._take(v, omega)
+        self._evaluate(spec.x, spec.q, build=True)
+        self._set_constraints({}, {})
+        self._error[self._rows.weight == 0] = 0.0
+        if np.abs(self._error).max() <= _TOLERANCE:
+            return JointStats(0, 0.0)
+
+        def advance(v: Array, omega: Array, out_x: Array, out_q: Array) -> None:
+            advance_poses(spec, v, omega, 1.0, 1, False, out_x, out_q)
+
+        stats, _ = self._iterate(v, omega, 1.0, advance, [], {})
+        self._rows.weight[...] = 1.0
+        self._carrying = True
+        if stats.error <= _ACCEPTED:
+            advance(v, omega, spec.x, spec.q)
+        return stats
+
     def end_step(self, dt: float) -> list[str]:
         """Forces of the step that took dt [s]; breaks the joints that needed too much and returns their names."""
         if not self._refresh():
@@ -373,100 +291,7 @@ class Joints:
                 broken.append(joint.name)
         return broken
 
-    def errors(self) -> Array:
-        """Largest error of each joint in the poses of now (m,): lengths relative to its arm, angles in rad."""
-        if not self._refresh():
-            return np.zeros(self.count)
-        self._evaluate(self.bodies.x_b, self.bodies.q_b, build=False)
-        error = np.abs(np.where(self._constraint_rows(), self._error, 0.0))
-        return np.maximum.reduceat(error, self._rows.start[:-1])
-
-    def coordinate(self, name: str) -> float:
-        """Angle [rad] of a hinge or length [m] of a prismatic joint in the poses of now."""
-        j = self.index(name)
-        if self._joints[j].kind not in (HINGE, PRISMATIC):
-            raise UserError(
-                f"joint {name!r}: is {KINDS[self._joints[j].kind]}; only hinge and prismatic joints have one"
-            )
-        if self._refresh():
-            self._evaluate(self.bodies.x_b, self.bodies.q_b, build=False)
-            self._unwrap()
-        return float(self.coordinate_j[j])
-
-    def excluded_pairs(self) -> np.ndarray:
-        """Bodies (k, 2), lower index first, that are joined and do not collide."""
-        if not self._refresh():
-            return np.zeros((0, 2), dtype=np.int64)
-        pairs = {
-            (min(a, b), max(a, b))
-            for a, b, joint, broken in zip(self._parent, self._child, self._joints, self.broken_j, strict=True)
-            if not broken and not joint.collide and a >= 0 and b >= 0
-        }
-        return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """What evolves, by name; saving and restoring it continues the run bit for bit."""
-        return {"joints_broken": self.broken_j, "joints_coordinate": self.coordinate_j}
-
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take over what ``arrays`` gave."""
-        for name, array in self.arrays().items():
-            array[...] = arrays[name]
-
     # the pieces of a stabilisation ----------------------------------------------------------------------------------
-
-    def _refresh(self) -> bool:
-        """Rebuild what depends on which joints and bodies there are; joints whose body is gone are broken.
-
-        Returns whether there is anything to do.
-        """
-        if not self._joints:
-            return False
-        if self._built == self.count and np.array_equal(self._identities, self.bodies.identity_b):
-            return True
-        self._built, self._identities = self.count, self.bodies.identity_b.copy()
-        count = self.bodies.count
-        where = {int(identity): b for b, identity in enumerate(self.bodies.identity_b)}
-        self._parent = np.array([WORLD if j.parent == WORLD else where.get(j.parent, -2) for j in self._joints], int)
-        self._child = np.array([where.get(j.child, -2) for j in self._joints], int)
-        gone = (self._parent == -2) | (self._child == -2)
-        self.broken_j[gone] = 1
-        self._parent[gone] = self._child[gone] = WORLD
-        start = np.concatenate([[0], np.cumsum([ROWS[j.kind] for j in self._joints])]).astype(np.int64)
-        joint_r = np.repeat(np.arange(self.count), np.diff(start))
-        body = np.stack([self._parent[joint_r], self._child[joint_r]], axis=1).astype(np.int64)
-        self._spec = JointSpec(
-            np.array([j.kind for j in self._joints], dtype=np.int64),
-            self._parent.astype(np.int64),
-            self._child.astype(np.int64),
-            np.array([j.position for j in self._joints]).reshape(-1, 2, 3),
-            np.array([j.turn for j in self._joints]).reshape(-1, 2, 4),
-            np.array([j.length for j in self._joints], dtype=float),
-            start,
-        )
-        self._joint_r = joint_r
-        free = np.isin(self._spec.kind, (HINGE, PRISMATIC))
-        self._with_coordinate = np.flatnonzero(free)
-        self._free_r = np.zeros(len(body), dtype=np.bool_)
-        self._free_r[start[1:][free] - 1] = True
-        self._lower_j, self._upper_j = np.array([j.limits for j in self._joints]).T
-        self._unit_j = np.where(self._spec.kind == PRISMATIC, self._spec.length, 1.0)
-        self._rows = JointRows(start, body)
-        self._block = RigidVelocities(count)
-        self._factor = BandedFactor(self._rows, self.bodies.kind_b == DYNAMIC)
-        self._system = CoupledSystem([self._block], [self._rows], {self._rows.name: self._factor})
-        self._w = np.zeros((count, 6))
-        self._z, self._error = np.zeros(len(body)), np.zeros(len(body))
-        self._corrected, self._carrying = False, True
-        self._raw = np.zeros(self.count)
-        self._predicted = np.zeros(self.count)
-        self._x, self._q = np.zeros((count, 3)), np.zeros((count, 4))
-        self._scratch = np.zeros((count, 6))
-        self._impulse, self._carried = np.zeros((count, 6)), np.zeros((count, 6))
-        self._impulse_j, self._carried_j = np.zeros((self.count, 6)), np.zeros((self.count, 6))
-        self.force_b, self.torque_b = np.zeros((count, 3)), np.zeros((count, 3))
-        self.force_j, self.torque_j = np.zeros((self.count, 3)), np.zeros((self.count, 3))
-        return True
 
     def _take(self, v: Array, omega: Array) -> None:
         self._w[:, :3], self._w[:, 3:] = v, omega
@@ -474,14 +299,6 @@ class Joints:
 
     def _put(self, v: Array, omega: Array) -> None:
         v[...], omega[...] = self._w[:, :3], self._w[:, 3:]
-
-    def _coordinate_row(self, j: int) -> int:
-        """The row of the free coordinate of a hinge or prismatic joint: its last."""
-        return int(self._rows.start[j + 1]) - 1
-
-    def _constraint_rows(self) -> np.ndarray:
-        """Which rows always hold: all of joints that are not broken, less free coordinates."""
-        return np.asarray((self.broken_j[self._joint_r] == 0) & ~self._free_r)
 
     def _set_constraints(self, active: Mapping[int, float], motors: Mapping[int, ControlRow]) -> None:
         """Weights of the joints' rows, of the limits that act, and of motors."""
@@ -491,18 +308,6 @@ class Joints:
         self._rows.constrain(chosen, self._block.inv_mass)
         for j, motor in motors.items():
             self._rows.weight[self._coordinate_row(j)] = sqrt(motor.weight_sq) * self._unit_j[j]
-
-    def _evaluate(self, x: Array, q: Array, build: bool) -> None:
-        """Errors of all rows and raw coordinates at poses x, q; with ``build`` the rows k too."""
-        evaluate_joints(self._spec, x, q, build, self._rows.k, self._error, self._raw)
-
-    def _unwrap(self) -> None:
-        """Coordinates of now: hinges count full turns from where they were."""
-        self.coordinate_j[...] = self._continued(self.coordinate_j)
-
-    def _continued(self, before: Array) -> Array:
-        turns = np.where(self._spec.kind == HINGE, np.round((before - self._raw) / (2 * pi)), 0.0)
-        return np.asarray(self._raw + 2 * pi * turns)
 
     def _overrun(self, coordinate: Array, slack: float = 0.0) -> dict[int, float]:
         """Joints at or beyond a limit and the sign of the way out: 1 above the upper, -1 below the lower."""

@@ -15,10 +15,12 @@ from undertow.errors import UserError
 from undertow.fluid import FlowSettings, SmokeEmitter, SmokeSettings
 from undertow.grid import GHOSTS, KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
 from undertow.scene import (
+    Boat,
     Bunny,
     Drain,
     Emitter,
     Gear,
+    Hold,
     Hull,
     Inflow,
     Keyframes,
@@ -28,6 +30,8 @@ from undertow.scene import (
     RigidBody,
     Scene,
     Sine,
+    SoftBody,
+    SphFluid,
     Static,
     Table,
     Wall,
@@ -42,7 +46,7 @@ DOUBLES_PER_CELL = {"flow": 55.0, "second_order": 12.0, "viscosity": 45.0, "smok
 """Memory of State and Work per cell, ghosts included, by what the scene asks for; for the refusal before a run."""
 
 
-Placed = RigidBody | Emitter | Water | WaterSource | Drain
+Placed = RigidBody | Emitter | Water | WaterSource | Drain | SphFluid | SoftBody | Hold
 SolidShape = geometry.AnalyticShape | geometry.MeshShape | geometry.AnimatedMesh
 
 
@@ -171,6 +175,8 @@ def make_shape(name: str, item: Placed) -> SolidShape:
             return geometry.make_bunny(shape.size)
         if isinstance(shape, Hull):
             return geometry.make_hull(np.array(shape.points))
+        if isinstance(shape, Boat):
+            return geometry.make_boat(shape.length, shape.width, shape.height, shape.wall)
         if isinstance(shape, Gear):
             return geometry.make_gear(shape.radius, shape.thickness, shape.teeth, shape.depth, shape.hole)
     except UserError as error:
@@ -190,7 +196,7 @@ def make_motion(item: Placed) -> geometry.Motion:
     """The prescribed motion of an object."""
     position = vector3(item.position)
     rotation = geometry.rotation_matrix(item.rotation.axis, item.rotation.degrees)
-    motion = item.motion if isinstance(item, RigidBody) else Static()
+    motion = item.motion if isinstance(item, RigidBody | Hold) else Static()
     if isinstance(motion, PrescribedVelocity):
         return geometry.VelocityCurves(make_curve(motion.linear), make_curve(motion.angular), position, rotation)
     if isinstance(motion, Keyframes):
@@ -205,7 +211,8 @@ def build_solids(scene: Scene, grid: Grid) -> tuple[list[geometry.Solid], list[s
     solids, notes = [], []
     for name, body in scene.bodies.items():
         solid = geometry.Solid(name, make_shape(name, body), make_motion(body), body.slip)
-        _check_enters(scene, grid, solid)
+        if not body.is_dynamic:
+            _check_enters(scene, grid, solid)
         thickness = solid.thickness(grid.dimensions)
         if thickness < 2 * grid.dx:
             notes.append(

@@ -64,14 +64,30 @@ class Body:
 
 def _make_model(scene: Scene) -> Model:
     """What the scene contains; only what it needs is imported."""
+    if scene.softs:
+        from undertow.run.soft_model import SoftModel
+
+        return SoftModel(scene)
     if scene.domain is None:
         from undertow.run.solids_model import SolidsModel
 
         return SolidsModel(scene)
+    if scene.sph_fluids:
+        from undertow.run.sph_model import SphModel
+
+        return SphModel(scene)
     if scene.has_surface:
+        if scene.coupling == "monolithic":
+            from undertow.run.coupled_water_model import CoupledWaterModel
+
+            return CoupledWaterModel(scene)
         from undertow.run.water_model import WaterModel
 
         return WaterModel(scene)
+    if scene.coupling == "monolithic":
+        from undertow.run.coupled_model import CoupledModel
+
+        return CoupledModel(scene)
     from undertow.run.fluid_model import FluidModel
 
     return FluidModel(scene)
@@ -189,8 +205,9 @@ class Simulation:
 
     def body(self, name: str) -> Body:
         """A solid of the scene at the present time."""
-        if name not in self.scene.bodies:
-            raise UserError(f"body {name!r}: no such solid; the solids are {', '.join(self.scene.bodies) or '(none)'}")
+        names = [*self.scene.bodies, *self.scene.softs]
+        if name not in names:
+            raise UserError(f"body {name!r}: no such solid; the solids are {', '.join(names) or '(none)'}")
         state, forces = self.model.state(name, self.time), self.model.forces(name)
         return Body(
             name,
@@ -222,8 +239,9 @@ class Simulation:
                 cells[str(name)] = sampling.cell_field(self.flow, name).astype(np.float32)
         bodies = self.model.body_frames(self.time)
         return FrameData(
-            self.frame, self.time, self.grid, cells, bodies, self.scene.dimensions, self.model.surface_frame()
-        )
+            self.frame, self.time, self.grid, cells, bodies, self.scene.dimensions, self.model.surface_frame(),
+            getattr(self.model, "particle_frame", lambda: None)(), getattr(self.model, "soft_frame", lambda: None)(),
+        )  # fmt: skip
 
     def checkpoint(self, tables: dict[str, int] | None = None) -> Checkpoint:
         """Everything needed to go on bit for bit; ``tables``: sizes of the run's tables [bytes]."""

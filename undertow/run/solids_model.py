@@ -138,6 +138,10 @@ class SolidsModel:
         self._form_b.append(self._forms[key])
         return self._forms[key]
 
+    def displaced_volume(self, b: int) -> float:
+        """Volume of body b, what it displaces in a fluid [m3; 2D m2]; 0 unless it is dynamic."""
+        return self._form_b[b].mass
+
     def _reach(self) -> float:
         """How far planes are drawn [m]."""
         points = np.array([build.vector3(body.position) for body in self.scene.bodies.values()])

@@ -11,16 +11,14 @@ from undertow.scene.curves import Sine, Table
 from undertow.scene.domain import Domain, Inflow, Open, Outflow, Periodic, Wall
 from undertow.scene.files import find_scene, gallery_names, with_frames
 from undertow.scene.materials import MATERIALS, SOLID_MATERIALS, Material, SolidMaterial
+from undertow.scene.motion import Keyframes, PrescribedVelocity, Rotation, Static
 from undertow.scene.objects import (
     Control,
     Drain,
     Emitter,
     Joint,
-    Keyframes,
-    PrescribedVelocity,
     RigidBody,
-    Rotation,
-    Static,
+    SphFluid,
     Water,
     WaterSource,
 )
@@ -40,15 +38,30 @@ from undertow.scene.scene import (
     Time,
     View,
 )
-from undertow.scene.shapes import Box, Bunny, Capsule, Cylinder, Gear, Hull, Mesh, MeshSequence, Plane, Sphere, Torus
+from undertow.scene.shapes import (
+    Boat,
+    Box,
+    Bunny,
+    Capsule,
+    Cylinder,
+    Gear,
+    Hull,
+    Mesh,
+    MeshSequence,
+    Plane,
+    Sphere,
+    Torus,
+)
+from undertow.scene.soft import Cloth, Hold, Rope, Soft, SoftBody
+from undertow.scene.sph import Sph
 
 __all__ = [
-    "COUPLINGS", "MATERIALS", "SOLID_MATERIALS", "Box", "Bunny", "Camera", "Capsule", "Control", "Cylinder",
-    "Domain", "Drain", "Emitter", "Fluid", "FluxProbe", "ForceProbe", "Gear", "Hull", "Inflow", "Joint",
-    "Keyframes", "LineProbe", "Material", "Mesh", "MeshSequence", "Open", "Outflow", "Output", "Periodic", "Plane",
-    "PointProbe", "PrescribedVelocity", "RigidBody", "Rotation", "Scene", "Sine", "Smoke", "SolidMaterial",
-    "Solids", "Sphere", "Static", "Surface", "Table", "Time", "Torus", "View", "Wall", "Water", "WaterSource",
-    "find_scene", "gallery_names", "with_frames",
+    "COUPLINGS", "MATERIALS", "SOLID_MATERIALS", "Boat", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Control",
+    "Cylinder", "Domain", "Drain", "Emitter", "Fluid", "FluxProbe", "ForceProbe", "Gear", "Hold", "Hull", "Inflow",
+    "Joint", "Keyframes", "LineProbe", "Material", "Mesh", "MeshSequence", "Open", "Outflow", "Output", "Periodic",
+    "Plane", "PointProbe", "PrescribedVelocity", "RigidBody", "Rope", "Rotation", "Scene", "Sine", "Smoke", "Soft",
+    "SoftBody", "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Time", "Torus",
+    "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names", "with_frames",
 ]  # fmt: skip
 
 

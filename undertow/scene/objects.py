@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, Tag, model_validator
+from pydantic import Field, Tag, model_validator
 
 from undertow.scene.base import (
     AngularVelocity,
     Axis,
     Color,
     Damping,
-    Degrees,
     Density,
     Flag,
     Force,
@@ -28,89 +26,18 @@ from undertow.scene.base import (
     Share,
     Stiffness,
     Text,
-    Times,
     Torque,
     Velocity,
     VolumeRate,
-    check_points,
-    check_times,
     complain,
     suggest,
 )
 from undertow.scene.choice import BY_TYPE, check_type
-from undertow.scene.curves import AngleCurve, AngularVelocityCurve, VelocityCurve
+from undertow.scene.curves import AngleCurve
 from undertow.scene.materials import SOLID_MATERIALS
+from undertow.scene.motion import Keyframes, Motion, Rotation, Static
 from undertow.scene.shapes import MeshSequence, Plane, Shape
-
-
-class Rotation(Model):
-    """Turn about an axis, right-handed, body to world."""
-
-    axis: Axis = Field((0.0, 0.0, 1.0), description="axis of the turn (x, y, z), any length; z in 2D")
-    degrees: Degrees = Field(0.0, description="angle [degrees]")
-
-    @model_validator(mode="after")
-    def _check(self) -> Rotation:
-        if not any(self.axis):
-            raise complain("axis must not be zero; [0, 0, 1] turns in the x-y plane")
-        return self
-
-    def matrix(self) -> list[list[float]]:
-        """Rotation matrix, Rodrigues' formula R = c I + s [a] + (1 - c) a a^T."""
-        norm = math.sqrt(sum(a * a for a in self.axis))
-        x, y, z = (a / norm for a in self.axis)
-        c, s = math.cos(math.radians(self.degrees)), math.sin(math.radians(self.degrees))
-        d = 1 - c
-        return [
-            [c + d * x * x, d * x * y - s * z, d * x * z + s * y],
-            [d * x * y + s * z, c + d * y * y, d * y * z - s * x],
-            [d * x * z - s * y, d * y * z + s * x, c + d * z * z],
-        ]
-
-
-class Static(Model):
-    """At rest."""
-
-    type: Literal["static"] = "static"
-
-
-class PrescribedVelocity(Model):
-    """Moved with a given velocity and angular velocity, constant or varying in time."""
-
-    type: Literal["velocity"] = "velocity"
-    linear: VelocityCurve = Field((0.0, 0.0, 0.0), description="velocity of the centre, a vector or a curve [m/s]")
-    angular: AngularVelocityCurve = Field(
-        (0.0, 0.0, 0.0), description="angular velocity about the centre, a vector or a curve [rad/s]; along z in 2D"
-    )
-
-
-class Keyframes(Model):
-    """Poses at given times, at rest before the first and after the last; turns are even between neighbours."""
-
-    type: Literal["keyframes"] = "keyframes"
-    times: Times = Field(description="increasing times [s]")
-    positions: Annotated[tuple[tuple[float, ...], ...], BeforeValidator(check_points)] = Field(
-        description="position of the centre at each time [m]"
-    )
-    rotations: tuple[Rotation, ...] | None = Field(None, description="rotation at each time; absent: never turned")
-    interpolation: Literal["linear", "cubic"] = Field("cubic", description="of the positions; cubic: smooth velocity")
-
-    @model_validator(mode="after")
-    def _check(self) -> Keyframes:
-        check_times(self.times, "times")
-        for name, values in (("positions", self.positions), ("rotations", self.rotations)):
-            if values is not None and len(values) != len(self.times):
-                raise complain(f"has {len(self.times)} times and {len(values)} {name}; give one for each time")
-        return self
-
-
-Motion = Annotated[
-    Annotated[Static, Tag("<static>")]
-    | Annotated[PrescribedVelocity, Tag("<velocity>")]
-    | Annotated[Keyframes, Tag("<keyframes>")],
-    BY_TYPE,
-    check_type("static", "velocity", "keyframes"),
-]
+from undertow.scene.soft import Cloth, Rope, SoftBody
 
 
 class RigidBody(Model):
@@ -319,13 +246,35 @@ class Drain(Model):
         return self
 
 
+class SphFluid(Model):
+    """A fluid of particles at t = 0: the inside of a shape; settings in the table [sph]."""
+
+    type: Literal["sph_fluid"] = "sph_fluid"
+    shape: Shape = Field(description="the shape, such as { type = 'box', size = [0.5, 0.5, 1.0] }")
+    position: Point = Field(description="position of the centre [m]")
+    rotation: Rotation = Field(Rotation(), description="rotation")
+    velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
+
+    @model_validator(mode="after")
+    def _check(self) -> SphFluid:
+        if isinstance(self.shape, MeshSequence):
+            raise complain("a fluid cannot be an animated mesh; use a mesh")
+        return self
+
+
 SceneObject = Annotated[
     Annotated[RigidBody, Tag("<rigid_body>")]
     | Annotated[Joint, Tag("<joint>")]
     | Annotated[Emitter, Tag("<emitter>")]
     | Annotated[Water, Tag("<water>")]
     | Annotated[WaterSource, Tag("<water_source>")]
-    | Annotated[Drain, Tag("<drain>")],
+    | Annotated[Drain, Tag("<drain>")]
+    | Annotated[SoftBody, Tag("<soft_body>")]
+    | Annotated[Cloth, Tag("<cloth>")]
+    | Annotated[Rope, Tag("<rope>")]
+    | Annotated[SphFluid, Tag("<sph_fluid>")],
     BY_TYPE,
-    check_type("rigid_body", "joint", "emitter", "water", "water_source", "drain"),
+    check_type(
+        "rigid_body", "joint", "emitter", "water", "water_source", "drain", "soft_body", "cloth", "rope", "sph_fluid"
+    ),
 ]

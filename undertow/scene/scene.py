@@ -32,21 +32,23 @@ from undertow.scene.base import (
 from undertow.scene.choice import BY_TYPE, check_type
 from undertow.scene.domain import AXES, Domain, Inflow, Open, Outflow, Wall, values_of
 from undertow.scene.materials import MATERIALS
+from undertow.scene.monolithic import check_monolithic, check_moving
+from undertow.scene.motion import Keyframes, PrescribedVelocity, Static
 from undertow.scene.objects import (
     Drain,
     Emitter,
     Joint,
-    Keyframes,
-    PrescribedVelocity,
     RigidBody,
     SceneObject,
-    Static,
+    SphFluid,
     Water,
     WaterSource,
 )
 from undertow.scene.shapes import Box, Hull, Plane
+from undertow.scene.soft import Cloth, Rope, Soft, SoftBody, check_soft
+from undertow.scene.sph import Sph, check_sph, check_without_sph
 
-COUPLINGS = ("none",)
+COUPLINGS = ("none", "monolithic", "direct_forcing", "penalty")
 """Coupling methods by name; ``none``: solids move as prescribed."""
 
 FrameField = Literal["velocity", "pressure", "smoke", "temperature", "vorticity", "divergence", "level_set"]
@@ -149,8 +151,14 @@ class Surface(Model):
     """How the free surface of water is followed (Enright et al. 2002)."""
 
     particles: Flag = Field(True, description="false: level set alone, which loses thin sheets and drops")
+    particles_per_cell: Count | None = Field(
+        None, description="in the cells about the surface; absent: 32 in 2D, 16 in 3D"
+    )
     volume_correction: Flag = Field(
         False, description="true: the surface is shifted to keep the volume; see the ledger"
+    )
+    volume_bound: PositiveNumber = Field(
+        0.5, description="a closed domain that gains or loses more than this share of its water stops the run [-]"
     )
 
 
@@ -254,6 +262,8 @@ class Scene(Model):
     fluid: Fluid = Field(Fluid(), description="the fluid of the domain")
     surface: Surface = Field(Surface(), description="how the free surface of water is followed")
     solids: Solids = Field(Solids(), description="how dynamic bodies are advanced")
+    soft: Soft = Field(Soft(), description="how soft bodies, cloth and ropes are advanced")
+    sph: Sph = Field(Sph(), description="how a fluid of particles is computed")
     smoke: Smoke | None = Field(None, description="smoke; absent: none")
     objects: dict[Name, SceneObject] = Field({}, description="solids and sources by name")
     probes: dict[Name, Probe] = Field({}, description="probes by name")
@@ -284,6 +294,11 @@ class Scene(Model):
         return {name: item for name, item in self.objects.items() if isinstance(item, RigidBody)}
 
     @property
+    def softs(self) -> dict[str, SoftBody | Cloth | Rope]:
+        """The soft bodies, cloths and ropes by name, in order."""
+        return {name: item for name, item in self.objects.items() if isinstance(item, SoftBody | Cloth | Rope)}
+
+    @property
     def waters(self) -> dict[str, Water]:
         """The bodies of water at t = 0 by name, in order; with one the fluid has a free surface."""
         return {name: item for name, item in self.objects.items() if isinstance(item, Water)}
@@ -296,7 +311,14 @@ class Scene(Model):
     @property
     def has_surface(self) -> bool:
         """True when the fluid is a liquid under a free surface."""
+        if self.sph_fluids:
+            return False
         return bool(self.waters) or any(isinstance(item, WaterSource) for item in self.objects.values())
+
+    @property
+    def sph_fluids(self) -> dict[str, SphFluid]:
+        """The fluids of particles at t = 0 by name, in order; with one there is no fluid on a grid."""
+        return {name: item for name, item in self.objects.items() if isinstance(item, SphFluid)}
 
     @property
     def emitters(self) -> dict[str, Emitter]:
@@ -311,6 +333,7 @@ class Scene(Model):
             raise complain(f"time.cfl = {self.time.cfl:g}: eno3 is stable up to 1; lower it or use maccormack")
         self._check_components()
         self._check_solids()
+        check_soft(self)
         if self.domain is None:
             self._check_without_fluid()
         else:
@@ -319,29 +342,35 @@ class Scene(Model):
 
     def _check_with_fluid(self, domain: Domain) -> None:
         self._check_sides(domain)
+        if self.sph_fluids:
+            check_sph(self)
+        else:
+            check_without_sph(self)
+        if self.coupling == "monolithic":
+            check_monolithic(self)
         self._check_smoke()
         self._check_water()
         self._check_probes(domain)
         for name, item in self.objects.items():
-            if not isinstance(item, Joint):
+            if not isinstance(item, Joint | SoftBody | Cloth | Rope):
                 self._check_inside(name, item, domain)
-        if self.output.fields is None:
+        if self.output.fields is None and not self.sph_fluids:
             extra = ("smoke", "temperature") if self.smoke else ("level_set",) if self.has_surface else ()
             fields = ("velocity", "pressure", *extra)
             object.__setattr__(self, "output", self.output.model_copy(update={"fields": fields}))
 
     def _check_without_fluid(self) -> None:
         """Without a domain there is no fluid: what belongs to one has no effect and is a mistake."""
-        if not any(body.is_dynamic for body in self.bodies.values()):
+        if not self.softs and not any(body.is_dynamic for body in self.bodies.values()):
             raise complain(
                 "nothing moves: there is no [domain] with fluid and no dynamic body; add a domain, "
                 "or give a body a density"
             )
-        for key in ("fluid", "smoke", "surface", "coupling"):
+        for key in ("fluid", "smoke", "surface", "coupling", "sph"):
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise complain(f"{key} has no effect without a [domain]; add one, or remove {key}")
         for name, item in self.objects.items():
-            if not isinstance(item, RigidBody | Joint):
+            if not isinstance(item, RigidBody | Joint | SoftBody | Cloth | Rope):
                 raise complain(f"objects.{name}: type = {item.type!r} needs a [domain]; add one, or remove the object")
         for name, probe in self.probes.items():
             if not isinstance(probe, ForceProbe):
@@ -357,19 +386,14 @@ class Scene(Model):
     def _check_solids(self) -> None:
         """Dynamic bodies need a coupling where there is fluid; joints need bodies."""
         dimensions = self.dimensions
+        if self.domain is not None:
+            check_moving(self)
         for name, body in self.bodies.items():
-            if body.is_dynamic and self.domain is not None:
-                raise complain(
-                    f"objects.{name}: forces move it, but no coupling between fluid and bodies is available yet: "
-                    f"remove the [domain] for solids alone, or give it a motion in place of a density"
-                )
             if isinstance(body.shape, Hull):
                 flat = [p for p in body.shape.points if len(p) != dimensions]
                 if flat:
                     raise complain(f"objects.{name}.shape.points: {list(flat[0])} must have {dimensions} components")
         for name, joint in self.joints.items():
-            if self.domain is not None:
-                raise complain(f"objects.{name}: joints in fluid need a coupling; remove the [domain]")
             for end in (joint.parent, joint.child):
                 if end is not None and end not in self.bodies:
                     hint = suggest(end, list(self.bodies))
@@ -415,7 +439,7 @@ class Scene(Model):
         for name, item in self.objects.items():
             path = f"objects.{name}"
             found.append((f"{path}.position", item.position))
-            if isinstance(item, Joint):
+            if isinstance(item, Joint | SoftBody | Cloth | Rope):
                 continue
             if isinstance(item, RigidBody):
                 found.append((f"{path}.velocity", item.velocity))
@@ -424,7 +448,7 @@ class Scene(Model):
                 found.append((f"{path}.shape.size", size if dimensions == 3 else size[:2]))
             if isinstance(item.shape, Plane):
                 found.append((f"{path}.shape.normal", item.shape.normal))
-            if isinstance(item, Emitter | Water | WaterSource):
+            if isinstance(item, Emitter | Water | WaterSource | SphFluid):
                 found += [(f"{path}.velocity", item.velocity)] if item.velocity is not None else []
             elif isinstance(item, Drain):
                 continue
@@ -488,6 +512,8 @@ class Scene(Model):
 
     def _check_water(self) -> None:
         """What a free surface does without yet is refused; without one its options have no effect."""
+        if self.sph_fluids:
+            return
         if not self.has_surface:
             if self.surface != Surface():
                 raise complain("surface has no effect without water; add an object of type 'water', or remove it")
@@ -496,6 +522,8 @@ class Scene(Model):
             for name in self.water_regions:
                 raise complain(f"objects.{name}: a drain needs water; add an object of type 'water'")
             return
+        if self.surface.particles_per_cell is not None and not self.surface.particles:
+            raise complain("surface.particles_per_cell has no effect with particles = false; remove it")
         if self.smoke is not None:
             raise complain("smoke: water with a free surface carries no smoke; remove one of them")
         if self.fluid.viscosity != 0:
@@ -537,9 +565,11 @@ class Scene(Model):
                 if self.smoke is None and {"smoke", "temperature"} & set(probe.fields):
                     raise complain(f"{path}.fields: smoke and temperature need smoke; add a [smoke] table")
 
-    def _check_inside(self, name: str, item: RigidBody | Emitter | Water | WaterSource | Drain, domain: Domain) -> None:
+    def _check_inside(
+        self, name: str, item: RigidBody | Emitter | Water | WaterSource | Drain | SphFluid, domain: Domain
+    ) -> None:
         """A solid that never moves, or a source, wholly outside the domain has no effect and is a mistake."""
-        if isinstance(item, RigidBody) and not isinstance(item.motion, Static):
+        if isinstance(item, RigidBody) and (item.is_dynamic or not isinstance(item.motion, Static)):
             return
         half = item.shape.half_size()
         turn = item.rotation.matrix()

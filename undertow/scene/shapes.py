@@ -183,6 +183,28 @@ class Gear(Model):
         return (self.radius, self.radius, self.thickness / 2)
 
 
+class Boat(Model):
+    """An open boat along x, bow at +x, about the middle of its box."""
+
+    type: Literal["boat"] = "boat"
+    length: Metres = Field(description="length of the rim along x [m]")
+    width: Metres = Field(description="width of the rim along z [m]")
+    height: Metres = Field(description="height along y [m]")
+    wall: Metres = Field(description="thickness of sides and bottom [m]")
+
+    @model_validator(mode="after")
+    def _check(self) -> Boat:
+        if self.wall >= 0.35 * self.width or self.wall >= 0.9 * self.height or self.wall >= 0.35 * self.length:
+            raise complain(
+                f"wall = {self.wall:g}: leaves no room inside; make it less than 0.35 of length and width and 0.9 of "
+                f"the height"
+            )
+        return self
+
+    def half_size(self) -> Half:
+        return (self.length / 2, self.height / 2, self.width / 2)
+
+
 Shape = Annotated[
     Annotated[Sphere, Tag("<sphere>")]
     | Annotated[Box, Tag("<box>")]
@@ -194,9 +216,21 @@ Shape = Annotated[
     | Annotated[MeshSequence, Tag("<mesh_sequence>")]
     | Annotated[Hull, Tag("<hull>")]
     | Annotated[Gear, Tag("<gear>")]
+    | Annotated[Boat, Tag("<boat>")]
     | Annotated[Bunny, Tag("<bunny>")],
     BY_TYPE,
     check_type(
-        "sphere", "box", "capsule", "cylinder", "torus", "plane", "mesh", "mesh_sequence", "hull", "gear", "bunny"
+        "sphere",
+        "box",
+        "capsule",
+        "cylinder",
+        "torus",
+        "plane",
+        "mesh",
+        "mesh_sequence",
+        "hull",
+        "gear",
+        "boat",
+        "bunny",
     ),
 ]

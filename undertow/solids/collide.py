@@ -96,6 +96,7 @@ def _collide_pair(  # type: ignore[no-untyped-def]
                 u2 - k[2] * j[0] - k[4] * j[2],
                 k,
                 rows.law[i, 0],
+                j[0],
             )
             d0, d1, d2 = jn - j[0], j1 - j[1], j2 - j[2]
             j[0], j[1], j[2] = jn, j1, j2

@@ -30,23 +30,32 @@ from numba import njit
 
 from undertow.grid import Array
 from undertow.rigid.bodies import DYNAMIC
-from undertow.rigid.jitting import helper
+from undertow.rigid.jitting import helper, inlined
 
 DEPTH = 10
 """Iterates the acceleration looks back on."""
 
 NEWTON_STEPS = 3
-"""Of the slip direction per visit; the sweeps go on from there."""
+"""Of the slip speed, for one normal impulse; they come from below and hardly ever need the last."""
+
+_LEVER, _FRAME, _K, _FRICTION, _TARGET, _IMPULSE = 0, 6, 15, 27, 28, 29
+PACKED = 32
+"""Columns of a packed row, and where they start."""
+
+SLIDE_STEPS = 4
+"""Of the normal impulse of a sliding contact per visit, from the one it has; the sweeps go on from there."""
 
 
 class ContactRows(NamedTuple):
     """One row per contact, scratch; in the frame (normal, tangent, tangent) whose tangents make K diagonal.
 
     body (m, 2): a, b; source (m,): index in the contacts found; lever (m, 6): r_a, r_b [m]; frame (m, 9): n, t1, t2;
-    k (m, 7): Knn, Kn1, Kn2, K11, K22 [1/kg], inverse moments about n and across n [1/(kg m2)]; law (m, 4): friction,
-    restitution, rolling and spinning length [m]; target (m,): largest closing speed allowed [m/s]; before (m, 6):
-    relative velocity and angular velocity before the solve; impulse, start, last (m, 6): impulse [N s] and angular
-    impulse [N m s] on a, now, before the solve, before the sweep; island, order (m,).
+    k (m, 12): Knn, Kn1, Kn2, K11, K22 [1/kg], inverse moments about n and across n [1/(kg m2)], and of the sticking
+    solution 1 / K11, 1 / K22 [kg], Kn1 / K11, Kn2 / K22, 1 / (Knn - Kn1^2 / K11 - Kn2^2 / K22) [kg]; law (m, 4):
+    friction, restitution, rolling and spinning length [m]; target (m,): largest closing speed allowed [m/s]; before
+    (m, 6): relative velocity and angular velocity before the solve; impulse, start (m, 6): impulse [N s] and angular
+    impulse [N m s] on a, now and before the solve; last (m, 6): scratch; island, order (m,). packed (m, PACKED), pair
+    (m, 2): what a visit needs, in the order of the visits, so that a sweep runs along memory.
     """
 
     body: Any
@@ -62,6 +71,8 @@ class ContactRows(NamedTuple):
     last: Array
     island: Any
     order: Any
+    packed: Array
+    pair: Any
 
 
 def make_rows(room: int) -> ContactRows:
@@ -69,12 +80,13 @@ def make_rows(room: int) -> ContactRows:
     whole = np.int64
     return ContactRows(
         np.zeros((room, 2), whole), np.zeros(room, whole), np.zeros((room, 6)), np.zeros((room, 9)),
-        np.zeros((room, 7)), np.zeros((room, 4)), np.zeros(room), np.zeros((room, 6)), np.zeros((room, 6)),
+        np.zeros((room, 12)), np.zeros((room, 4)), np.zeros(room), np.zeros((room, 6)), np.zeros((room, 6)),
         np.zeros((room, 6)), np.zeros((room, 6)), np.zeros(room, whole), np.zeros(room, whole),
+        np.zeros((room, PACKED)), np.zeros((room, 2), whole),
     )  # fmt: skip
 
 
-@helper
+@inlined
 def _cross(ax, ay, az, bx, by, bz):  # type: ignore[no-untyped-def]
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
@@ -92,7 +104,7 @@ def _any_tangent(nx, ny, nz):  # type: ignore[no-untyped-def]
     return x * size, y * size, z * size
 
 
-@helper
+@inlined
 def _multiply_inertia(inertia, x, y, z):  # type: ignore[no-untyped-def]
     """Symmetric (6,) xx, yy, zz, xy, xz, yz times (x, y, z)."""
     return (
@@ -111,7 +123,7 @@ def _lever_mass(inertia, rx, ry, rz, ax, ay, az, bx, by, bz):  # type: ignore[no
     return px * qx + py * qy + pz * qz
 
 
-@helper
+@inlined
 def _apply_impulse(rows, i, v, omega, inv_mass, inv_inertia, d0, d1, d2):  # type: ignore[no-untyped-def]
     """Add an impulse, given in the frame of row i, to the velocities of its bodies."""
     f = rows.frame[i]
@@ -160,7 +172,7 @@ def _apply_turn(rows, i, omega, inv_inertia, d0, d1, d2):  # type: ignore[no-unt
     omega[b, 2] -= z
 
 
-@helper
+@inlined
 def _relative_velocity(rows, i, v, omega):  # type: ignore[no-untyped-def]
     """u of row i in its frame [m/s]."""
     a, b = rows.body[i, 0], rows.body[i, 1]
@@ -243,6 +255,9 @@ def _make_row(bodies, x, inv_inertia, a, b, point, normal, gap, dt, i, rows):  #
     k[5] = nx * (jx + lx) + ny * (jy + ly) + nz * (jz + lz)
     # the trace bounds the largest inverse moment across n
     k[6] = Ia[0] + Ia[1] + Ia[2] + Ib[0] + Ib[1] + Ib[2] - k[5]
+    k[7], k[8] = 1.0 / k[3], 1.0 / k[4]
+    k[9], k[10] = k[1] * k[7], k[2] * k[8]
+    k[11] = 1.0 / (k[0] - k[1] * k[9] - k[2] * k[10])
     law = rows.law[i]
     law[0] = sqrt(bodies.friction[a] * bodies.friction[b])
     law[1] = max(bodies.restitution[a], bodies.restitution[b])
@@ -251,40 +266,43 @@ def _make_row(bodies, x, inv_inertia, a, b, point, normal, gap, dt, i, rows):  #
     rows.target[i] = max(gap, 0.0) / dt
 
 
-@helper
-def _solve_coulomb(bn, b1, b2, k, mu):  # type: ignore[no-untyped-def]
+@inlined
+def _solve_coulomb(bn, b1, b2, k, mu, held):  # type: ignore[no-untyped-def]
     """Impulse (jn, j1, j2) of one contact whose velocity without it is b, by Coulomb's law; K is an arrow matrix.
 
     Open if bn >= 0. Sticking if the impulse that stops it lies in the cone. Sliding otherwise: jn = -bn / (Knn - mu
     Kn.d) with the slip direction d from b_t + jn K_tn = (s + mu jn K_tt) d, s >= 0 the slip speed: for given jn that is
-    one monotone equation |d(s)| = 1, and Kn couples jn to d only weakly.
+    one monotone equation |d(s)| = 1, and Kn couples jn to d only weakly. ``held`` is the normal impulse of now, from
+    which a sliding contact goes SLIDE_STEPS on: when the sweeps have converged, so has this.
     """
     if bn >= 0.0:
         return 0.0, 0.0, 0.0
-    knn, kn1, kn2, k1, k2 = k[0], k[1], k[2], k[3], k[4]
+    knn, kn1, kn2 = k[0], k[1], k[2]
     if mu == 0.0:
         return -bn / knn, 0.0, 0.0
-    jn = -(bn - kn1 * b1 / k1 - kn2 * b2 / k2) / (knn - kn1 * kn1 / k1 - kn2 * kn2 / k2)
-    j1, j2 = -(b1 + kn1 * jn) / k1, -(b2 + kn2 * jn) / k2
+    jn = (k[9] * b1 + k[10] * b2 - bn) * k[11]
+    j1, j2 = -(b1 + kn1 * jn) * k[7], -(b2 + kn2 * jn) * k[8]
     if jn >= 0.0 and j1 * j1 + j2 * j2 <= mu * mu * jn * jn:
         return jn, j1, j2
-    if jn <= 0.0:
+    if held > 0.0:
+        jn = held
+    elif jn <= 0.0:
         jn = -bn / knn
     d1, d2 = 0.0, 0.0
-    for _ in range(8):
+    for _ in range(SLIDE_STEPS):
         r1, r2 = b1 + kn1 * jn, b2 + kn2 * jn
-        a1, a2 = mu * jn * k1, mu * jn * k2
+        a1, a2 = mu * jn * k[3], mu * jn * k[4]
         s = max(sqrt(r1 * r1 + r2 * r2) - max(a1, a2), 0.0)
         for _ in range(NEWTON_STEPS):
-            d1, d2 = r1 / (s + a1), r2 / (s + a2)
+            p1, p2 = 1.0 / (s + a1), 1.0 / (s + a2)
+            d1, d2 = r1 * p1, r2 * p2
             f = d1 * d1 + d2 * d2
-            if f <= 1.0:
+            if f <= 1.0 + 1e-12:
                 break
-            s += f * (sqrt(f) - 1.0) / (d1 * d1 / (s + a1) + d2 * d2 / (s + a2))
-        d1, d2 = r1 / (s + a1), r2 / (s + a2)
-        f = sqrt(d1 * d1 + d2 * d2)
+            s += f * (sqrt(f) - 1.0) / (d1 * d1 * p1 + d2 * d2 * p2)
         if f > 1.0:
-            d1, d2 = d1 / f, d2 / f
+            f = 1.0 / sqrt(f)
+            d1, d2 = d1 * f, d2 * f
         # where friction would draw the bodies together faster than jn parts them there is no solution of finite size
         new = -bn / max(knn - mu * (kn1 * d1 + kn2 * d2), 0.1 * knn)
         done = abs(new - jn) <= 1e-12 * new
@@ -294,34 +312,98 @@ def _solve_coulomb(bn, b1, b2, k, mu):  # type: ignore[no-untyped-def]
     return jn, -mu * jn * d1, -mu * jn * d2
 
 
-@helper
-def _visit_row(rows, i, v, omega, inv_mass, inv_inertia):  # type: ignore[no-untyped-def]
-    """Solve row i with all others held; returns the largest change of velocity [m/s]."""
-    u0, u1, u2 = _relative_velocity(rows, i, v, omega)
-    k, j, law = rows.k[i], rows.impulse[i], rows.law[i]
-    bn = u0 - k[0] * j[0] - k[1] * j[1] - k[2] * j[2] + rows.target[i]
-    b1 = u1 - k[1] * j[0] - k[3] * j[1]
-    b2 = u2 - k[2] * j[0] - k[4] * j[2]
-    jn, j1, j2 = _solve_coulomb(bn, b1, b2, k, law[0])
-    d0, d1, d2 = jn - j[0], j1 - j[1], j2 - j[2]
+@inlined
+def _push_body(b, v, omega, inv_mass, inv_inertia, rx, ry, rz, jx, jy, jz):  # type: ignore[no-untyped-def]
+    """Add an impulse (world) at r from the centre of mass to the velocities of body b."""
+    m = inv_mass[b]
+    if m > 0.0:
+        v[b, 0] += m * jx
+        v[b, 1] += m * jy
+        v[b, 2] += m * jz
+        x, y, z = _cross(rx, ry, rz, jx, jy, jz)
+        omega[b, 0] += inv_inertia[b, 0] * x + inv_inertia[b, 3] * y + inv_inertia[b, 4] * z
+        omega[b, 1] += inv_inertia[b, 3] * x + inv_inertia[b, 1] * y + inv_inertia[b, 5] * z
+        omega[b, 2] += inv_inertia[b, 4] * x + inv_inertia[b, 5] * y + inv_inertia[b, 2] * z
+
+
+@inlined
+def _push_packed(row, a, b, v, omega, inv_mass, inv_inertia, d0, d1, d2):  # type: ignore[no-untyped-def]
+    """Add an impulse, given in the frame of a packed row, to the velocities of its bodies a and b."""
+    jx = d0 * row[_FRAME] + d1 * row[_FRAME + 3] + d2 * row[_FRAME + 6]
+    jy = d0 * row[_FRAME + 1] + d1 * row[_FRAME + 4] + d2 * row[_FRAME + 7]
+    jz = d0 * row[_FRAME + 2] + d1 * row[_FRAME + 5] + d2 * row[_FRAME + 8]
+    _push_body(a, v, omega, inv_mass, inv_inertia, row[0], row[1], row[2], jx, jy, jz)
+    _push_body(b, v, omega, inv_mass, inv_inertia, row[3], row[4], row[5], -jx, -jy, -jz)
+
+
+@inlined
+def _visit_packed(row, a, b, v, omega, inv_mass, inv_inertia):  # type: ignore[no-untyped-def]
+    """Solve a packed row with all others held; returns the largest change of velocity [m/s]."""
+    ux = v[a, 0] + omega[a, 1] * row[2] - omega[a, 2] * row[1] - v[b, 0] - omega[b, 1] * row[5] + omega[b, 2] * row[4]
+    uy = v[a, 1] + omega[a, 2] * row[0] - omega[a, 0] * row[2] - v[b, 1] - omega[b, 2] * row[3] + omega[b, 0] * row[5]
+    uz = v[a, 2] + omega[a, 0] * row[1] - omega[a, 1] * row[0] - v[b, 2] - omega[b, 0] * row[4] + omega[b, 1] * row[3]
+    h0, h1, h2 = row[_IMPULSE], row[_IMPULSE + 1], row[_IMPULSE + 2]
+    k0, k1, k2, k3, k4 = row[_K], row[_K + 1], row[_K + 2], row[_K + 3], row[_K + 4]
+    bn = ux * row[_FRAME] + uy * row[_FRAME + 1] + uz * row[_FRAME + 2] - k0 * h0 - k1 * h1 - k2 * h2 + row[_TARGET]
+    b1 = ux * row[_FRAME + 3] + uy * row[_FRAME + 4] + uz * row[_FRAME + 5] - k1 * h0 - k3 * h1
+    b2 = ux * row[_FRAME + 6] + uy * row[_FRAME + 7] + uz * row[_FRAME + 8] - k2 * h0 - k4 * h2
+    jn, j1, j2 = _solve_coulomb(bn, b1, b2, row[_K:_FRICTION], row[_FRICTION], h0)
+    d0, d1, d2 = jn - h0, j1 - h1, j2 - h2
     if d0 != 0.0 or d1 != 0.0 or d2 != 0.0:
-        j[0], j[1], j[2] = jn, j1, j2
-        _apply_impulse(rows, i, v, omega, inv_mass, inv_inertia, d0, d1, d2)
-    if law[2] > 0.0 or law[3] > 0.0:
-        # torques of spinning |m_n| <= spinning jn and rolling |m_t| <= rolling jn, each against the relative turn
-        w0, w1, w2 = _relative_turn(rows, i, omega)
-        m0, m1, m2 = 0.0, 0.0, 0.0
-        if law[3] > 0.0 and k[5] > 0.0:
-            bound = law[3] * jn
-            m0 = min(max(j[3] - w0 / k[5], -bound), bound)
-        if law[2] > 0.0 and k[6] > 0.0:
-            m1, m2 = j[4] - w1 / k[6], j[5] - w2 / k[6]
-            size, bound = sqrt(m1 * m1 + m2 * m2), law[2] * jn
-            if size > bound:
-                m1, m2 = m1 * bound / size, m2 * bound / size
-        _apply_turn(rows, i, omega, inv_inertia, m0 - j[3], m1 - j[4], m2 - j[5])
-        j[3], j[4], j[5] = m0, m1, m2
-    return max(k[0] * abs(d0), k[3] * abs(d1), k[4] * abs(d2))
+        row[_IMPULSE], row[_IMPULSE + 1], row[_IMPULSE + 2] = jn, j1, j2
+        _push_packed(row, a, b, v, omega, inv_mass, inv_inertia, d0, d1, d2)
+    return max(k0 * abs(d0), k3 * abs(d1), k4 * abs(d2))
+
+
+@helper
+def _visit_turn(rows, i, jn, omega, inv_inertia):  # type: ignore[no-untyped-def]
+    """Torques of spinning |m_n| <= spinning jn and rolling |m_t| <= rolling jn of row i, each against the turn."""
+    k, j, law = rows.k[i], rows.impulse[i], rows.law[i]
+    w0, w1, w2 = _relative_turn(rows, i, omega)
+    m0, m1, m2 = 0.0, 0.0, 0.0
+    if law[3] > 0.0 and k[5] > 0.0:
+        bound = law[3] * jn
+        m0 = min(max(j[3] - w0 / k[5], -bound), bound)
+    if law[2] > 0.0 and k[6] > 0.0:
+        m1, m2 = j[4] - w1 / k[6], j[5] - w2 / k[6]
+        size, bound = sqrt(m1 * m1 + m2 * m2), law[2] * jn
+        if size > bound:
+            m1, m2 = m1 * bound / size, m2 * bound / size
+    _apply_turn(rows, i, omega, inv_inertia, m0 - j[3], m1 - j[4], m2 - j[5])
+    j[3], j[4], j[5] = m0, m1, m2
+
+
+@helper
+def _pack_rows(rows, count):  # type: ignore[no-untyped-def]
+    """Rows in the order of the visits; whether any of them resists rolling or spinning."""
+    turning = False
+    for n in range(count):
+        i, row = rows.order[n], rows.packed[n]
+        rows.pair[n, 0], rows.pair[n, 1] = rows.body[i, 0], rows.body[i, 1]
+        for c in range(6):
+            row[_LEVER + c] = rows.lever[i, c]
+        for c in range(9):
+            row[_FRAME + c] = rows.frame[i, c]
+        for c in range(12):
+            row[_K + c] = rows.k[i, c]
+        row[_FRICTION], row[_TARGET] = rows.law[i, 0], rows.target[i]
+        for c in range(3):
+            row[_IMPULSE + c] = rows.impulse[i, c]
+        turning = turning or rows.law[i, 2] > 0.0 or rows.law[i, 3] > 0.0
+    return turning
+
+
+@helper
+def _sweep_rows(rows, count, backward, turning, v, omega, inv_mass, inv_inertia):  # type: ignore[no-untyped-def]
+    """Visit all rows once; returns the largest change of velocity [m/s]."""
+    change = 0.0
+    for step in range(count):
+        n = count - 1 - step if backward else step
+        row, a, b = rows.packed[n], rows.pair[n, 0], rows.pair[n, 1]
+        change = max(change, _visit_packed(row, a, b, v, omega, inv_mass, inv_inertia))
+        if turning:
+            _visit_turn(rows, rows.order[n], row[_IMPULSE], omega, inv_inertia)
+    return change
 
 
 @njit(cache=True)
@@ -339,52 +421,58 @@ def _solve_rows(  # type: ignore[no-untyped-def]
         rounding = max(rounding, rows.k[i, 0] * rows.impulse[i, 0])
     # bodies that the impulses they start from hold already are done to rounding
     goal = max(tolerance * largest, 1e-14 * rounding)
-    change, size_sq, kept, newest = 0.0, 0.0, 0, 0
+    turning = _pack_rows(rows, count)
+    packed, last = rows.packed, rows.last
+    change, size_sq, kept, newest, sweeps = 0.0, 0.0, 0, 0, 0
     for iteration in range(iterations):
-        for i in range(count):
+        for n in range(count):
             for c in range(3):
-                rows.last[i, c] = rows.impulse[i, c]
-        change = 0.0
-        for n in range(count):
-            change = max(change, _visit_row(rows, rows.order[n], v, omega, inv_mass, inv_inertia))
-        for n in range(count):
-            change = max(change, _visit_row(rows, rows.order[count - 1 - n], v, omega, inv_mass, inv_inertia))
+                last[n, c] = packed[n, _IMPULSE + c]
+        change = _sweep_rows(rows, count, False, turning, v, omega, inv_mass, inv_inertia)
+        change = max(change, _sweep_rows(rows, count, True, turning, v, omega, inv_mass, inv_inertia))
+        sweeps += 2
         if change <= goal or iteration == iterations - 1:
-            return 2 * (iteration + 1), change
+            break
         # Anderson: of the results so far, the mix whose changes cancel best
         old_sq, size_sq = size_sq, 0.0
-        for i in range(count):
+        for n in range(count):
             for c in range(3):
-                d = rows.impulse[i, c] - rows.last[i, c]
-                size_sq += d * d * rows.k[i, 0]
+                last[n, c] = (packed[n, _IMPULSE + c] - last[n, c]) * sqrt(packed[n, _K])
+                size_sq += last[n, c] * last[n, c]
         if size_sq == 0.0:
-            return 2 * (iteration + 1), change
+            break
         if iteration > 0 and size_sq > old_sq:
             kept = 0
         newest = newest + 1 if kept > 0 and newest + 1 < DEPTH else 0
         kept = min(kept + 1, DEPTH)
-        for i in range(count):
+        for n in range(count):
             for c in range(3):
-                history[0, newest, i, c] = rows.impulse[i, c]
-                history[1, newest, i, c] = (rows.impulse[i, c] - rows.last[i, c]) * sqrt(rows.k[i, 0])
+                history[0, newest, n, c] = packed[n, _IMPULSE + c]
+                history[1, newest, n, c] = last[n, c]
         for k in range(kept):
             s = 0.0
-            for i in range(count):
+            for n in range(count):
                 for c in range(3):
-                    s += history[1, k, i, c] * history[1, newest, i, c]
+                    s += history[1, k, n, c] * last[n, c]
             gram[k, newest] = gram[newest, k] = s
         if kept > 1:
             _mix_weights(gram, kept)
-            for i in range(count):
+            for n in range(count):
                 for c in range(3):
-                    s = 0.0
-                    for k in range(kept):
-                        s += gram[k, DEPTH] * history[0, k, i, c]
-                    rows.last[i, c] = s - rows.impulse[i, c]
-                    rows.impulse[i, c] = s
-                d = rows.last[i]
-                _apply_impulse(rows, i, v, omega, inv_mass, inv_inertia, d[0], d[1], d[2])
-    return 0, change
+                    last[n, c] = 0.0
+            for k in range(kept):
+                for n in range(count):
+                    for c in range(3):
+                        last[n, c] += gram[k, DEPTH] * history[0, k, n, c]
+            for n in range(count):
+                row, j = packed[n], last[n]
+                d0, d1, d2 = j[0] - row[_IMPULSE], j[1] - row[_IMPULSE + 1], j[2] - row[_IMPULSE + 2]
+                row[_IMPULSE], row[_IMPULSE + 1], row[_IMPULSE + 2] = j[0], j[1], j[2]
+                _push_packed(row, rows.pair[n, 0], rows.pair[n, 1], v, omega, inv_mass, inv_inertia, d0, d1, d2)
+    for n in range(count):
+        for c in range(3):
+            rows.impulse[rows.order[n], c] = packed[n, _IMPULSE + c]
+    return sweeps, change
 
 
 @helper

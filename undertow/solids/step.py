@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numba import njit
@@ -44,6 +44,22 @@ PUSH = 0.2
 
 JOINT_ROUNDS = 4
 """Contact and joints in turn, where there are both."""
+
+MEDIUM_ROUNDS = 3
+"""Contact and the medium in turn, where bodies touch in one."""
+
+
+class Medium(Protocol):
+    """What bodies move in, such as a fluid that is solved for together with them."""
+
+    def advance(self) -> None:
+        """Momenta from n to n+1 with the bodies at their poses of n+1."""
+
+    def mobility(self) -> tuple[Array, Array]:
+        """Inverse masses (n,) [1/kg] and principal moments (n, 3) [1/(kg m2)] with what moves along with the bodies."""
+
+    def push(self, p_b: Array, L_b: Array) -> None:
+        """Impulses (n, 3) [N s] and (n, 3) [N m s] about the centres of mass act on the bodies: move them in it."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +127,7 @@ class Solids:
         self.joints = joints
         self.finder = ContactFinder(bodies, shapes)
         self.gravity = np.array(self.settings.gravity, dtype=float)
-        self._positions, self._velocities = Memory(), Memory()
+        self._positions, self._velocities, self._met = Memory(), Memory(), Memory()
         self._overlaps = Overlaps()
         self._rows = make_rows(0)
         self._work = _Work(bodies, shapes, self.settings)
@@ -159,14 +175,21 @@ class Solids:
         names = self.bodies.names
         return sorted(((names[a], names[b], d) for (a, b), d in depth.items()), key=lambda pair: -pair[2])
 
-    def step(self, time: float, dt: float, force_b: Array | None = None, torque_b: Array | None = None) -> SolidsReport:
-        """Advance from ``time`` by ``dt`` [s] under gravity, forces (n, 3) [N] and torques (n, 3) [N m]."""
+    def step(
+        self, time: float, dt: float, force_b: Array | None = None, torque_b: Array | None = None,
+        medium: Medium | None = None,
+    ) -> SolidsReport:  # fmt: skip
+        """Advance from ``time`` by ``dt`` [s] under gravity, forces (n, 3) [N] and torques (n, 3) [N m].
+
+        medium: what the bodies move in advances their momenta in the place of gravity and forces. Positions then move
+        with v^n: what acts on the bodies is not known before.
+        """
         before, force, torque = self._begin(dt, force_b, torque_b)
         bodies, work, spec = self.bodies, self._work, self.bodies.spec
 
         # I: velocities to n+1/2, kinematic bodies at those of t + dt/2
         bodies.move_kinematic(time + 0.5 * dt, place=False)
-        _evolve_velocities(spec, self.gravity, force, torque, 0.5 * dt, work.v, work.omega)
+        _evolve_velocities(spec, self.gravity, force, torque, 0.5 * dt if medium is None else 0.0, work.v, work.omega)
         # II: collisions on v^n; v^n+1/2 goes along
         rows = self._build_rows(*self._find_contacts(work.reach_of(spec, dt)), False, dt)
         collisions = self._collide(dt)
@@ -179,7 +202,11 @@ class Solids:
         contacts, count = self._find_contacts(work.touch)
         resolved, penetration = self._resolve(contacts, count, PUSH)
         # V: velocities to n+1; joints and contact again
-        _advance_momenta(spec, self.gravity, force, torque, dt)
+        if medium is None:
+            _advance_momenta(spec, self.gravity, force, torque, dt)
+        else:
+            medium.advance()
+            self._meet(medium, contacts, count, dt)
         bodies.derive_velocities()
         work.take_velocities(spec)
         rows = self._build_rows(contacts, count, True, dt)
@@ -330,8 +357,38 @@ class Solids:
             self.bodies.dimensions, self._overlaps, share, central,
         )  # fmt: skip
         if resolved:
+            if self.joints is not None:
+                self.joints.close()
             _invert_inertia(spec, spec.q, work.inv_inertia)
         return resolved, depth
+
+    def _meet(self, medium: Medium, contacts: ContactSpec, count: int, dt: float) -> None:
+        """Contact of bodies in a medium: impulses are found with the masses that bodies show in it, and given to both.
+
+        What the estimate of these masses leaves is for the contact solve that follows.
+        """
+        work, spec, bodies, memory = self._work, self.bodies.spec, self.bodies, self._met
+        own = spec.inv_mass.copy(), spec.inv_inertia.copy()
+        for _ in range(MEDIUM_ROUNDS if count else 0):
+            bodies.derive_velocities()
+            work.take_velocities(spec)
+            spec.inv_mass[...], spec.inv_inertia[...] = medium.mobility()
+            _invert_inertia(spec, spec.q, work.inv_inertia)
+            rows = self._build_rows(contacts, count, True, dt)
+            memory.count = 0
+            if rows:
+                self._solve_contacts(rows, memory, dt, True)
+                self._remember(rows, memory, dt)
+            spec.inv_mass[...], spec.inv_inertia[...] = own
+            _invert_inertia(spec, spec.q, work.inv_inertia)
+            work.gained_p[...], work.gained_L[...] = 0.0, 0.0
+            if rows:
+                _give_momentum(self._rows, rows, memory.impulse, work.gained_p, work.gained_L)
+            if not (work.gained_p.any() or work.gained_L.any()):
+                return
+            work.contact_force += work.gained_p
+            work.contact_torque += work.gained_L
+            medium.push(work.gained_p, work.gained_L)
 
     def _finish(self, rows: int, dt: float) -> None:
         """Momenta and velocities of n+1, and the forces of the step."""

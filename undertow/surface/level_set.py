@@ -13,10 +13,10 @@ Beyond the band phi is +-band. Zero counts as liquid.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from undertow.errors import PhysicsError, UserError
-from undertow.grid import GHOSTS, SIDE_NAMES, Array, Grid, Sides
+from undertow.grid import GHOSTS, OPEN, SIDE_NAMES, Array, Grid, Sides, share, share_rows
 from undertow.surface.sampling import _confine, _cubic_at, _cubic_gradient_at, _strides, _trace
 
 FAR, TRIAL, KNOWN = 0, 1, 2
@@ -34,8 +34,8 @@ MOST_STEPS, CLOSE = 8, 1e-4
 class LevelSet:
     """Operations on level sets of one grid; the field itself is an argument, ``(z, y, x)`` with ghosts [m].
 
-    band: largest |phi| kept [cells]. Beyond every side phi is mirrored: the surface meets walls at a right angle, and
-    what flows in through an open side is what lies next to it.
+    band: largest |phi| kept [cells]. Beyond every side phi is mirrored, so that the surface meets walls at a right
+    angle; but beyond an open side there is air: water that reaches it draws no more water in.
     """
 
     def __init__(self, grid: Grid, sides: Sides, band: float = 6.0) -> None:
@@ -63,8 +63,17 @@ class LevelSet:
         return sum(x.nbytes for x in (self.scratch_c, self._status_c, self._place_c, self._heap))
 
     def fill_ghosts(self, phi_c: Array) -> None:
-        """Mirror phi at every side."""
+        """Mirror phi at every side; beyond open ones it is at least the distance from the side."""
         self._mirrors.fill_centred(phi_c)
+        for side, axis, end in self.grid.sides():
+            if self.sides.kind[side] != OPEN:
+                continue
+            for layer in range(GHOSTS):
+                at = [slice(None)] * 3
+                plane = phi_c.shape[2 - axis] - GHOSTS + layer if end else GHOSTS - 1 - layer
+                at[2 - axis] = slice(plane, plane + 1)
+                ghosts = phi_c[tuple(at)]
+                np.maximum(ghosts, (layer + 0.5) * self.grid.dx, out=ghosts)
 
     def redistance(self, phi_c: Array) -> None:
         """Make phi a signed distance [m] with the same zero set, in place, ghosts included.
@@ -72,7 +81,14 @@ class LevelSet:
         phi may be any function that is negative in the liquid and smooth across the surface.
         """
         self.fill_ghosts(phi_c)
-        _redistance(self.grid.spec, phi_c, self.band, self.scratch_c, self._status_c, self._place_c, self._heap)
+        grid, d_c, status_c = self.grid, self.scratch_c, self._status_c
+        share_rows(grid, _find_near, phi_c, d_c, status_c)
+        # the two sides of the surface march at the same time
+        share(
+            _march_sides, 2, grid.cell_count, grid.spec, d_c.reshape(-1), status_c.reshape(-1),
+            self._place_c.reshape(-1), self._heap, self.band / grid.dx,
+        )  # fmt: skip
+        share_rows(grid, _set_distance, d_c, status_c, self.band, phi_c)
         self.fill_ghosts(phi_c)
 
     def advect(self, phi_c: Array, u_f: Array, dt: float) -> None:
@@ -88,7 +104,7 @@ class LevelSet:
         if not np.isfinite(speed):
             raise PhysicsError("surface: the velocity that moves it is not finite; use a smaller time step")
         reach = speed * dt + 4.0 * self.grid.dx
-        _advect_level_set(self.grid.spec, phi_c, u_f, dt / self.grid.dx, reach, self.scratch_c)
+        share_rows(self.grid, _advect_level_set, phi_c, u_f, dt / self.grid.dx, reach, self.scratch_c)
         np.copyto(phi_c, self.scratch_c)
         self.fill_ghosts(phi_c)
 
@@ -100,9 +116,9 @@ class LevelSet:
         The cells of the sum have the centres of the grid's cells as corners; those that reach over a side count by
         half, which is exact where phi is mirrored.
         """
-        sums = np.zeros(self.grid.cells[2] + 1)
+        sums = np.zeros(self.grid.cells[2] + (1 if self.grid.dimensions == 3 else 0))
         solid = self._no_solid if solid_c is None else solid_c
-        _measure_volume(self.grid.spec, phi_c, shift, solid, sums)
+        share(_measure_volume, len(sums), self.grid.cell_count, self.grid.spec, phi_c, shift, solid, sums)
         return float(sums.sum()) * self.grid.cell_volume
 
     def shift_to_volume(self, phi_c: Array, target: float, solid_c: Array | None = None) -> float:
@@ -130,11 +146,11 @@ def _largest_speed(u_f: Array) -> float:
     return float(np.sqrt(sum(max(float(c.max()), -float(c.min())) ** 2 for c in u_f)))
 
 
-@njit(parallel=True, cache=True)
-def _advect_level_set(spec, phi, u, c, reach, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _advect_level_set(spec, phi, u, c, reach, out, start, stop):  # type: ignore[no-untyped-def]
     phi_flat = phi.reshape(phi.size)
     u_flat = u.reshape(u.size)
-    for line in prange(spec.nz * spec.ny):
+    for line in range(start, stop):
         k = GHOSTS + line // spec.ny
         j = GHOSTS + line % spec.ny
         for i in range(GHOSTS, GHOSTS + spec.nx):
@@ -391,32 +407,37 @@ def _march(spec, d, status, place, heap, liquid, band):  # type: ignore[no-untyp
                     _sift_up(d, heap, place, base, step, place[q])
 
 
-@njit(parallel=True, cache=True)
-def _redistance(spec, phi, band, distance, status, place, heap):  # type: ignore[no-untyped-def]
-    """phi <- signed distance; the other fields are scratch. The two sides of the surface march at the same time."""
+@njit(cache=True, nogil=True)
+def _find_near(spec, phi, out_distance, out_status, start, stop):  # type: ignore[no-untyped-def]
+    """Side of every cell, and its distance [cells] where that is found without marching."""
     phi_flat = phi.reshape(phi.size)
-    for line in prange(spec.nz * spec.ny):
+    for line in range(start, stop):
         k = GHOSTS + line // spec.ny
         j = GHOSTS + line % spec.ny
         for i in range(GHOSTS, GHOSTS + spec.nx):
             near = _distance_near(spec, phi, phi_flat, k, j, i)
             side = 4 if phi[k, j, i] <= 0.0 else 0
-            status[k, j, i] = side | (KNOWN if near >= 0.0 else FAR)
-            distance[k, j, i] = near
-    d = distance.reshape(distance.size)
-    flags = status.reshape(status.size)
-    places = place.reshape(place.size)
-    limit = band / spec.dx
-    for side in prange(2):
-        _march(spec, d, flags, places, heap, side == 1, limit)
-    for line in prange(spec.nz * spec.ny):
+            out_status[k, j, i] = side | (KNOWN if near >= 0.0 else FAR)
+            out_distance[k, j, i] = near
+
+
+@njit(cache=True, nogil=True)
+def _march_sides(spec, d, status, place, heap, limit, start, stop):  # type: ignore[no-untyped-def]
+    """Air (0) and liquid (1); a side reads and writes cells of its own alone."""
+    for side in range(start, stop):
+        _march(spec, d, status, place, heap, side == 1, limit)
+
+
+@njit(cache=True, nogil=True)
+def _set_distance(spec, distance, status, band, out_phi, start, stop):  # type: ignore[no-untyped-def]
+    for line in range(start, stop):
         k = GHOSTS + line // spec.ny
         j = GHOSTS + line % spec.ny
         for i in range(GHOSTS, GHOSTS + spec.nx):
             value = band
             if status[k, j, i] & 3 == KNOWN:
                 value = min(band, distance[k, j, i] * spec.dx)
-            phi[k, j, i] = -value if status[k, j, i] & 4 else value
+            out_phi[k, j, i] = -value if status[k, j, i] & 4 else value
 
 
 @njit(cache=True)
@@ -462,11 +483,11 @@ def _wet_value(phi, shift, solid, k, j, i):  # type: ignore[no-untyped-def]
     return value if solid.size == 0 else max(value, -solid[k, j, i])
 
 
-@njit(parallel=True, cache=True)
-def _measure_volume(spec, phi, shift, solid, out_sums):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _measure_volume(spec, phi, shift, solid, out_sums, start, stop):  # type: ignore[no-untyped-def]
     """Liquid volume [cells] per plane of the cubes between cell centres; in 2D the plane is its own neighbour."""
     over = 1 if spec.dimensions == 3 else 0
-    for plane in prange(spec.nz + over):
+    for plane in range(start, stop):
         k = GHOSTS + plane - over
         weight_z = 0.5 if over == 1 and (plane == 0 or plane == spec.nz) else 1.0
         total = 0.0

@@ -17,12 +17,13 @@ that neither threads nor a restart change a bit. A particle that is gone has rad
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from undertow.grid import GHOSTS, OPEN, OUTFLOW, Array, Grid, Sides
+from undertow.grid import GHOSTS, OPEN, OUTFLOW, Array, Grid, Sides, share
 from undertow.surface.sampling import _centred_at, _confine, _gradient_at, _locate, _trace
 from undertow.transport import sample_centred
 
@@ -76,27 +77,37 @@ class Particles:
         fields = (*self.swarm, *self._other, self._flag, self._cell, self._start, self._fixed_c)
         return sum(x.nbytes for x in (*fields, self._plus_c, self._minus_c))
 
-    def move(self, u_f: Array, dt: float, solid_c: Array | None = None) -> None:
+    def move(self, u_f: Array, dt: float, phi_c: Array, solid_c: Array | None = None) -> None:
         """Move all particles by the frozen velocity u [m/s] over dt [s], third order in dt; ghosts of u filled.
 
         Particles stop at walls and are gone beyond open sides. solid_c: signed distance to solids at the end of the
         step [m], ghosts filled. Liquid particles keep their own distance, 0.1 to 1 dx, from solids (Guendelman et al.
-        2005, section 4.4.2), particles of the air that get into one are gone.
+        2005, section 4.4.2) where that place is in the liquid by phi, ghosts filled; else, beside a contact line, those
+        outside the solid stay and those inside are gone. Particles of the air that get into a solid are gone.
         """
         solid = self._no_solid if solid_c is None else solid_c
-        _move_particles(self.grid.spec, *self.swarm, self.count, u_f, dt, self._leaves, self.seed, solid)
+        self._share(_move_particles, *self.swarm, u_f, dt, self._leaves, self.seed, phi_c, solid)
 
     def correct(self, phi_c: Array) -> int:
         """Repair phi by the escaped particles, in place (ghosts are not); returns how many there were."""
-        return int(
-            _correct_level_set(
-                self.grid.spec, *self.swarm[:2], self.count, phi_c, self._flag, self._plus_c, self._minus_c
+        self._share(_find_escaped, *self.swarm[:2], phi_c, self._flag)
+        escaped = int(np.count_nonzero(self._flag[: self.count] == ESCAPED))
+        if escaped:
+            self._plus_c[...] = phi_c
+            self._minus_c[...] = phi_c
+            _offer_spheres(self.grid.spec, *self.swarm[:2], self.count, self._flag, self._plus_c, self._minus_c)
+            share(
+                _choose_nearer, phi_c.size, phi_c.size, *(x.reshape(-1) for x in (self._plus_c, self._minus_c, phi_c))
             )
-        )
+        return escaped
+
+    def _share(self, kernel: Callable[..., None], *args: Any) -> None:
+        """A kernel over all particles."""
+        share(kernel, self.count, self.count, self.grid.spec, *args)
 
     def adjust_radii(self, phi_c: Array) -> None:
         """r_p = clamp(s_p phi(x_p), 0.1 dx, 0.5 dx); ghosts of phi filled. An escaped particle gets the smallest."""
-        _adjust_radii(self.grid.spec, *self.swarm[:2], self.count, phi_c, self._flag)
+        self._share(_adjust_radii, *self.swarm[:2], phi_c, self._flag)
 
     def drop_disagreeing(self, phi_c: Array, shape_c: Array | None = None) -> None:
         """Remove the particles that phi, changed from outside, puts on the other side; ghosts filled.
@@ -227,12 +238,13 @@ def _stay(s, n, low_open, high_open, margin):  # type: ignore[no-untyped-def]
     return s
 
 
-@njit(parallel=True, cache=True)
-def _move_particles(spec, place, radius, ids, count, u, dt, leaves, seed, solid):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _move_particles(spec, place, radius, ids, u, dt, leaves, seed, phi, solid, start, stop):  # type: ignore[no-untyped-def]
     u_flat = u.reshape(u.size)
+    phi_flat = phi.reshape(phi.size)
     solid_flat = solid.reshape(solid.size)
     c = dt / spec.dx
-    for p in prange(count):
+    for p in range(start, stop):
         if radius[p] == 0.0:
             continue
         sx, sy, sz = _locate(spec, place[p, 0], place[p, 1], place[p, 2])
@@ -256,22 +268,24 @@ def _move_particles(spec, place, radius, ids, count, u, dt, leaves, seed, solid)
                 if distance < wanted:
                     gx, gy, gz = _gradient_at(spec, solid_flat, x, y, z)
                     length = np.sqrt(gx * gx + gy * gy + gz * gz)
-                    if length > 0.0:
-                        push = (wanted - distance) / length
-                        x = _confine(x + push * gx, spec.nx)
-                        y = _confine(y + push * gy, spec.ny)
-                        z = _confine(z + push * gz, spec.nz)
+                    push = (wanted - distance) / length if length > 0.0 else 0.0
+                    px = _confine(x + push * gx, spec.nx)
+                    py = _confine(y + push * gy, spec.ny)
+                    pz = _confine(z + push * gz, spec.nz)
+                    if _centred_at(spec, phi_flat, px, py, pz) < 0.0:
+                        x, y, z = px, py, pz
+                    elif distance < 0.0:
+                        radius[p] = 0.0
+                        continue
         place[p, 0] = spec.x0 + (x - GHOSTS) * spec.dx
         place[p, 1] = spec.y0 + (y - GHOSTS) * spec.dx
         place[p, 2] = spec.z0 + (z - GHOSTS) * spec.dx
 
 
-@njit(parallel=True, cache=True)
-def _correct_level_set(spec, place, radius, count, phi, flag, plus, minus):  # type: ignore[no-untyped-def]
-    """Offers of the escaped particles go in one after the other; largest and smallest do not depend on the order."""
+@njit(cache=True, nogil=True)
+def _find_escaped(spec, place, radius, phi, out_flag, start, stop):  # type: ignore[no-untyped-def]
     phi_flat = phi.reshape(phi.size)
-    escaped = 0
-    for p in prange(count):
+    for p in range(start, stop):
         state = KEPT
         r = radius[p]
         if r != 0.0:
@@ -279,17 +293,12 @@ def _correct_level_set(spec, place, radius, count, phi, flag, plus, minus):  # t
             value = _centred_at(spec, phi_flat, x, y, z)
             if value * r < 0.0:
                 state = ESCAPED
-                escaped += 1
-        flag[p] = state
-    if escaped == 0:
-        return escaped
-    lines = phi.shape[0] * phi.shape[1]
-    for line in prange(lines):
-        k = line // phi.shape[1]
-        j = line % phi.shape[1]
-        for i in range(phi.shape[2]):
-            plus[k, j, i] = phi[k, j, i]
-            minus[k, j, i] = phi[k, j, i]
+        out_flag[p] = state
+
+
+@njit(cache=True)
+def _offer_spheres(spec, place, radius, count, flag, plus, minus):  # type: ignore[no-untyped-def]
+    """The spheres of the escaped go in one after the other: the largest of the air's, the smallest of the liquid's."""
     over = 1 if spec.dimensions == 3 else 0
     for p in range(count):
         if flag[p] != ESCAPED:
@@ -310,20 +319,18 @@ def _correct_level_set(spec, place, radius, count, phi, flag, plus, minus):  # t
                         plus[k, j, i] = max(plus[k, j, i], offer)
                     else:
                         minus[k, j, i] = min(minus[k, j, i], -offer)
-    for line in prange(lines):
-        k = line // phi.shape[1]
-        j = line % phi.shape[1]
-        for i in range(phi.shape[2]):
-            a = plus[k, j, i]
-            b = minus[k, j, i]
-            phi[k, j, i] = a if abs(a) <= abs(b) else b
-    return escaped
 
 
-@njit(parallel=True, cache=True)
-def _adjust_radii(spec, place, radius, count, phi, out_flag):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _choose_nearer(plus, minus, out_phi, start, stop):  # type: ignore[no-untyped-def]
+    for c in range(start, stop):
+        out_phi[c] = plus[c] if abs(plus[c]) <= abs(minus[c]) else minus[c]
+
+
+@njit(cache=True, nogil=True)
+def _adjust_radii(spec, place, radius, phi, out_flag, start, stop):  # type: ignore[no-untyped-def]
     phi_flat = phi.reshape(phi.size)
-    for p in prange(count):
+    for p in range(start, stop):
         r = radius[p]
         if r != 0.0:
             x, y, z = _locate(spec, place[p, 0], place[p, 1], place[p, 2])

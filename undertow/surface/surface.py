@@ -15,8 +15,6 @@ from undertow.transport import Extrapolation, sample_velocity
 
 SORT_EVERY = 10
 """Steps between two sortings of the particles."""
-LAYERS_IN_SOLIDS = 4
-"""How far phi is continued into solids [cells]."""
 
 
 @dataclass(frozen=True)
@@ -87,19 +85,17 @@ class Surface:
     ) -> SurfaceReport:
         """Move the surface over dt [s] by the frozen velocity u [m/s], known some cells into the air, ghosts filled.
 
-        solid_c: signed distance to the solids at the end of the step [m], ghosts filled; phi is continued into them at
-        a right angle, and particles and spray keep out. gravity [m/s^2] moves the spray.
+        solid_c: signed distance to the solids at the end of the step [m], ghosts filled; particles and spray keep out.
+        gravity [m/s^2] moves the spray.
         """
         level_set, phi = self.level_set, self.phi_c
-        self._continue_into_solids(solid_c)
-        self.particles.move(u_f, dt, solid_c)
+        self.particles.move(u_f, dt, phi, solid_c)
         level_set.advect(phi, u_f, dt)
         escaped = self.particles.correct(phi)
         level_set.redistance(phi)
         made, absorbed, left = self._move_spray(u_f, dt, gravity, solid_c)
         escaped_again = self.particles.correct(phi)
         level_set.fill_ghosts(phi)
-        self._continue_into_solids(solid_c)
         shift = self._correct_volume(solid_c)
         self.particles.adjust_radii(phi)
         self.step += 1
@@ -163,12 +159,6 @@ class Surface:
     def bytes(self) -> int:
         """Memory of state and scratch [bytes]."""
         return self.phi_c.nbytes + self.level_set.scratch_bytes + self.particles.bytes + self._valid_f.nbytes
-
-    def _continue_into_solids(self, solid_c: Array | None) -> None:
-        if solid_c is not None:
-            np.greater(solid_c, 0.0, out=self._chosen_c)
-            self._extrapolation.centred(self.phi_c, self._chosen_c, LAYERS_IN_SOLIDS)
-            self.level_set.fill_ghosts(self.phi_c)
 
     def _move_spray(
         self, u_f: Array, dt: float, gravity: tuple[float, float, float], solid_c: Array | None

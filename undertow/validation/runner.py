@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from undertow.errors import PhysicsError, UserError
+from undertow.validation import drawing
 from undertow.validation.targets import find_target, judge
 
 BENCH_KEYS = (
@@ -47,6 +48,15 @@ def validate(names: list[str], full: bool, say: Callable[[str], None]) -> Iterat
         while (measured := _next(name, quantities)) is not None:
             seconds, start = clock.monotonic() - start, clock.monotonic()
             yield _finite(_judged(name, measured, seconds))
+
+
+def drawn(results: Iterator[dict[str, Any]], folder: Path, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """The results as they are, the curves of each drawn into the folder."""
+    for result in results:
+        path = drawing.draw(folder, result)
+        if path is not None:
+            say(f"wrote {path}")
+        yield result
 
 
 def _next(case: str, quantities: Iterator[dict[str, Any]]) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""A pillar that is cut beforehand into many pieces, some of them thin shards, drops on the ground."""
+"""A small pillar that is cut beforehand into blocks and long thin splinters drops on the ground and shatters."""
 
 from __future__ import annotations
 
@@ -11,36 +11,42 @@ from undertow.scene.scene import Camera, Scene, Solids, Time, View
 from undertow.scene.shapes import Hull, Plane
 
 CARD = {
-    "description": "a prescored pillar drops and falls apart at the frame rate; its thin shards stay low",
+    "description": "a prescored pillar shatters at the frame rate; its thin splinters stay low",
     "source": "Schroeder 2011, thesis, figure 2.1",
     "cost": "about 10 seconds",
 }
 
-SIZE = (0.4, 1.6, 0.4)
-PIECES = 40
+SIZE = np.array([0.06, 0.24, 0.06])
+FOOT = 0.16
+"""Height of the part that is cut into splinters [m]; the rest is cut into blocks."""
+SPLINTERS, BLOCKS = 30, 6
+DROP = 0.5
+"""Of the pillar's lower end [m]."""
 
 
-def _cut(seed: int) -> list[np.ndarray]:
-    """Corners of the Voronoi cells of points in the pillar, squeezed so that cells near its foot are thin shards."""
+def _cut(draw: np.random.Generator, lower: np.ndarray, upper: np.ndarray, count: int, along: float) -> list[np.ndarray]:
+    """Corners of the Voronoi cells of ``count`` points in a box; cells are about ``along`` times as long in y as wide.
+
+    Two moves of the points half way to the middle of their cells even these out.
+    """
     from scipy.spatial import HalfspaceIntersection
 
-    draw = np.random.default_rng(seed)
-    # many seeds close together along x near the foot: cells a few millimetres to centimetres thin
-    foot = draw.uniform((-0.5, -0.5, -0.5), (0.5, -0.3, 0.5), size=(PIECES // 2, 3))
-    rest = draw.uniform((-0.5, -0.3, -0.5), (0.5, 0.5, 0.5), size=(PIECES - PIECES // 2, 3))
-    seeds = np.concatenate([foot, rest]) * SIZE
-    stretch = np.array([6.0, 1.0, 1.0])  # distances count more along x: plates across x
-    sides = [(*(sign * np.eye(3)[a]), -SIZE[a] / 2) for a in range(3) for sign in (1.0, -1.0)]
-    cells = []
-    for i, s in enumerate(seeds):
-        planes = list(sides)
-        for j, t in enumerate(seeds):
-            if i != j:
-                normal = stretch * (t - s)
-                planes.append((*normal, -float(normal @ (s + t)) / 2))
-        scaled = np.array([np.array(p) / np.linalg.norm(p[:3]) for p in planes])
-        corners = HalfspaceIntersection(scaled, s).intersections
-        cells.append(_without_twins(corners))
+    seeds = draw.uniform(lower, upper, size=(count, 3))
+    metric = np.array([along**2, 1.0, along**2])
+    sides = [(*axis, -high) for axis, high in zip(np.eye(3), upper, strict=True)]
+    sides += [(*-axis, low) for axis, low in zip(np.eye(3), lower, strict=True)]
+    for last in (False, False, True):
+        cells = []
+        for i, s in enumerate(seeds):
+            planes = list(sides)
+            for j, t in enumerate(seeds):
+                if i != j:
+                    normal = metric * (t - s)
+                    planes.append((*normal, -float(normal @ (s + t)) / 2))
+            scaled = np.array([np.array(p) / np.linalg.norm(p[:3]) for p in planes])
+            cells.append(_without_twins(HalfspaceIntersection(scaled, s).intersections))
+        if not last:
+            seeds = np.array([0.5 * (s + corners.mean(axis=0)) for s, corners in zip(seeds, cells, strict=True)])
     return cells
 
 
@@ -54,28 +60,33 @@ def _without_twins(points: np.ndarray) -> np.ndarray:
 
 
 def make_scene(seed: int = 1, tilt: float = 4.0) -> Scene:
-    """The pillar let go 0.4 m above the ground, leaning by ``tilt`` degrees; ``seed`` turns and shifts it a little."""
+    """The pillar let go half a metre up, leaning by ``tilt`` degrees; ``seed`` turns and shifts it a little."""
     draw = random.Random(seed)
     turn = Rotation(axis=(draw.uniform(-0.3, 0.3), 0.0, 1.0), degrees=tilt + draw.uniform(-1.0, 1.0))
     rotate = np.array(turn.matrix())
-    centre = np.array([0.0, SIZE[1] / 2 + 0.4 + draw.uniform(-0.02, 0.02), 0.0])
-    objects = {"ground": RigidBody(shape=Plane(normal=(0, 1, 0)), position=(0, 0, 0), friction=0.6)}
-    for i, corners in enumerate(_cut(3)):
+    centre = np.array([0.0, SIZE[1] / 2 + DROP + draw.uniform(-0.02, 0.02), 0.0])
+    points = np.random.default_rng(3)
+    half, cut = SIZE / 2, FOOT - SIZE[1] / 2
+    splinters = _cut(points, -half, np.array([half[0], cut, half[2]]), SPLINTERS, 6.0)
+    blocks = _cut(points, np.array([-half[0], cut, -half[2]]), half, BLOCKS, 1.0)
+    objects = {"ground": RigidBody(shape=Plane(normal=(0, 1, 0)), position=(0, 0, 0), friction=0.6, restitution=0.8)}
+    for i, corners in enumerate(splinters + blocks):
         middle = corners.mean(axis=0)
-        foot = middle[1] < -0.3 * SIZE[1]
-        objects[f"piece-{i:02d}"] = RigidBody(
+        thin = i < SPLINTERS
+        objects[f"{'splinter' if thin else 'block'}-{i:02d}"] = RigidBody(
             shape=Hull(points=tuple(tuple(p) for p in 0.999 * (corners - middle))),
             position=tuple(centre + rotate @ middle),
             rotation=turn,
             density=2400.0,
             friction=0.6,
-            color=(0.36, 0.60, 0.36) if foot else (0.72, 0.70, 0.66),
+            restitution=0.8,
+            color=(0.36, 0.60, 0.36) if thin else (0.72, 0.70, 0.66),
         )
     return Scene(
         name="pillar",
         **CARD,
-        time=Time(end=3.0, frame_rate=30),
+        time=Time(end=2.0, frame_rate=30),
         objects=objects,
         solids=Solids(),
-        view=View(camera=Camera(position=(2.2, 1.5, 4.2), look_at=(0.0, 0.6, 0.0))),
+        view=View(camera=Camera(position=(0.75, 0.6, 1.6), look_at=(0.0, 0.2, 0.0))),
     )

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from undertow.geometry import MeshShape, Plane
-from undertow.solids import SolidsWorld
+import undertow as ut
 from undertow.validation.analysis import Quantity, quantity
 
 STONES = 15
@@ -17,42 +16,43 @@ DEPTH = 0.4
 RATE = 240
 
 
-def stone(thickness: float) -> MeshShape:
+def stone(thickness: float) -> ut.Hull:
     """The wedge between two joints, symmetric about the y axis, with the origin in the middle of the arch."""
     half = 0.5 * np.pi / STONES
     inner, outer = RADIUS - 0.5 * thickness, RADIUS + 0.5 * thickness
-    outline = [
-        (r * np.sin(a), r * np.cos(a)) for r, a in ((inner, -half), (inner, half), (outer, half), (outer, -half))
-    ]
-    vertices = np.array([(x, y, z) for z in (-0.5 * DEPTH, 0.5 * DEPTH) for x, y in outline])
-    quads = [(3, 2, 1, 0), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7)]
-    triangles = [t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))]
-    return MeshShape(vertices, np.array(triangles), "stone")
+    outline = [(r * np.sin(a), r * np.cos(a)) for r in (inner, outer) for a in (-half, half)]
+    return ut.Hull(points=tuple((x, y, z) for z in (-0.5 * DEPTH, 0.5 * DEPTH) for x, y in outline))
 
 
-def build(thickness: float) -> SolidsWorld:
+def build(thickness: float, duration: float) -> ut.Simulation:
     """The arch on the ground; its lowest joints are the two that touch it."""
-    world = SolidsWorld()
-    world.add("ground", Plane(), friction=0.7)
-    shape = stone(thickness)
+    shape, rest = stone(thickness), (0.0, 0.0, 0.0)
+    objects = {"ground": ut.RigidBody(shape=ut.Plane(normal=(0, 1, 0)), position=rest, friction=0.7)}
     for i in range(STONES):
-        angle = 0.5 * np.pi - (i + 0.5) * np.pi / STONES
-        R = np.array([[np.cos(angle), -np.sin(angle), 0.0], [np.sin(angle), np.cos(angle), 0.0], [0.0, 0.0, 1.0]])
-        world.add(f"stone {i}", shape, rotation=R, density=2000.0, friction=0.7)
-    return world
+        turn = ut.Rotation(axis=(0.0, 0.0, 1.0), degrees=90.0 - (i + 0.5) * 180.0 / STONES)
+        objects[f"stone-{i:02d}"] = ut.RigidBody(
+            shape=shape, position=rest, rotation=turn, density=2000.0, friction=0.7
+        )
+    time = ut.Time(end=duration, fixed_step=1.0 / RATE)
+    return ut.Simulation(ut.Scene(name="arch", time=time, objects=objects, solids=ut.Solids()))
 
 
 def largest_move(thickness: float, duration: float, enough: float) -> tuple[float, float]:
-    """(largest motion of a stone / radius, time [s]); stops when it is ``enough``."""
-    world = build(thickness)
-    x = world.bodies.x_b.copy()
-    moved = 0.0
+    """(largest motion of the middle of a stone / radius, time [s]); stops when it is ``enough``."""
+    sim = build(thickness, duration)
+    names = [name for name in sim.scene.bodies if name != "ground"]
+
+    def middles() -> np.ndarray:
+        stones = [sim.body(name) for name in names]
+        return np.array([s.position + RADIUS * s.rotation[:, 1] for s in stones])
+
+    start, moved = middles(), 0.0
     for _ in range(round(duration * RATE)):
-        world.step(1.0 / RATE)
-        moved = float(np.linalg.norm(world.bodies.x_b - x, axis=1).max()) / RADIUS
+        sim.step()
+        moved = float(np.linalg.norm(middles() - start, axis=1).max()) / RADIUS
         if moved > enough:
             break
-    return moved, world.time
+    return moved, sim.time
 
 
 def run(full: bool = False) -> Iterator[Quantity]:

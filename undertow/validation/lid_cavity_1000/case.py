@@ -8,6 +8,7 @@ import numpy as np
 
 import undertow as ut
 from undertow.validation.analysis import Quantity, extreme, quantity
+from undertow.validation.drawing import curves
 from undertow.validation.lid_cavity_1000.ghia import U_OF_Y, V_OF_X
 
 N = 128
@@ -31,12 +32,16 @@ def measure(reynolds: int, end: float) -> Iterator[Quantity]:
     yield quantity("u_min", extreme(u, largest=False))
     yield quantity("v_max", extreme(v, largest=True))
     yield quantity("v_min", extreme(v, largest=False))
-    for name, table, found in (("u", U_OF_Y, u), ("v", V_OF_X, v)):
+    for name, table, found, along in (("u", U_OF_Y, u, "y [m]"), ("v", V_OF_X, v, "x [m]")):
         points = np.array(table["points"])
         inside = (points > s[0]) & (points < s[-1])
         difference = np.interp(points[inside], s, found) - np.array(table[reynolds])[inside]
+        plot = curves(
+            f"Lid-driven cavity, Re {reynolds}, {N} x {N}", along, f"{name} [m/s]",
+            undertow=(s, found), of_Ghia_1982=(points, table[reynolds]),
+        )  # fmt: skip
         yield quantity(f"ghia_{name}", float(np.max(np.abs(difference))), info=True, points=points[inside].tolist(),
-                       difference=difference.tolist())  # fmt: skip
+                       difference=difference.tolist(), curves=plot)  # fmt: skip
 
 
 def run(full: bool = False) -> Iterator[Quantity]:

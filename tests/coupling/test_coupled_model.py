@@ -1,0 +1,100 @@
+"""Scenes in which fluid and bodies move each other."""
+
+import numpy as np
+import pytest
+
+import undertow as ut
+from undertow.errors import UserError
+
+
+def tank(density=100.0, resolution=12, **changes):
+    """A ball in a full tank of water with a closed lid."""
+    fields = {
+        "name": "tank",
+        "coupling": "monolithic",
+        "domain": ut.Domain(upper=(0.9, 1.2), resolution=resolution),
+        "time": ut.Time(end=2.0, frame_rate=20.0),
+        "fluid": ut.Fluid(density=1000.0, tolerance=1e-6),
+        "objects": {"ball": ut.RigidBody(shape=ut.Sphere(radius=0.15), position=(0.43, 0.6), density=density)},
+    }
+    return ut.Scene(**{**fields, **changes})
+
+
+def test_a_light_ball_rises_and_rests_under_the_lid():
+    """It accelerates as its added mass allows, ends against the lid, and the fluid comes to rest; nothing leaks."""
+    sim = ut.Simulation(tank())
+    first = sim.step()
+    volume, mass = np.pi * 0.15**2, 100.0
+    # added mass of a disc between walls three diameters apart lies between that of free fluid and of a ring
+    slow, fast = (9.81 * (1000 - mass) / (mass + c * 1000) for c in (1.35, 1.0))
+    assert slow < sim.body("ball").velocity[1] / first.time_step < fast
+    balance = mass * volume * sim.body("ball").velocity[1] / first.time_step + mass * volume * 9.81
+    assert sim.body("ball").force[1] == pytest.approx(balance, rel=1e-6)
+    largest = 0.0
+    while sim.time < 1.5:
+        row = sim.step().ledger
+        largest = max(largest, row["kinetic_energy"] + row["kinetic_energy_solids"])
+        assert row["leak"] < 1e-4
+    assert sim.body("ball").position[1] == pytest.approx(1.05, abs=2e-3)
+    assert abs(sim.body("ball").velocity[1]) < 1e-3
+    assert row["kinetic_energy"] < 0.5 * largest
+    assert row["coupling_residual"] < 1e-3
+    # the contact holds what buoyancy is too much
+    assert sim.body("ball").contact_force[1] == pytest.approx(-9.81 * volume * 900.0, rel=0.1)
+
+
+def test_energy_as_a_body_sinks():
+    """Kinetic energy gained is the potential energy lost, to first order in the step and less what transport takes."""
+    sim = ut.Simulation(tank(density=3000.0, time=ut.Time(end=2.0, frame_rate=100.0)))
+    start = sim.step().ledger["potential_energy"]
+    for _ in range(30):
+        row = sim.step().ledger
+    kinetic = row["kinetic_energy"] + row["kinetic_energy_solids"]
+    assert 0.9 < kinetic / (start - row["potential_energy"]) < 1.06
+
+
+def test_saved_and_loaded_it_goes_on_bit_for_bit(tmp_path):
+    """Also with joints, viscosity and contact."""
+    link = ut.RigidBody(shape=ut.Capsule(radius=0.06, length=0.2), position=(0.43, 0.6), density=1300.0)
+    scene = tank(
+        fluid=ut.Fluid(density=1000.0, viscosity=2.0),
+        objects={
+            "link": link,
+            "pin": ut.Joint(kind="hinge", child="link", position=(0.43, 0.75)),
+            "ball": ut.RigidBody(
+                shape=ut.Sphere(radius=0.1), position=(0.2, 0.105), density=2000.0, velocity=(0.3, 0.0)
+            ),
+        },
+    )
+    sim = ut.Simulation(scene)
+    for _ in range(3):
+        sim.step()
+    sim.save(tmp_path / "state.h5")
+    again = ut.load(tmp_path / "state.h5")
+    for one in (sim, again):
+        one.step()
+        one.step()
+    for name, array in sim.model.arrays().items():
+        assert np.array_equal(array, again.model.arrays()[name]), name
+    assert sim.body("link").joint_force == pytest.approx(again.body("link").joint_force, rel=0, abs=0)
+    assert abs(sim.body("link").joint_force[1]) > 10.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"coupling": "none"}, "set coupling = 'monolithic'"),
+        ({"objects": {"ball": ut.RigidBody(shape=ut.Sphere(radius=0.1), position=(0.4, 0.6))}}, "give one a density"),
+        ({"time": ut.Time(end=1.0, stepper="second_order")}, "first-order stepper"),
+        ({"fluid": ut.Fluid(viscosity=1.0, no_slip="extra_faces")}, "extra_faces"),
+    ],
+)
+def test_scenes_it_cannot_run_are_refused_with_a_remedy(changes, words):
+    with pytest.raises(Exception, match=words.replace("'", ".")):
+        tank(**changes)
+
+
+def test_a_body_that_fills_the_domain_is_refused():
+    scene = tank(objects={"block": ut.RigidBody(shape=ut.Box(size=(2.0, 3.0)), position=(0.45, 0.6), density=10.0)})
+    with pytest.raises(UserError, match="leave no fluid"):
+        ut.Simulation(scene)

@@ -1,0 +1,371 @@
+"""Fluid and rigid bodies in one solve: identities of the rows, brute force, momentum, energy, added mass."""
+
+import numpy as np
+import pytest
+
+from undertow.coupling.monolithic import CoupledBodies, MonolithicSolve, ViscousMonolithicSolve, monolithic
+from undertow.coupling.motion import BodyMotion
+from undertow.coupling.walls import _face_moment
+from undertow.fluid import Flow, FlowSettings
+from undertow.geometry import Box, Solid, SolidFields, Sphere, rotation_matrix
+from undertow.grid import GHOSTS, OPEN, PERIODIC, WALL, Grid, Sides
+from undertow.rigid.joints import Joints
+from undertow.solids import SolidsWorld
+
+
+def make_flow(cells, kind, bodies, dx=0.1, tolerance=1e-12, density=2.0):
+    """A flow with bodies [(shape, position, rotation, density)]; the fluid has density 2 kg/m3."""
+    dimensions = 2 if cells[2] == 1 else 3
+    grid = Grid(cells, dx, (0.0, 0.0, -dx / 2 if dimensions == 2 else 0.0), dimensions)
+    world = SolidsWorld(dimensions)
+    solids = []
+    for b, (shape, position, rotation, rho) in enumerate(bodies):
+        world.add(f"body {b}", shape, position, rotation, density=rho)
+        solids.append(Solid(f"body {b}", shape, BodyMotion(world.bodies, b)))
+    volumes = world.bodies.mass_b / np.array([rho for *_, rho in bodies])
+    coupled = CoupledBodies(world.bodies, volumes, np.zeros(len(bodies), dtype=np.int64))
+    settings = FlowSettings(density=density, tolerance=tolerance, advection="none")
+    flow = Flow(grid, Sides(grid, list(kind)), SolidFields(grid, solids), settings, make_solve=monolithic(coupled))
+    return flow, world, coupled
+
+
+TURN = rotation_matrix((0.3, 0.5, 1.0), 33.0)
+FLAT = rotation_matrix((0.0, 0.0, 1.0), 33.0)
+CASES = {
+    "2d": ((12, 11, 1), [WALL] * 3 + [OPEN] + [WALL] * 2, [(Box((0.33, 0.41, 1.0)), (0.57, 0.52, 0.0), FLAT, 1.0)]),
+    "3d": (
+        (13, 11, 9), [WALL] * 6,
+        [(Box((0.33, 0.41, 0.28)), (0.36, 0.52, 0.47), TURN, 3.0), (Sphere(0.14), (1.03, 0.61, 0.43), np.eye(3), 0.5)],
+    ),
+    "periodic": ((10, 11, 9), [PERIODIC] * 6, [(Box((0.33, 0.41, 0.28)), (0.06, 0.52, 0.47), TURN, 3.0)]),
+}  # fmt: skip
+
+
+def random_state(flow, world, seed):
+    """A random velocity of the free faces and random twists; returns w."""
+    rng = np.random.default_rng(seed)
+    u = rng.normal(size=flow.state.u.shape) * (flow.domain.inv_mass_f > 0)
+    twist = rng.normal(size=(world.bodies.count, 6))
+    if flow.grid.dimensions == 2:
+        twist[:, [2, 3, 4]] = 0.0
+    return {"fluid": u, "rigid": twist}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_walls_close(name):
+    """A constant pressure exerts neither force nor torque on a body that the fluid surrounds, also across a seam."""
+    flow, world, _ = make_flow(*CASES[name])
+    walls = flow.solve.rows.walls
+    force = np.zeros((world.bodies.count, 6))
+    walls.add_force(1.0, np.ones(flow.grid.padded), force)
+    assert walls.size > 10
+    assert np.abs(force).max() < 1e-14 * np.abs(walls.spec.f).sum()
+
+
+@pytest.mark.parametrize("name", ["2d", "3d"])
+def test_walls_of_a_linear_pressure(name):
+    """p = a.x acts with the force -a V at the centre of the body: no torque; three cells across tell V to 20%."""
+    flow, world, coupled = make_flow(*CASES[name])
+    grid = flow.grid
+    slope = np.array([0.3, -0.7, 0.4 if grid.dimensions == 3 else 0.0])
+    x, y, z = grid.cell_centres()
+    p = np.zeros(grid.padded)
+    p[grid.interior] = slope[0] * x + slope[1] * y + slope[2] * z
+    force = np.zeros((world.bodies.count, 6))
+    flow.solve.rows.walls.add_force(1.0, p, force)
+    for b in range(world.bodies.count):
+        expected = -slope * coupled.volume_b[b]
+        assert np.linalg.norm(force[b, :3] - expected) < 0.2 * np.linalg.norm(expected)
+        assert np.linalg.norm(force[b, 3:]) < 0.02 * np.linalg.norm(expected) * 0.2
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rows_and_transpose_agree(name):
+    """z . K w = K^T z . w, the structured operator is K B^-1 K^T, and rigid motion of everything has no divergence."""
+    flow, world, _ = make_flow(*CASES[name])
+    rows, block = flow.solve.rows, flow.solve.block
+    w = random_state(flow, world, 1)
+    rng = np.random.default_rng(2)
+    out, z = np.zeros(rows.shape), np.zeros(rows.shape)
+    rows.apply(w, out)
+    z[flow.grid.interior] = rng.normal(size=z[flow.grid.interior].shape)
+    back = {name: np.zeros_like(value) for name, value in w.items()}
+    rows.add_transpose(z, back)
+    paired = sum(np.sum(back[name] * w[name]) for name in w)
+    assert np.sum(z * out) == pytest.approx(paired, rel=1e-12)
+    back["fluid"] *= flow.domain.inv_mass_f
+    block.apply_inverse_mass(back["rigid"], back["rigid"])
+    expected = np.zeros(rows.shape)
+    rows.apply(back, expected)
+    rows.operator.apply(z.reshape(-1), out.reshape(-1))
+    np.testing.assert_allclose(out[flow.grid.interior], expected[flow.grid.interior], atol=1e-12 * np.abs(out).max())
+    diagonal = np.zeros(rows.shape)
+    rows.add_diagonal({"fluid": flow.domain.inv_mass_f, "rigid": block.inv_mass}, diagonal)
+    for cell in rows.walls.spec.cell[: rows.walls.size : 17]:
+        z[...] = 0.0
+        z.reshape(-1)[cell] = 1.0
+        rows.operator.apply(z.reshape(-1), out.reshape(-1))
+        assert diagonal.reshape(-1)[cell] == pytest.approx(out.reshape(-1)[cell], rel=1e-10)
+    together = {"fluid": np.zeros_like(w["fluid"]), "rigid": np.zeros_like(w["rigid"])}
+    velocity = np.array([0.3, -0.2, 0.1 if flow.grid.dimensions == 3 else 0.0])
+    together["fluid"][:] = velocity[:, None, None, None]
+    together["rigid"][:, :3] = velocity
+    rows.apply(together, out)
+    assert np.abs(out[flow.grid.interior]).max() < 1e-14
+
+
+def project(flow, world, coupled, w):
+    """The coupled solve on a state; returns what it makes of it."""
+    coupled.give_twists(w["rigid"])
+    flow.place(0.0)
+    u = w["fluid"].copy()
+    flow.z_c[...] = 0.0
+    flow.project(u, 1.0)
+    return {"fluid": u, "rigid": np.hstack([world.bodies.v_b, world.bodies.omega_b])}
+
+
+@pytest.mark.parametrize("ratio", [1e-3, 1.0, 1e3])
+def test_solve_equals_brute_force(ratio):
+    """Against dense least squares on K B^-1 K^T, bodies with random twists and impulses."""
+    cells, kind, bodies = CASES["2d"]
+    flow, world, coupled = make_flow(cells, kind, [(s, x, R, 2.0 * ratio) for s, x, R, _ in bodies])
+    w = random_state(flow, world, 3)
+    coupled.impulse_b[0, :] = [0.1, -0.2, 0.0, 0.0, 0.0, 0.05]
+    found = project(flow, world, coupled, w)
+    rows, block = flow.solve.rows, flow.solve.block
+    impulse = coupled.impulse_b.copy()
+    block.apply_inverse_mass(impulse, impulse)
+    start = {"fluid": w["fluid"], "rigid": w["rigid"] + impulse}
+    inside = np.flatnonzero(rows.stencil.diagonal > 0)
+    matrix = np.zeros((len(inside), len(inside)))
+    z, out = np.zeros(rows.shape), np.zeros(rows.shape)
+    for column, cell in enumerate(inside):
+        z[...] = 0.0
+        z.reshape(-1)[cell] = 1.0
+        push = {name: np.zeros_like(value) for name, value in w.items()}
+        rows.add_transpose(z, push)
+        push["fluid"] *= flow.domain.inv_mass_f
+        block.apply_inverse_mass(push["rigid"], push["rigid"])
+        rows.apply(push, out)
+        matrix[:, column] = out.reshape(-1)[inside]
+    rows.apply(start, out)
+    z[...] = 0.0
+    z.reshape(-1)[inside] = np.linalg.lstsq(matrix, out.reshape(-1)[inside], rcond=None)[0]
+    push = {name: np.zeros_like(value) for name, value in w.items()}
+    rows.add_transpose(z, push)
+    push["fluid"] *= flow.domain.inv_mass_f
+    block.apply_inverse_mass(push["rigid"], push["rigid"])
+    free = flow.domain.inv_mass_f > 0
+    expected = start["fluid"][free] - push["fluid"][free]
+    np.testing.assert_allclose(found["fluid"][free], expected, atol=1e-8 * np.abs(expected).max())
+    np.testing.assert_allclose(found["rigid"], start["rigid"] - push["rigid"], atol=1e-8 * np.abs(found["rigid"]).max())
+
+
+@pytest.mark.parametrize("name", ["2d", "3d"])
+def test_a_pressure_gives_fluid_and_bodies_opposite_momenta(name):
+    """K^T z of any z away from the sides: linear and angular momentum sum to zero, bodies included.
+
+    The momentum of a cut face sits at the middle of the face's open part.
+    """
+    flow, world, _ = make_flow(*CASES[name])
+    grid, rows = flow.grid, flow.solve.rows
+    rng = np.random.default_rng(4)
+    z = np.zeros(rows.shape)
+    inner = tuple(slice(s.start + 1, s.stop - 1) if s.stop - s.start > 1 else s for s in grid.interior)
+    z[inner] = rng.normal(size=z[inner].shape)
+    push = {"fluid": np.zeros_like(flow.state.u), "rigid": np.zeros((world.bodies.count, 6))}
+    rows.add_transpose(z, push)
+    linear, angular = push["rigid"][:, :3].sum(axis=0), push["rigid"][:, 3:].sum(axis=0)
+    angular = angular + np.cross(world.bodies.x_b, push["rigid"][:, :3]).sum(axis=0)
+    size = np.abs(push["fluid"]).sum()
+    for axis in grid.axes:
+        for k, j, i in zip(*np.nonzero(push["fluid"][axis]), strict=True):
+            point = np.array(grid.lower) + (np.array([i, j, k]) - GHOSTS + 0.5) * grid.dx
+            point[axis] -= 0.5 * grid.dx
+            area = flow.domain.area_f[axis, k, j, i]
+            others = [a for a in range(3) if a != axis]
+            point[others] += np.array(_face_moment(flow.solids.phi_n, axis, k, j, i)) * grid.dx / area
+            if grid.dimensions == 2:
+                point[2] = 0.0
+            p = np.zeros(3)
+            p[axis] = push["fluid"][axis, k, j, i]
+            linear, angular = linear + p, angular + np.cross(point, p)
+    assert np.abs(linear).max() < 1e-14 * size
+    assert np.abs(angular).max() < 1e-13 * size
+
+
+def test_momentum_of_the_solve_is_conserved():
+    """Closed periodic box with random flow and bodies: linear momentum to 1e-12."""
+    cells, _, bodies = CASES["3d"]
+    flow, world, coupled = make_flow(cells, [PERIODIC] * 6, bodies, tolerance=1e-9)
+    w = random_state(flow, world, 5)
+    inv_mass = flow.domain.inv_mass_f
+    mass = np.divide(1.0, inv_mass, out=np.zeros_like(inv_mass), where=inv_mass > 0)
+    coupled.give_twists(w["rigid"])
+    before = (mass * w["fluid"]).sum(axis=(1, 2, 3)) + world.bodies.p_b.sum(axis=0)
+    found = project(flow, world, coupled, w)
+    after = (mass * found["fluid"]).sum(axis=(1, 2, 3)) + world.bodies.p_b.sum(axis=0)
+    assert np.abs(after - before).max() < 1e-12 * np.abs(mass * w["fluid"]).sum()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_energy_never_grows(seed):
+    """Kinetic energy after the solve is at most that before, bodies from light to heavy."""
+    name = list(CASES)[seed % 3]
+    cells, kind, bodies = CASES[name]
+    ratio = 10.0 ** (seed - 3)
+    flow, world, coupled = make_flow(cells, kind, [(s, x, R, rho * ratio) for s, x, R, rho in bodies], tolerance=1e-8)
+    w = random_state(flow, world, seed)
+    inv_mass = flow.domain.inv_mass_f
+    mass = np.divide(1.0, inv_mass, out=np.zeros_like(inv_mass), where=inv_mass > 0)
+
+    def energy(u):
+        return 0.5 * np.sum(mass * u**2) + world.solids.energy()[0]
+
+    coupled.give_twists(w["rigid"])
+    before = energy(w["fluid"])
+    found = project(flow, world, coupled, w)
+    assert energy(found["fluid"]) < before
+
+
+@pytest.mark.parametrize("ratio", [1e-9, 1e-3, 1.0, 1e3])
+def test_added_mass_of_a_disc(ratio):
+    """A disc in a concentric ring of radius 3 a: added mass (b^2 + a^2)/(b^2 - a^2) = 1.25 of what it displaces."""
+    a, dx = 0.5, 0.0625
+    cells = (52, 52, 1)
+    centre = np.array([26 * dx + 0.013, 26 * dx - 0.021, 0.0])
+    grid = Grid(cells, dx, (0.0, 0.0, -dx / 2), 2)
+    world = SolidsWorld(2)
+    world.add("disc", Sphere(a), centre, density=ratio)
+    coupled = CoupledBodies(world.bodies, np.array([np.pi * a * a]), np.zeros(1, dtype=np.int64))
+    ring = Ring(3 * a)
+    fields = SolidFields(grid, [Solid("disc", Sphere(a), BodyMotion(world.bodies, 0))])
+    ring.close(fields, grid, centre)
+    flow = Flow(
+        grid, Sides(grid, [WALL] * 6), fields, FlowSettings(density=1.0, tolerance=1e-7), make_solve=monolithic(coupled)
+    )
+    ring.close(fields, grid, centre)
+    flow.domain.rebuild()
+    flow.solve.rebuild()
+    flow.solve.place()
+    coupled.impulse_b[0, 1] = 1.0
+    flow.z_c[...] = 0.0
+    flow.project(flow.u_star, 1.0)
+    mass = 1.0 / world.bodies.v_b[0, 1] - world.bodies.mass_b[0]
+    assert mass / coupled.volume_b[0] == pytest.approx(1.25, rel=0.01)
+
+
+class Ring:
+    """Solid outside a circle: the open fractions of a flow cut by it as well, for cases with exact values."""
+
+    def __init__(self, radius):
+        self.radius = radius
+
+    def close(self, fields, grid, centre):
+        from undertow.geometry import measure_fractions
+
+        z, y, x = (np.arange(n) - 3 for n in grid.padded)
+        distance = self.radius - np.hypot(
+            grid.lower[0] + x[None, None, :] * grid.dx - centre[0],
+            grid.lower[1] + y[None, :, None] * grid.dx - centre[1],
+        )
+        np.minimum(fields.phi_n, np.broadcast_to(distance, grid.padded), out=fields.phi_n)
+        measure_fractions(grid, fields.phi_n, fields.area_f, fields.volume_c)
+
+
+def make_viscous(bodies, cells=(12, 11, 1), viscosity=0.7, joints=None):
+    """A viscous solve for bodies in a box with an open top."""
+    flow, world, coupled = make_flow(cells, [WALL] * 3 + [OPEN] + [WALL] * 2, bodies)
+    coupled.joints = joints
+    solve = ViscousMonolithicSolve(flow.domain, 1e-9, coupled, viscosity)
+    solve.rebuild()
+    solve.place()
+    return flow, world, coupled, solve
+
+
+def test_drag_rows():
+    """C^T C by the kernel equals C^T (C w) row by row; bodies moving with the fluid feel none; diagonals agree."""
+    flow, world, _, solve = make_viscous(CASES["2d"][2])
+    rows = solve.drag
+    rows.time_step = 0.3
+    w = random_state(flow, world, 6)
+    z, gram = np.zeros(rows.shape), {name: np.zeros_like(value) for name, value in w.items()}
+    rows.apply(w, z)
+    expected = {name: np.zeros_like(value) for name, value in w.items()}
+    rows.add_transpose(z, expected)
+    expected["rigid"][:, 3:] += 0.3 * rows.turning_b[:, None] * w["rigid"][:, 3:]
+    rows.add_gram(w, gram)
+    for name in w:
+        np.testing.assert_allclose(gram[name], expected[name], atol=1e-13 * np.abs(expected[name]).max())
+    assert rows.size > 10 and np.abs(z).min() > 0
+    diagonal = {name: np.zeros_like(value) for name, value in w.items()}
+    rows.add_gram_diagonal(diagonal)
+    np.testing.assert_allclose(diagonal["rigid"][0], np.diagonal(rows.bodies_gram()[0]), rtol=1e-12)
+    unit = {"fluid": np.zeros_like(w["fluid"]), "rigid": np.zeros_like(w["rigid"])}
+    unit["rigid"][0, 5] = 1.0
+    gram = {name: np.zeros_like(value) for name, value in w.items()}
+    rows.add_gram(unit, gram)
+    assert gram["rigid"][0, 5] == pytest.approx(diagonal["rigid"][0, 5], rel=1e-12)
+    # rigid motion of fluid and body: u across a face is that of the wall point, so only the offset of the face shows
+    unit["fluid"][0], unit["fluid"][1] = 0.4, -0.3
+    unit["rigid"][0] = [0.4, -0.3, 0.0, 0.0, 0.0, 0.0]
+    rows.apply(unit, z)
+    assert np.abs(z).max() < 1e-15
+
+
+@pytest.mark.parametrize("ratio", [1e-3, 2.0])
+def test_viscous_solve_keeps_momentum_and_loses_energy(ratio):
+    """Periodic box: viscosity and pressure pass momentum to the body without loss, and energy falls."""
+    cells, _, bodies = CASES["2d"]
+    bodies = [(s, x, R, 2.0 * ratio) for s, x, R, _ in bodies]
+    flow, world, coupled = make_flow(cells, [PERIODIC] * 4 + [WALL] * 2, bodies, tolerance=1e-10)
+    solve = ViscousMonolithicSolve(flow.domain, 1e-12, coupled, 0.7)
+    solve.rebuild()
+    solve.place()
+    w = random_state(flow, world, 7)
+    inv_mass = flow.domain.inv_mass_f
+    mass = np.divide(1.0, inv_mass, out=np.zeros_like(inv_mass), where=inv_mass > 0)
+    coupled.give_twists(w["rigid"])
+
+    def energy(u):
+        return 0.5 * np.sum(mass * u**2) + world.solids.energy()[0]
+
+    before, lively = (mass * w["fluid"]).sum(axis=(1, 2, 3)) + world.bodies.p_b.sum(axis=0), energy(w["fluid"])
+    u = w["fluid"].copy()
+    solve.solve(u, np.zeros(flow.grid.padded), 0.05)
+    after = (mass * u).sum(axis=(1, 2, 3)) + world.bodies.p_b.sum(axis=0)
+    assert np.abs(after - before).max() < 1e-9 * np.abs(mass * w["fluid"]).sum()
+    assert energy(u) < 0.9 * lively
+    given = coupled.pressure_b[0] + coupled.viscous_b[0]
+    assert given[:3] == pytest.approx(world.bodies.p_b[0] - world.bodies.mass_b[0] * w["rigid"][0, :3], abs=1e-8)
+
+
+def test_joints_hold_in_the_solve():
+    """Two bodies joined by a hinge: after the solve the joint's rows are zero, momentum and divergence too."""
+    box = Box((0.2, 0.2, 1.0))
+    bodies = [(box, (0.4, 0.52, 0.0), FLAT, 4.0), (box, (0.8, 0.55, 0.0), np.eye(3), 0.1)]
+    flow, world, coupled, _ = make_viscous(bodies, cells=(14, 11, 1))
+    joints = Joints(world.bodies)
+    joints.add("hinge", "hinge", "body 0", "body 1", (0.6, 0.5, 0.0))
+    coupled.joints = joints
+    for solve in (
+        MonolithicSolve(flow.domain, 1e-10, coupled),
+        ViscousMonolithicSolve(flow.domain, 1e-10, coupled, 0.7),
+    ):
+        w = random_state(flow, world, 8)
+        coupled.give_twists(w["rigid"])
+        solve.rebuild()
+        solve.place()
+        coupled.impulse_b[...] = 0.0
+        coupled.impulse_b[0, 1] = 0.3
+        u = w["fluid"].copy()
+        solve.solve(u, np.zeros(flow.grid.padded), 0.05)
+        twist = np.hstack([world.bodies.v_b, world.bodies.omega_b])
+        assert np.abs(joints.matrix() @ twist.reshape(-1)).max() < 1e-10
+        row = np.zeros(solve.rows.shape)
+        solve.rows.apply({"fluid": u, "rigid": twist}, row)
+        assert np.abs(row[flow.grid.interior]).max() < 1e-9
+        gained = world.bodies.p_b - world.bodies.mass_b[:, None] * w["rigid"][:, :3]
+        known = coupled.pressure_b + coupled.viscous_b + coupled.joint_b
+        assert gained == pytest.approx(known[:, :3] + [[0, 0.3, 0], [0, 0, 0]], abs=1e-9)
+        assert np.abs(coupled.joint_b[:, :3].sum(axis=0)).max() < 1e-9

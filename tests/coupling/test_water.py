@@ -1,0 +1,98 @@
+"""Bodies in water with a free surface: Archimedes, neutral bodies, exchange of momentum, resume, refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import undertow as ut
+from undertow.scene import toml
+
+SCENE = """
+name = "pool"
+coupling = "monolithic"
+[domain]
+upper = [0.8, 0.7]
+resolution = 24
+sides = { y_high = "open" }
+[time]
+end = 0.8
+frame_rate = 20
+[fluid]
+density = 1000.0
+tolerance = 1e-6
+[objects.pool]
+type = "water"
+shape = { type = "plane", normal = [0.0, 1.0] }
+position = [0.4, 0.33]
+[objects.body]
+type = "rigid_body"
+shape = { type = "box", size = [0.24, 0.14] }
+position = [0.4, 0.33]
+density = 500.0
+"""
+
+
+def make(*assignments: str) -> ut.Simulation:
+    data = toml.parse(SCENE)
+    toml.override(data, assignments)
+    return ut.Simulation(toml.scene_from_dict(data))
+
+
+def test_a_box_that_weighs_what_it_displaces_stays_and_so_does_the_water() -> None:
+    sim = make()
+    report = sim.advance_to(0.8)
+    assert report is not None
+    body = sim.body("body")
+    assert body.position == pytest.approx([0.4, 0.33, 0.0], abs=2e-4)
+    assert body.force[1] == pytest.approx(0.24 * 0.14 * 500.0 * 9.81, rel=5e-3)
+    assert np.abs(sim.state.u).max() < 5e-3
+
+
+def test_a_submerged_body_feels_exactly_its_buoyant_weight() -> None:
+    disc = ("objects.body.shape={type='sphere', radius=0.09}", "objects.body.position=[0.41, 0.157]")
+    neutral = make(*disc, "objects.body.density=1000.0")
+    neutral.advance_to(0.8)
+    assert neutral.body("body").position == pytest.approx([0.41, 0.157, 0.0], abs=1e-9)
+    heavy = make(*disc, "objects.body.density=3000.0")
+    heavy.step()
+    # added mass of a disc between floor, walls and surface lies between that of an unbounded one and twice as much
+    fall = heavy.body("body").velocity[1] / heavy.time
+    assert -9.81 * 2000 / (3000 + 1000) < fall < -9.81 * 2000 / (3000 + 2000)
+
+
+def test_what_the_water_gives_the_body_it_loses() -> None:
+    """Without gravity, far from sides that push back only along x, momentum along y passes between body and water."""
+    sim = make(
+        "gravity=[0.0, 0.0]", "objects.body.velocity=[0.0, -1.0]", "objects.body.position=[0.4, 0.45]",
+        "objects.pool.shape={type='box', size=[2.0, 0.2]}", "objects.pool.position=[0.4, 0.35]",
+    )  # fmt: skip
+    ledger = []
+    for _ in range(4):
+        report = sim.step()
+        ledger.append((report.ledger["momentum_y"], report.ledger["momentum_solids_y"], report.time_step))
+    body = np.diff([row[1] for row in ledger])
+    force = sim.body("body").force[1]
+    assert force > 0
+    assert body[-1] == pytest.approx(force * ledger[-1][2], rel=1e-6)
+
+
+def test_a_falling_ball_splashes_and_a_resumed_run_repeats_every_bit(tmp_path: Path) -> None:
+    ball = (
+        "objects.body.shape={type='sphere', radius=0.08}", "objects.body.position=[0.42, 0.5]",
+        "objects.body.density=700.0",
+    )  # fmt: skip
+    sim = make(*ball)
+    sim.advance_to(0.2)
+    sim.save(tmp_path / "half.h5")
+    half = ut.load(tmp_path / "half.h5")
+    report = sim.advance_to(0.4)
+    half.advance_to(0.4)
+    assert report is not None
+    for name, array in sim.model.arrays().items():
+        assert array.tobytes() == half.model.arrays()[name].tobytes(), name
+    assert sim.body("body").position[1] < 0.4
+    assert report.ledger["kinetic_energy"] > 0.1
+    assert report.ledger["fluid_volume"] == pytest.approx(0.8 * 0.33, rel=0.02)

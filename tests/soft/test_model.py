@@ -1,0 +1,159 @@
+"""Soft bodies in scenes: contact in both directions, rest, holds, resume, 2D, and scenes that are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import undertow as ut
+from undertow.errors import UserError
+from undertow.output.frames import write_frame
+from undertow.validation.incline_mixed.case import expected, slide_soft
+
+
+def _scene(**objects: Any) -> ut.Scene:
+    return ut.Scene(
+        name="soft", time=ut.Time(end=1.0, frame_rate=10, max_step=0.01), gravity=(0.0, -10.0, 0.0), objects=objects
+    )
+
+
+def _box(**changes: Any) -> ut.SoftBody:
+    values: dict[str, Any] = {
+        "shape": ut.Box(size=(0.2, 0.2, 0.2)),
+        "position": (0.0, 0.1, 0.0),
+        "element_size": 0.1,
+        "youngs_modulus": 1e5,
+        "damping": 0.01,
+    }
+    return ut.SoftBody(**(values | changes))
+
+
+GROUND = ut.RigidBody(shape=ut.Plane(normal=(0.0, 1.0, 0.0)), position=(0.0, 0.0, 0.0))
+
+
+def test_a_soft_box_comes_to_rest_and_carries_a_rigid_one() -> None:
+    """The ground holds the weight of both; the box sags by about its stress over the modulus."""
+    top = ut.RigidBody(shape=ut.Box(size=(0.4, 0.04, 0.4)), position=(0.0, 0.22, 0.0), density=625.0)
+    sim = ut.Simulation(_scene(ground=GROUND, box=_box(), top=top))
+    sim.advance_to(1.0)
+    soft, load = 0.2**3 * 1000, 0.4 * 0.4 * 0.04 * 625
+    force = sim.body("ground").contact_force
+    assert force == pytest.approx([0.0, -(soft + load) * 10.0, 0.0], rel=0.02, abs=0.5)
+    assert sim.body("top").velocity == pytest.approx(np.zeros(3), abs=5e-3)
+    sag = 0.22 - sim.body("top").position[1]
+    assert 0.5 < sag / (0.2 / 1e5 * 10 * (load + 0.5 * soft) / 0.04) < 1.2
+
+
+def test_a_collision_in_space_keeps_momentum() -> None:
+    ball = ut.RigidBody(
+        shape=ut.Sphere(radius=0.1), position=(0.35, 0.12, 0.0), density=500.0, velocity=(-1.5, 0.0, 0.0)
+    )
+    scene = _scene(box=_box(velocity=(0.5, 0.0, 0.1)), ball=ball)
+    sim = ut.Simulation(scene.model_copy(update={"gravity": (0.0, 0.0, 0.0), "soft": ut.Soft(tolerance=1e-7)}))
+    start = sim.step().ledger
+    rows = [sim.step().ledger for _ in range(30)]
+    assert max(row["soft_contacts"] for row in rows) > 0
+    for axis in "xyz":
+        # to the tolerance of the implicit solve
+        assert rows[-1][f"momentum_{axis}"] == pytest.approx(start[f"momentum_{axis}"], abs=1e-5)
+    assert rows[-1]["energy"] < start["energy"]
+    assert sim.body("ball").velocity[0] > -0.5
+
+
+def test_friction_on_an_incline() -> None:
+    assert slide_soft(0.3, 0.002, "implicit", True) == pytest.approx(expected(0.3), rel=0.02)
+    assert slide_soft(0.2, 0.0005, "newmark", False) == pytest.approx(expected(0.2), rel=0.03)
+
+
+def test_cloth_and_rope_hang_from_what_holds_them(tmp_path: Any) -> None:
+    """Held nodes follow their motion exactly; a resumed run goes on bit for bit."""
+    moving = ut.PrescribedVelocity(linear=(0.0, 0.5, 0.0))
+    corner = ut.Sphere(radius=0.01)
+    cloth = ut.Cloth(
+        size=(0.4, 0.4), position=(0.0, 1.0, 0.0), element_size=0.1, damping=0.01, drag=1.1, wind=(1.0, -2.0, 0.0),
+        holds=(ut.Hold(shape=corner, position=(-0.2, 1.0, -0.2), motion=moving),
+               ut.Hold(shape=corner, position=(0.2, 1.0, -0.2))),
+    )  # fmt: skip
+    rope = ut.Rope(
+        position=(0.5, 1.0, 0.0), end=(1.0, 1.0, 0.0), length=0.6, element_size=0.1, damping=0.01,
+        holds=(ut.Hold(shape=corner, position=(0.5, 1.0, 0.0)), ut.Hold(shape=corner, position=(1.0, 1.0, 0.0))),
+    )  # fmt: skip
+    sim = ut.Simulation(_scene(cloth=cloth, rope=rope))
+    drag = sim.model._drag().sum(axis=0)  # type: ignore[attr-defined]
+    assert drag == pytest.approx([0.0, -0.5 * 1.2 * 1.1 * 0.4**2 * 2.0**2, 0.0])
+    for _ in range(10):
+        sim.step()
+    soft = sim.model.soft  # type: ignore[attr-defined]
+    lifted = np.flatnonzero((soft.inv_mass == 0) & (soft.x[:, 1] > 1.01))
+    assert len(lifted) == 1 and soft.x[lifted[0], 1] == pytest.approx(1.0 + 0.5 * sim.time, abs=1e-12)
+    assert soft.x[soft.part("rope").nodes, 1].min() < 0.85
+    frame = sim.frame_data()
+    assert {body.name for body in frame.bodies} == {"cloth", "rope"}
+    write_frame(tmp_path / "000000", frame)
+    text = (tmp_path / "000000" / "soft.vtu").read_bytes()
+    assert f'NumberOfPoints="{soft.count}" NumberOfCells="38"'.encode() in text
+    sim.save(tmp_path / "half.h5")
+    again = ut.load(tmp_path / "half.h5")
+    sim.step(), again.step()
+    assert np.array_equal(soft.x, again.model.soft.x) and np.array_equal(soft.v, again.model.soft.v)  # type: ignore[attr-defined]
+
+
+def test_two_dimensions_and_incompressible() -> None:
+    """A disc that keeps its area lands on the floor of a 2D scene."""
+    disc = ut.SoftBody(
+        shape=ut.Sphere(radius=0.2), position=(0.0, 0.25), element_size=0.07, youngs_modulus=2e4, damping=0.005,
+        poisson_ratio=0.3, incompressible=True,
+    )  # fmt: skip
+    floor = ut.RigidBody(shape=ut.Plane(normal=(0.0, 1.0)), position=(0.0, 0.0))
+    scene = ut.Scene(
+        name="disc", time=ut.Time(end=0.5, frame_rate=10, max_step=0.005), gravity=(0.0, -10.0),
+        objects={"floor": floor, "disc": disc},
+    )  # fmt: skip
+    sim = ut.Simulation(scene)
+    rows = []
+    while sim.time < 0.5:
+        rows.append(sim.step().ledger)
+    assert max(row["soft_contacts"] for row in rows) >= 3
+    assert max(row["soft_volume_error"] for row in rows) < 0.01
+    assert max(row["soft_penetration"] for row in rows) < 0.003
+    soft = sim.model.soft  # type: ignore[attr-defined]
+    assert np.abs(soft.x[:, 2]).max() == 0.0
+    assert np.ptp(soft.x[:, 0]) > 0.41
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"poisson_ratio": 0.5}, "between -1 and 0.5"),
+        ({"element_size": -1.0}, "must be positive"),
+        ({"shape": {"type": "plane", "normal": [0, 1, 0]}}, "cannot be a plane"),
+        ({"model": "jelly"}, "model"),
+    ],
+)
+def test_bad_soft_bodies(change: dict[str, Any], message: str) -> None:
+    with pytest.raises((UserError, ValueError), match=message):
+        _box(**change)
+
+
+def test_bad_scenes() -> None:
+    far = ut.Hold(shape=ut.Sphere(radius=0.01), position=(5.0, 0.0, 0.0))
+    with pytest.raises(UserError, match="no node lies inside the sphere"):
+        ut.Simulation(_scene(box=_box(holds=(far,))))
+    with pytest.raises(ValueError, match="a 2D scene has no cloth"):
+        ut.Scene(
+            name="x", time=ut.Time(end=1.0),
+            objects={"c": ut.Cloth(size=(1.0, 1.0), position=(0.0, 0.0), element_size=0.1)},
+        )  # fmt: skip
+    with pytest.raises(ValueError, match="shorter than the distance"):
+        ut.Rope(position=(0.0, 0.0, 0.0), end=(1.0, 0.0, 0.0), length=0.5, element_size=0.1)
+    with pytest.raises(ValueError, match="wind has no effect without drag"):
+        ut.Cloth(size=(1.0, 1.0), position=(0.0, 0.0, 0.0), element_size=0.1, wind=(1.0, 0.0, 0.0))
+    with pytest.raises(ValueError, match="soft has no effect"):
+        ut.Scene(
+            name="x", time=ut.Time(end=1.0), soft=ut.Soft(stepper="newmark"),
+            objects={"b": ut.RigidBody(shape=ut.Sphere(radius=0.1), position=(0.0, 0.0, 0.0), density=1.0)},
+        )  # fmt: skip
+    with pytest.raises(ValueError, match="volume_recovery has no effect"):
+        ut.Scene(name="x", time=ut.Time(end=1.0), soft=ut.Soft(volume_recovery=0.5), objects={"b": _box()})

@@ -1,0 +1,201 @@
+"""Steps in time: momentum, order, damping, backward Euler against a dense solution, equilibrium, rings, meshes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from undertow.errors import PhysicsError, UserError
+from undertow.geometry import Sphere, Torus
+from undertow.soft import (
+    BackwardEuler,
+    Elastic,
+    Held,
+    ImplicitMidpoint,
+    Leapfrog,
+    Newmark,
+    SoftBodies,
+    find_equilibrium,
+    make_edges,
+    make_solid,
+)
+from undertow.soft.assembly import Forces
+from undertow.soft.materials import cell_volumes
+from undertow.soft.meshes import disc_triangles, fill_shape, grid_tetrahedra, grid_triangles, surface_of, thicken, tube
+from undertow.soft.rings import RingProjection
+from undertow.validation.own_weight_strip.case import hang
+from undertow.validation.soft_momentum.case import spin
+
+DOWN = np.array([0.0, -1.0, 0.0])
+
+
+def _pendulum(stiffness: float = 50.0, damping: float = 0.0) -> SoftBodies:
+    """Two masses of 1 kg on springs, hung from a held node, in the x-y plane."""
+    x = np.array([[0.0, 0.0, 0.0], [0.6, -0.8, 0.0], [1.2, -0.8, 0.0]])
+    springs = make_edges("p", x, np.array([[0, 1], [1, 2]]), stiffness, damping)
+    bodies = SoftBodies(2)
+    bodies.add("p", x, np.ones(3), [springs], np.array([[0, 1], [1, 2]]), np.array([[0, 1], [1, 2]]))
+    bodies.hold([0])
+    return bodies
+
+
+def _swing(make, dt: float, end: float = 0.5) -> np.ndarray:  # type: ignore[no-untyped-def]
+    bodies = _pendulum()
+    stepper = make(bodies)
+    for _ in range(round(end / dt)):
+        stepper.step(dt, 9.81 * bodies.mass[:, None] * DOWN)
+    return bodies.x.copy()
+
+
+@pytest.mark.parametrize(
+    ("make", "order"),
+    [
+        (Leapfrog, 2),
+        (Newmark, 2),
+        (lambda b: BackwardEuler(b, 1.0, 1e-10), 1),
+        (lambda b: ImplicitMidpoint(b, 1.0, 1e-10, direct=True), 2),
+    ],
+)
+def test_order_in_time(make, order: int) -> None:  # type: ignore[no-untyped-def]
+    exact = _swing(Leapfrog, 2e-4)
+    errors = [np.abs(_swing(make, dt) - exact).max() for dt in (0.01, 0.005)]
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.25)
+
+
+@pytest.mark.parametrize("scheme", [Leapfrog, Newmark])
+def test_momentum_of_a_free_block(scheme: type[Leapfrog | Newmark]) -> None:
+    linear, angular, energy = spin(scheme, 100, 0.2)
+    assert linear < 1e-13 and energy < 1e-3
+    assert angular < (1e-13 if scheme is Leapfrog else 1e-3)
+
+
+def test_damping_takes_energy_and_no_momentum() -> None:
+    from undertow.validation.soft_momentum.case import block
+
+    bodies = block()
+    bodies._groups = [group._replace(damping=np.full(len(group.nodes), 0.01)) for group in bodies._groups]
+    still, force = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
+    p, L = bodies.momentum()
+    start = bodies.kinetic_energy() + bodies.forces.measure(bodies.x, force)
+    stepper = Leapfrog(bodies)
+    for _ in range(40):
+        stepper.step(2e-3, still)
+    end = bodies.kinetic_energy() + bodies.forces.measure(bodies.x, force)
+    assert end < 0.99 * start
+    assert np.allclose(bodies.momentum()[0], p, rtol=0, atol=1e-7 * np.abs(p).max())
+    assert np.allclose(bodies.momentum()[1], L, rtol=0, atol=1e-6 * np.abs(L).max())
+
+
+def test_backward_euler_solves_its_equation() -> None:
+    """M (v - v0) = dt f(x + dt v) + dt g - C v with the damping matrix at the start, at a held node its reaction."""
+    bodies = _pendulum(damping=0.3)
+    x, v = bodies.x.copy(), bodies.v.copy()
+    stepper, dt = BackwardEuler(bodies, 1.0, 1e-12), 0.05
+    weight = 9.81 * bodies.mass[:, None] * DOWN
+    stepper.step(dt, weight, Held())
+    force = np.zeros_like(x)
+    bodies.forces.measure(bodies.x, force)
+    bodies.forces.factor(x, 0.0, dt)
+    blocks, drag = np.zeros_like(stepper.system.rows.blocks), np.zeros_like(x)
+    bodies.forces.assemble(blocks)
+    bodies.forces.add_product(blocks, bodies.v, drag)
+    residual = bodies.mass[:, None] * (bodies.v - v) - dt * (force + weight) + drag
+    assert np.abs(residual[1:]).max() < 1e-9
+    assert np.allclose(residual[0], stepper.reaction[0])
+
+
+def test_failures_are_loud() -> None:
+    bodies = _pendulum()
+    with pytest.raises(PhysicsError, match="no convergence in 1 iterations"):
+        BackwardEuler(bodies, 1e-6, 1e-12, iterations=1).step(0.1, 9.81 * bodies.mass[:, None] * DOWN)
+    with pytest.raises(PhysicsError, match="not found in 1 iterations"):
+        find_equilibrium(_pendulum(), 9.81 * np.ones((3, 1)) * DOWN, iterations=1)
+
+
+def test_heavy_strip_bends_like_the_elastica() -> None:
+    drop, angle = hang(8.0, 12)
+    assert drop == pytest.approx(0.64063, rel=0.02) and angle == pytest.approx(41.49, rel=0.02)
+
+
+def test_meshes_fill_their_shapes() -> None:
+    for shape, h, tolerance in ((Sphere(0.5), 0.15, 0.05), (Torus(0.5, 0.2), 0.12, 0.05)):
+        x, cells = fill_shape("s", shape.distance, *shape.bounds(), h)
+        volumes = cell_volumes(x, cells)
+        assert volumes.min() > 0 and volumes.sum() == pytest.approx(shape.volume(), rel=tolerance)
+        assert _is_closed(surface_of(cells))
+        assert np.abs(shape.distance(x[np.unique(surface_of(cells))])).max() < 0.1 * h
+    x, cells = disc_triangles(0.5, 0.1)
+    assert cell_volumes(x, cells).sum() == pytest.approx(np.pi / 4, rel=0.02) and cell_volumes(x, cells).min() > 0
+    x, triangles = grid_triangles((1.0, 2.0), (2, 3), crossed=False)
+    assert cell_volumes(x, triangles).sum() == pytest.approx(2.0)
+    assert _is_closed(thicken(x, triangles, 0.01)[1])
+    assert _is_closed(tube(np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]), 0.1)[1])
+    with pytest.raises(UserError, match="find nothing inside"):
+        fill_shape("s", lambda p: Sphere(0.1).distance(p - 0.3), np.full(3, -3.0), np.full(3, 3.0), 1.7)
+
+
+def _is_closed(triangles: np.ndarray) -> bool:
+    """Every edge is there once in each direction."""
+    edges = np.concatenate([triangles[:, f] for f in ([0, 1], [1, 2], [2, 0])]).tolist()
+    return len({tuple(e) for e in edges}) == len(edges) and {(b, a) for a, b in edges} == {(a, b) for a, b in edges}
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_rings_keep_volume_and_momentum(dimensions: int) -> None:
+    """G^T is the derivative of the volumes; projections conserve both momenta; the correction regains the volume."""
+    if dimensions == 3:
+        x, cells = grid_tetrahedra((1.0, 1.0, 1.0), (2, 2, 2))
+    else:
+        x, cells = grid_triangles((1.0, 1.0), (3, 3))
+    mass, elements = make_solid("body", x, cells, Elastic())
+    bodies = SoftBodies(dimensions)
+    bodies.add("body", x, mass, [elements], cells, cells, closed=True)
+    rng = np.random.default_rng(5)
+    flat = np.array([1.0, 1.0, float(dimensions == 3)])
+    bodies.x += 0.03 * flat * rng.normal(size=x.shape)
+    rings = RingProjection(bodies, np.arange(len(x)), 0.0, 1e-10)
+    v = flat * rng.normal(size=x.shape)
+    h = 1e-6
+    rate = (rings.rows.measure(bodies.x + h * v) - rings.rows.measure(bodies.x - h * v)) / (2 * h)
+    rings.rows.measure(bodies.x)
+    found = np.zeros(rings.rows.shape)
+    rings.rows.apply({"soft": v}, found)
+    assert np.allclose(found, rate, atol=1e-8)
+    bodies.v[...] = v
+    p, L = bodies.momentum()
+    rings.project(bodies.v, bodies.x, 1.0)
+    rings.rows.apply({"soft": bodies.v}, found)
+    assert np.abs(found).max() < 1e-8
+    assert np.allclose(bodies.momentum()[0], p) and np.allclose(bodies.momentum()[1], L)
+    before = np.abs(rings.rows.measure(bodies.x) / rings.rows.rest - 1).max()
+    for _ in range(3):
+        move = np.zeros_like(x)
+        rings.correct(move, 1.0)
+        bodies.x += move
+    assert np.abs(rings.rows.measure(bodies.x) / rings.rows.rest - 1).max() < 1e-3 * before
+
+
+def test_threads_do_not_change_the_bits() -> None:
+    """Forces and stiffness on one and two threads."""
+    import numba
+
+    if numba.config.NUMBA_NUM_THREADS < 2:
+        pytest.skip("one thread")
+    x, cells = grid_tetrahedra((1.0, 1.0, 1.0), (7, 7, 7))
+    _, elements = make_solid("block", x, cells, Elastic(damping=0.1))
+    x = x + 0.02 * np.random.default_rng(6).normal(size=x.shape)
+    found = []
+    before = numba.get_num_threads()
+    for threads in (1, 2):
+        numba.set_num_threads(threads)
+        forces = Forces([elements], len(x))
+        f, w = np.zeros_like(x), np.zeros_like(x)
+        energy = forces.measure(x, f)
+        forces.factor(x, 0.3, 0.2)
+        blocks = np.zeros((len(forces.pattern.columns), 9))
+        forces.assemble(blocks)
+        forces.add_product(blocks, f, w)
+        found.append((energy, f, blocks, w))
+    numba.set_num_threads(before)
+    assert found[0][0] == found[1][0]
+    assert all(np.array_equal(a, b) for a, b in zip(found[0][1:], found[1][1:], strict=True))

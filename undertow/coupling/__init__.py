@@ -1,0 +1,1 @@
+"""Couplings of fluid and solids: one module per method; see CONTRACT.md."""

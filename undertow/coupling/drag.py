@@ -1,0 +1,258 @@
+"""Viscous no-slip at dynamic bodies: damping rows between a face and the wall of a body in the face's dual cell.
+
+    sqrt(dt mu A_wall / d) (u_f - e_axis . (v + omega x r)),        r = x_wall - x_body,
+
+the rows of ``fluid.viscosity`` with the wall's velocity an unknown, so that the drag that slows the fluid moves the
+body. They carry mu du/dn; the stress mu (grad u + grad u^T) n of a wall that turns differs from it by -mu omega x n,
+whose torque -2 mu V omega is a row sqrt(2 dt mu V) omega of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from undertow.coupling.rows import block_diagonal, diagonal_blocks
+from undertow.fluid.domain import FluidDomain, wrap
+from undertow.fluid.viscosity import WallRows
+from undertow.grid import GHOSTS, Array
+from undertow.linalg import DenseBlock, Stencil
+from undertow.rigid.bodies import DYNAMIC, RigidBodies
+from undertow.rigid.rows import BLOCK
+
+
+class DragSpec(NamedTuple):
+    """Faces along dynamic bodies, in the order of the grid."""
+
+    face: np.ndarray  # (m,) flat index of the padded face field
+    body: np.ndarray  # (m,)
+    weight: np.ndarray  # (m,) mu A_wall / d [kg/s]
+    j: np.ndarray  # (m, 6) what the twist is multiplied by to give the wall's velocity across the face
+
+
+class DragRows:
+    """Damping rows named ``drag``, folded into the masses of faces and bodies; slip_b: 1 for bodies without them.
+
+    The number of rows follows the geometry: only sums over them leave this class.
+    """
+
+    name = "drag"
+    damping = True
+    folded = True
+    target: Array | None = None
+    stencil: Stencil | None = None
+
+    def __init__(
+        self, domain: FluidDomain, bodies: RigidBodies, viscosity: float, slip_b: np.ndarray, volume_b: Array
+    ) -> None:
+        if domain.solids is None:
+            raise ValueError("drag: the domain has no solids")
+        self.domain, self.bodies = domain, bodies
+        self.time_step = 0.0
+        dynamic = bodies.kind_b == DYNAMIC
+        others = np.where(dynamic[: len(slip_b)], slip_b, 1).astype(np.int64)
+        self._weights = WallRows(domain, viscosity, others, folded=True, half=False)
+        sticks = np.zeros(bodies.count)
+        sticks[: len(slip_b)] = others == 0
+        self.turning_b = 2.0 * viscosity * volume_b * sticks
+        """What turning is damped with (n,) [kg m2/s]."""
+        self.spec = DragSpec(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 6)))
+        self.size = 0
+        self.shape: tuple[int, ...] = (0,)
+
+    def rebuild(self) -> None:
+        """Weights and arms of the bodies where they are now."""
+        d = self.domain
+        assert d.solids is not None
+        self._weights.rebuild()
+        while True:
+            self.size = int(
+                _gather_drag(
+                    d.grid.spec, d.periodic, self._weights.solid_weight_f, d.solids.phi_n, d.solids.distance_f,
+                    d.solids.body_c, self.bodies.x_b, d.solids.period, self.spec,
+                )
+            )  # fmt: skip
+            if self.size <= len(self.spec.face):
+                self.shape = (self.size,)
+                return
+            room = 2 * self.size
+            self.spec = DragSpec(
+                np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room), np.zeros((room, 6))
+            )
+
+    def apply(self, w: Mapping[str, Array], out: Array) -> None:
+        """out = C w without the rows of turning."""
+        face, body, weight, j = (array[: self.size] for array in self.spec)
+        wall = np.einsum("mi,mi->m", j, w[BLOCK].reshape(-1, 6)[body])
+        out[...] = np.sqrt(self.time_step * weight) * (w["fluid"].reshape(-1)[face] - wall)
+
+    def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
+        """w += C^T z without the rows of turning."""
+        face, body, weight, j = (array[: self.size] for array in self.spec)
+        force = np.sqrt(self.time_step * weight) * z
+        np.add.at(w["fluid"].reshape(-1), face, force)
+        np.subtract.at(w[BLOCK].reshape(-1, 6), body, j * force[:, None])
+
+    def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
+        """out += diag(C B^-1 C^T) without the rows of turning."""
+        face, body, weight, j = (array[: self.size] for array in self.spec)
+        own = np.einsum("mi,mij,mj->m", j, diagonal_blocks(inv_mass[BLOCK])[body], j)
+        out += self.time_step * weight * (inv_mass["fluid"].reshape(-1)[face] + own)
+
+    def add_gram(self, w: Mapping[str, Array], out: Mapping[str, Array]) -> None:
+        """out += C^T C w"""
+        twist, push = w[BLOCK].reshape(-1, 6), out[BLOCK].reshape(-1, 6)
+        _add_drag(self.spec, self.size, self.time_step, w["fluid"].reshape(-1), twist, out["fluid"].reshape(-1), push)
+        push[:, 3:] += self.time_step * self.turning_b[:, None] * twist[:, 3:]
+
+    def add_gram_diagonal(self, w: Mapping[str, Array]) -> None:
+        """w += diag(C^T C)"""
+        diagonal = w[BLOCK].reshape(-1, 6)
+        _add_drag_diagonal(self.spec, self.size, self.time_step, w["fluid"].reshape(-1), diagonal)
+        diagonal[:, 3:] += self.time_step * self.turning_b[:, None]
+
+    def bodies_gram(self) -> Array:
+        """The part of C^T C that acts on each body alone (n, 6, 6)."""
+        _, body, weight, j = (array[: self.size] for array in self.spec)
+        gram = np.zeros((self.bodies.count, 6, 6))
+        np.add.at(gram, body, (self.time_step * weight)[:, None, None] * j[:, :, None] * j[:, None, :])
+        turning = np.arange(3, 6)
+        gram[:, turning, turning] += self.time_step * self.turning_b[:, None]
+        return gram
+
+    def add_impulse(self, u_f: Array, twist: Array, out_b: Array) -> None:
+        """out += what the drag of the velocities u, twist (n, 6) gives the bodies over the step (n, 6) [N s, N m s]."""
+        face, body, weight, j = (array[: self.size] for array in self.spec)
+        slip = u_f.reshape(-1)[face] - np.einsum("mi,mi->m", j, twist[body])
+        np.add.at(out_b, body, (self.time_step * weight * slip)[:, None] * j)
+        out_b[:, 3:] -= self.time_step * self.turning_b[:, None] * twist[:, 3:]
+
+
+class BodiesInverse:
+    """Preconditioner of the twists in the viscous solve: each body with its own mass and drag, as joints allow it."""
+
+    def __init__(self, rows: DragRows, block: DenseBlock) -> None:
+        self.rows, self.block = rows, block
+        self._inverse = np.zeros_like(block.inv_mass)
+
+    def setup(self) -> None:
+        """For the masses and drag of now."""
+        n, k = self.block.shape
+        gram = self.rows.bodies_gram()
+        self._inverse = self.block.invert_with(gram if k == 6 else block_diagonal(gram).reshape(n, k, k))
+
+    def apply(self, x: Array, out: Array) -> None:
+        """out = (M + C^T C)^-1 x, body by body."""
+        out[...] = np.einsum("nij,nj->ni", self._inverse, x)
+
+
+@njit(cache=True)
+def _face_slope(phi, axis, k, j, i):  # type: ignore[no-untyped-def]
+    """Gradient direction of the node distances at a face centre, in units of the distance per cell."""
+    total_x, total_y, total_z = 0.0, 0.0, 0.0
+    for q in range(4):
+        s, t = q & 1, q >> 1
+        kn = k + (t if axis != 2 else 0)
+        jn = j + (s if axis == 0 else (t if axis == 2 else 0))
+        i_n = i + (s if axis != 0 else 0)
+        value = phi[kn, jn, i_n]
+        sign_s, sign_t = 2 * s - 1, 2 * t - 1
+        if axis == 0:
+            total_x += 0.5 * (phi[kn, jn, i_n + 1] - phi[kn, jn, i_n - 1])
+            total_y += sign_s * value
+            total_z += sign_t * value
+        elif axis == 1:
+            total_y += 0.5 * (phi[kn, jn + 1, i_n] - phi[kn, jn - 1, i_n])
+            total_x += sign_s * value
+            total_z += sign_t * value
+        else:
+            total_z += 0.5 * (phi[kn + 1, jn, i_n] - phi[kn - 1, jn, i_n])
+            total_x += sign_s * value
+            total_y += sign_t * value
+    # tangential: differences of two pairs; normal: mean of four
+    if axis == 0:
+        return 0.25 * total_x, 0.5 * total_y, 0.5 * total_z
+    if axis == 1:
+        return 0.5 * total_x, 0.25 * total_y, 0.5 * total_z
+    return 0.5 * total_x, 0.5 * total_y, 0.25 * total_z
+
+
+@njit(cache=True)
+def _offset(x, period):  # type: ignore[no-untyped-def]
+    """x brought to the nearest repetition; period 0: not periodic."""
+    return x - period * np.floor(x / period + 0.5) if period > 0.0 else x
+
+
+@njit(cache=True)
+def _gather_drag(spec, periodic, weight, phi, distance, body_c, centre_b, period, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` as far as it has room and return how many rows there are."""
+    found = 0
+    room = len(out.face)
+    _, nz, ny, nx = weight.shape
+    for a in range(spec.dimensions):
+        for k in range(GHOSTS, GHOSTS + spec.nz + (1 if a == 2 else 0)):
+            for j in range(GHOSTS, GHOSTS + spec.ny + (1 if a == 1 else 0)):
+                for i in range(GHOSTS, GHOSTS + spec.nx + (1 if a == 0 else 0)):
+                    if weight[a, k, j, i] <= 0.0:
+                        continue
+                    if found < room:
+                        km = wrap(k - 1, spec.nz, periodic[2]) if a == 2 else k
+                        jm = wrap(j - 1, spec.ny, periodic[1]) if a == 1 else j
+                        im = wrap(i - 1, spec.nx, periodic[0]) if a == 0 else i
+                        b = max(body_c[k, j, i], body_c[km, jm, im])
+                        gx, gy, gz = _face_slope(phi, a, k, j, i)
+                        if spec.dimensions == 2:
+                            gz = 0.0
+                        size = np.sqrt(gx * gx + gy * gy + gz * gz)
+                        shift = distance[a, k, j, i] / size if size > 0.0 else 0.0
+                        x = spec.x0 + (i - GHOSTS + (0.0 if a == 0 else 0.5)) * spec.dx - shift * gx
+                        y = spec.y0 + (j - GHOSTS + (0.0 if a == 1 else 0.5)) * spec.dx - shift * gy
+                        x = _offset(x - centre_b[b, 0], period[0])
+                        y = _offset(y - centre_b[b, 1], period[1])
+                        z = 0.0
+                        if spec.dimensions == 3:
+                            z = spec.z0 + (k - GHOSTS + (0.0 if a == 2 else 0.5)) * spec.dx - shift * gz
+                            z = _offset(z - centre_b[b, 2], period[2])
+                        out.face[found] = ((a * nz + k) * ny + j) * nx + i
+                        out.body[found] = b
+                        out.weight[found] = weight[a, k, j, i]
+                        for c in range(6):
+                            out.j[found, c] = 0.0
+                        out.j[found, a] = 1.0
+                        # r x e_axis
+                        if a == 0:
+                            out.j[found, 4] = z
+                            out.j[found, 5] = -y
+                        elif a == 1:
+                            out.j[found, 3] = -z
+                            out.j[found, 5] = x
+                        else:
+                            out.j[found, 3] = y
+                            out.j[found, 4] = -x
+                    found += 1
+    return found
+
+
+@njit(cache=True)
+def _add_drag(rows, size, dt, u, twist, out_u, out_twist):  # type: ignore[no-untyped-def]
+    for m in range(size):
+        b = rows.body[m]
+        slip = u[rows.face[m]]
+        for c in range(6):
+            slip -= rows.j[m, c] * twist[b, c]
+        force = dt * rows.weight[m] * slip
+        out_u[rows.face[m]] += force
+        for c in range(6):
+            out_twist[b, c] -= rows.j[m, c] * force
+
+
+@njit(cache=True)
+def _add_drag_diagonal(rows, size, dt, out_u, out_twist):  # type: ignore[no-untyped-def]
+    for m in range(size):
+        scaled = dt * rows.weight[m]
+        out_u[rows.face[m]] += scaled
+        for c in range(6):
+            out_twist[rows.body[m], c] += rows.j[m, c] * rows.j[m, c] * scaled

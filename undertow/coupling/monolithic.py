@@ -1,0 +1,360 @@
+"""Fluid and rigid bodies advanced by one implicit solve (thesis chapter 5 [@schroeder2011], Robinson-Mosher 2008).
+
+Inviscid: one pressure moves the fluid and the bodies,
+
+    u = u* - beta^-1 G z,    (v, omega) = (v, omega)* + M^-1 F^T z,    K w = s,    z = dt p,
+
+see ``coupling.rows``. Gravity of a fluid of one density is balanced by its own hydrostatic pressure, and z is without
+that part: a body feels its weight less that of the fluid it displaces, (m - rho V) g, V being its true volume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from undertow.coupling.added_mass import AddedMass
+from undertow.coupling.drag import BodiesInverse, DragRows
+from undertow.coupling.rows import CoupledRows, block_diagonal
+from undertow.errors import PhysicsError
+from undertow.fluid import FlowSettings
+from undertow.fluid.domain import FluidDomain
+from undertow.fluid.measure import subtract_scaled
+from undertow.fluid.solve import ImplicitSolve
+from undertow.fluid.viscosity import ViscousRows, WallRows
+from undertow.grid import Array
+from undertow.linalg import CoupledSystem, DenseBlock, Multigrid, SolveStats, VelocityBlock
+from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotation_matrix_of
+from undertow.rigid.joints import Joints
+from undertow.rigid.rows import BLOCK, RigidVelocities
+
+PASSES = 6
+"""Of the solve on what the one before left: one, and more for bodies so light that rounding ends a pass."""
+
+STILL = 1e-12
+"""Velocity that counts as none [m/s]: fluid at rest has rows of rounding alone, to which no tolerance is relative."""
+
+HEAVY_ENOUGH = 20.0
+"""A body whose displaced fluid weighs less than this many times what it weighs itself follows the last pressure."""
+
+
+@dataclass
+class CoupledBodies:
+    """The bodies that take part in a coupled solve, and what acts on them beside the fluid.
+
+    volume_b (n,): true volume [m3; 2D m2]. impulse_b (n, 6): linear and angular impulse about the centre of mass of
+    what acts over the step [N s, N m s]. pressure_b, viscous_b (n, 6): what pressure (without buoyancy) and viscosity
+    gave in the last step [N s, N m s]. joint_b (n, 6): what the joints gave in the solves. slip_b (n,): 1 for bodies
+    along which the fluid slides. joints: hold the bodies together in the solve itself.
+    """
+
+    bodies: RigidBodies
+    volume_b: Array
+    slip_b: np.ndarray
+    joints: Joints | None = None
+
+    def __post_init__(self) -> None:
+        self.impulse_b = np.zeros((self.bodies.count, 6))
+        self.pressure_b = np.zeros((self.bodies.count, 6))
+        self.viscous_b = np.zeros((self.bodies.count, 6))
+        self.joint_b = np.zeros((self.bodies.count, 6))
+
+    def set_weight(self, density: float, gravity: Array, dt: float) -> None:
+        """Impulses of the weight less buoyancy (m - rho V) g over dt [s], in a fluid of ``density`` [kg/m3]."""
+        dynamic = self.bodies.kind_b == DYNAMIC
+        self.impulse_b[...] = 0.0
+        weight = np.where(dynamic, self.bodies.mass_b - density * self.volume_b, 0.0)
+        self.impulse_b[:, :3] = dt * weight[:, None] * gravity
+
+    def take_twists(self, out_b: Array) -> None:
+        """Twists (n, 6) of the bodies from their momenta, at their poses of now."""
+        self.bodies.derive_velocities()
+        out_b[:, :3], out_b[:, 3:] = self.bodies.v_b, self.bodies.omega_b
+
+    def give_twists(self, twist_b: Array) -> None:
+        """Momenta of the dynamic bodies from their twists (n, 6)."""
+        bodies = self.bodies
+        for b in np.flatnonzero(bodies.kind_b == DYNAMIC):
+            bodies.set_velocity(int(b), twist_b[b, :3], twist_b[b, 3:])
+
+
+class JoinedVelocities(DenseBlock):
+    """Twists of bodies that joints hold together, all in one block: velocities outside what the joints allow are fixed.
+
+    The inverse mass N - N G^T (G N G^T)^-1 G N, N = M^-1, answers to a force with the motion that the joints leave:
+    they are rows of the same system, eliminated before it is solved.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__(BLOCK, np.zeros((1, 6 * count, 6 * count)))
+        self.own = RigidVelocities(count)
+        self._velocity = np.zeros((1, 6 * count))
+
+    def set_masses(self, bodies: RigidBodies, joints: Joints) -> None:
+        """For the bodies' poses of now."""
+        self.own.set_masses(bodies)
+        whole = block_diagonal(self.own.inv_mass)
+        rows = joints.matrix()
+        across = whole @ rows.T
+        inner = np.linalg.pinv(rows @ across, rcond=1e-12, hermitian=True)
+        self.inv_mass[0] = whole - across @ inner @ across.T
+        self._projection = np.eye(len(whole)) - across @ inner @ rows
+        self.refresh()
+
+    def project(self, twist: Array) -> None:
+        """The nearest velocities that the joints allow, in kinetic energy; twist (n, 6), in place."""
+        twist.reshape(-1)[...] = self._projection @ twist.reshape(-1)
+
+
+class MonolithicSolve:
+    """Inviscid: the projection of fluid and bodies together; an ``ImplicitSolve`` of a ``Flow``."""
+
+    viscous: ViscousRows | None = None
+    walls: WallRows | None = None
+    strain_z = np.zeros(0)
+    walls_z = np.zeros(0)
+
+    def __init__(
+        self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies,
+        make_rows: Callable[[DenseBlock], CoupledRows] | None = None,
+    ) -> None:  # fmt: skip
+        """make_rows: the rows where they are not those of a fluid that fills the domain."""
+        self.domain, self.tolerance, self.coupled = domain, tolerance, coupled
+        bodies = coupled.bodies
+        self.block = RigidVelocities(bodies.count) if coupled.joints is None else JoinedVelocities(bodies.count)
+        self.rows = CoupledRows(domain, bodies, self.block) if make_rows is None else make_rows(self.block)
+        self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
+        dynamic = bodies.kind_b == DYNAMIC
+        self.displaced_b = np.where(dynamic, domain.density * coupled.volume_b, 0.0)
+        self.added_mass = AddedMass(self.multigrid, self.rows, self.block, self.displaced_b)
+        planar = domain.grid.dimensions == 2
+        self.system = CoupledSystem(
+            [VelocityBlock("fluid", self.rows.inv_mass_f, planar), self.block], [self.rows],
+            {"pressure": self.added_mass}, planar,
+        )  # fmt: skip
+        self._twist, self._before, self._change = (np.zeros((bodies.count, 6)) for _ in range(3))
+        self._row, self._z = np.zeros(self.rows.shape), np.zeros(self.rows.shape)
+        self._impulse_f = np.zeros(domain.inv_mass_f.shape)
+        self._lightness = float(np.max(self.displaced_b[dynamic] / bodies.mass_b[dynamic], initial=1.0))
+        # what rounding of F^T z leaves of a row, relative to where a pass starts
+        self._attainable = 1e-14 * self._lightness
+
+    def rebuild(self) -> None:
+        self.rows.rebuild()
+        assert self.rows.stencil is not None
+        self.multigrid.setup(self.rows.stencil)
+
+    def place(self) -> None:
+        self.rows.set_wall_flux()
+        if isinstance(self.block, JoinedVelocities):
+            assert self.coupled.joints is not None
+            self.block.set_masses(self.coupled.bodies, self.coupled.joints)
+        else:
+            self.block.set_masses(self.coupled.bodies)
+        self.added_mass.setup()
+        self.coupled.take_twists(self.rows.twist_b)
+
+    def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
+        """u* and the momenta of the bodies to n+1; z_c: guess on entry, dt p on exit [Pa s]."""
+        self.coupled.pressure_b[...], self.coupled.joint_b[...] = 0.0, 0.0
+        return self.push(u_f, z_c)
+
+    def push(self, u_f: Array, z_c: Array) -> list[SolveStats]:
+        """Impulses of ``coupled`` move bodies and fluid; z_c: guess on entry, the pressure's impulse on exit [Pa s]."""
+        twist = self._begin()
+        target = self.tolerance * self._scale(u_f, twist)
+        self._start(u_f, twist, z_c)
+        solves = self._project(u_f, twist, z_c, target)
+        self._end(twist, z_c)
+        return solves
+
+    def _begin(self) -> Array:
+        """Twists of the bodies (n, 6), as joints allow them."""
+        self.coupled.take_twists(self._twist)
+        self._before[...] = self._twist
+        if isinstance(self.block, JoinedVelocities):
+            self.block.project(self._twist)
+        return self._twist
+
+    def _end(self, twist: Array, z_c: Array) -> None:
+        """Give the twists to the bodies and sum up what pressure and joints did."""
+        coupled = self.coupled
+        self._change[...] = 0.0
+        self.rows.walls.add_force(1.0, z_c, self._change)
+        coupled.pressure_b += self._change
+        if isinstance(self.block, JoinedVelocities):
+            # what is left of the change of momentum
+            self.block.own.apply_inertia(twist - self._before, -self._change - coupled.impulse_b, self._change)
+            coupled.joint_b += self._change
+        coupled.give_twists(twist)
+        self.rows.twist_b[...] = twist
+
+    def _project(self, u_f: Array, twist: Array, z_c: Array, target: float) -> list[SolveStats]:
+        """K w = s to ||K w - s|| <= target; what the pressure does beyond z_c is added to it."""
+        w, z = {"fluid": u_f, BLOCK: twist.reshape(self.block.shape)}, {"pressure": self._z}
+        solves = []
+        for _ in range(PASSES):
+            norm = self._norm(w)
+            if norm <= target:
+                break
+            self._z[...] = 0.0
+            solves.append(self.system.solve(w, z, max(target / norm, self._attainable)))
+            z_c += self._z
+        else:
+            raise PhysicsError(
+                f"coupled solve: rows of {norm:.3g} m3/s are left after {PASSES} passes, wanted {target:.3g}; "
+                f"the lightest body has {1.0 / self._lightness:.3g} of the density of the fluid"
+            )
+        return solves
+
+    def mobility(self) -> tuple[Array, Array]:
+        """Inverse masses (n,) and principal moments (n, 3) of the bodies with the fluid that moves along.
+
+        From the added mass where the preconditioner has it, else with that of a sphere in translation.
+        """
+        bodies = self.coupled.bodies
+        inv_mass, inv_inertia = bodies.inv_mass_b.copy(), bodies.inv_inertia_b.copy()
+        dynamic = bodies.kind_b == DYNAMIC
+        own = 0.5 if self.domain.grid.dimensions == 3 else 1.0
+        inv_mass[dynamic] = 1.0 / (bodies.mass_b[dynamic] + own * self.displaced_b[dynamic])
+        chosen = {int(entry): i for i, entry in enumerate(self.added_mass.chosen)}
+        diagonal = np.diagonal(self.added_mass.correction)
+        for b in np.flatnonzero(dynamic).tolist():
+            found = [diagonal[chosen[6 * b + c]] for c in range(3) if 6 * b + c in chosen]
+            if found:
+                inv_mass[b] = sum(found) / len(found)
+            turning = [chosen.get(6 * b + 3 + c) for c in range(3)]
+            if any(i is not None for i in turning):
+                block = np.zeros((3, 3))
+                for c, i in enumerate(turning):
+                    for e, j in enumerate(turning):
+                        if i is not None and j is not None:
+                            block[c, e] = self.added_mass.correction[i, j]
+                R = rotation_matrix_of(bodies.q_b[b])
+                principal = np.diagonal(R.T @ block @ R)
+                inv_inertia[b] = np.where(inv_inertia[b] > 0.0, np.minimum(principal, inv_inertia[b]), 0.0)
+        return inv_mass, inv_inertia
+
+    def _start(self, u_f: Array, twist: Array, z_c: Array) -> None:
+        """Velocities that the guess z (improved for light bodies) leads to: w <- w* - B^-1 K^T z.
+
+        All that follows acts on velocities of the size they end with. M^-1 J of a body that weighs a billionth of what
+        it displaces would take nine digits with it.
+        """
+        moved = self.added_mass.start(self.coupled.impulse_b, z_c)
+        self._absorb(u_f, twist, z_c, moved)
+
+    def _absorb(self, u_f: Array, twist: Array, z_c: Array, moved: Array | None = None) -> None:
+        """w <- w* - B^-1 K^T z with the impulses on the bodies in w*; moved: the part of it that is known already."""
+        impulse_b, change = self.coupled.impulse_b, self._change
+        self._impulse_f[...] = 0.0
+        self.rows.add_transpose(z_c, {"fluid": self._impulse_f})
+        subtract_scaled(self.rows.inv_mass_f, self._impulse_f, 1.0, u_f)
+        change[...] = impulse_b
+        self.rows.walls.add_force(1.0, z_c, change)
+        self.block.apply_inverse_mass(change.reshape(self.block.shape), change.reshape(self.block.shape))
+        if moved is not None:
+            change.reshape(-1)[self.added_mass.chosen] = moved
+        twist += change
+
+    def _norm(self, w: dict[str, Array]) -> float:
+        """||K w - s||, less what no pressure can change."""
+        self.rows.apply(w, self._row)
+        if self.rows.target is not None:
+            self._row -= self.rows.target
+        self.rows.remove_constants(self._row)
+        interior = self._row[self.domain.grid.interior]
+        return float(np.sqrt(np.sum(interior * interior)))
+
+    def _scale(self, u_f: Array, twist: Array) -> float:
+        """||K w - s|| with the bodies moved as the fluid about them lets them: what the tolerance is relative to.
+
+        At least what rounding of the velocities makes of rows that are met already.
+        """
+        bodies = self.coupled.bodies
+        mass = bodies.mass_b + 0.5 * self.displaced_b
+        pushed = np.where((bodies.kind_b == DYNAMIC)[:, None], self.coupled.impulse_b[:, :3], 0.0)
+        self.rows.twist_b[...] = twist
+        self.rows.twist_b[:, :3] += pushed / np.maximum(mass, 1e-300)[:, None]
+        grid = self.domain.grid
+        fastest = max(float(u_f.max()), -float(u_f.min()), float(np.abs(self.rows.twist_b[:, :3]).max(initial=0.0)))
+        rounding = 1e-15 * grid.face_area * fastest * np.sqrt(grid.cell_count)
+        return max(self._norm({"fluid": u_f}), float(rounding) / self.tolerance, STILL * grid.face_area)
+
+    def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
+        """Nothing: inviscid."""
+
+
+class ViscousMonolithicSolve(MonolithicSolve):
+    """Viscous: fluid and bodies exchange momentum through the drag rows first, then through the pressure.
+
+    Both solves start from the pressure of the step before (Van Kan 1986): in a steady state the second finds nothing
+    left to do and the terminal velocity of a body does not depend on the step. A body far lighter than the fluid would
+    be thrown about by a pressure that is not its own: with one the viscous solve goes first, without any.
+    """
+
+    def __init__(self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies, viscosity: float) -> None:
+        super().__init__(domain, tolerance, coupled)
+        solids = domain.solids
+        assert solids is not None
+        bodies = coupled.bodies
+        count = len(solids.solids)
+        still = np.where(bodies.kind_b[:count] == DYNAMIC, 1, coupled.slip_b[:count]).astype(np.int64)
+        self.viscous: ViscousRows = ViscousRows(domain, viscosity, folded=True, half=False)
+        self.walls: WallRows = WallRows(domain, viscosity, still, folded=True, half=False)
+        self.drag = DragRows(domain, bodies, viscosity, coupled.slip_b[:count], coupled.volume_b)
+        self.walls_z = np.zeros(self.walls.shape)
+        self.bodies_inverse = BodiesInverse(self.drag, self.block)
+        planar = domain.grid.dimensions == 2
+        self.viscous_system = CoupledSystem(
+            [VelocityBlock("fluid", domain.inv_mass_f, planar), self.block], [self.viscous, self.walls, self.drag],
+            {BLOCK: self.bodies_inverse}, planar,
+        )  # fmt: skip
+        self.incremental = self._lightness < HEAVY_ENOUGH
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        self.viscous.rebuild()
+
+    def place(self) -> None:
+        super().place()
+        self.walls.rebuild()
+        self.drag.rebuild()
+
+    def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
+        """u* and the momenta of the bodies to n+1; z_c: dt p of the step before on entry, dt p on exit [Pa s]."""
+        coupled = self.coupled
+        self.viscous.time_step = self.drag.time_step = viscous_dt
+        self.walls.set_time_step(viscous_dt)
+        for given in (coupled.pressure_b, coupled.viscous_b, coupled.joint_b):
+            given[...] = 0.0
+        twist = self._begin()
+        target = self.tolerance * self._scale(u_f, twist)
+        if self.incremental:
+            self._absorb(u_f, twist, z_c)
+        w = {"fluid": u_f, BLOCK: twist.reshape(self.block.shape)}
+        self.bodies_inverse.setup()
+        first = self.viscous_system.solve(w, {"walls": self.walls_z}, self.tolerance)
+        self.drag.add_impulse(u_f, twist, coupled.viscous_b)
+        if not self.incremental:
+            self._start(u_f, twist, z_c)
+        found = [first, *self._project(u_f, twist, z_c, target)]
+        coupled.impulse_b += coupled.viscous_b
+        self._end(twist, z_c)
+        # faces inside bodies take the velocity that the bodies have now
+        assert self.domain.solids is not None
+        self.domain.solids.update(self.domain.solids.time)
+        return found
+
+
+def monolithic(coupled: CoupledBodies) -> Callable[[FluidDomain, FlowSettings], ImplicitSolve]:
+    """What makes the implicit solve of a ``Flow`` whose solids are the bodies ``coupled``."""
+
+    def make(domain: FluidDomain, settings: FlowSettings) -> ImplicitSolve:
+        if settings.viscosity > 0.0:
+            return ViscousMonolithicSolve(domain, settings.tolerance, coupled, settings.viscosity)
+        return MonolithicSolve(domain, settings.tolerance, coupled)
+
+    return make

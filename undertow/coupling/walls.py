@@ -1,0 +1,271 @@
+"""The walls of dynamic bodies inside the cells of a grid: what a body's twist moves, and what a pressure does to it.
+
+The open part of a cut cell is closed by the open parts of its faces and by the wall. With phi A the open area of a face
+and x_f the centroid of that open part, the wall's area vector (out of the fluid) and its moment about a point x_b are
+
+    a_c = sum_axis A (phi_lo - phi_hi) e_axis,
+    t_c = sum_axis A (phi_lo (x_lo - x_b) - phi_hi (x_hi - x_b)) x e_axis,
+
+because n and x x n integrate to zero over a closed surface. The wall of a rigid body with twist (v, omega) about its
+centre of mass x_b sweeps the volume F_c . (v, omega) per second, F_c = (a_c, t_c), and a pressure p_c in the cell acts
+on the body with the force and torque p_c F_c. Both sums telescope over the cells: a constant pressure exerts neither
+force nor torque on a body that the fluid surrounds, to rounding.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from undertow.fluid.domain import FluidDomain, wrap
+from undertow.grid import GHOSTS, Array
+
+
+class WallSpec(NamedTuple):
+    """Cut cells of dynamic bodies in the order of the grid: the same arrays serve the product and its transpose."""
+
+    cell: np.ndarray  # (m,) flat index of the padded cell
+    body: np.ndarray  # (m,) body whose wall it is
+    f: np.ndarray  # (m, 6) area vector [m2] and its moment about the centre of mass [m3]
+
+
+class BodyWalls:
+    """F of all dynamic bodies as they are placed now; a cell that several bodies cut belongs to that nearest to it.
+
+    count: bodies, of which the first ones are the solids of the domain. closure (regions + 1, count, 6): the sum of F
+    over each closed region (see ``Stencil.label``) whose pressure is known up to a constant; zero for a body that the
+    fluid surrounds. There F acts with its mean over the region removed, so that the constant exerts no force.
+    """
+
+    def __init__(self, domain: FluidDomain, count: int) -> None:
+        if domain.solids is None:
+            raise ValueError("body walls: the domain has no solids")
+        self.domain = domain
+        self.count = count
+        self.spec = WallSpec(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 6)))
+        self.size = 0
+        self.closure = np.zeros((1, count, 6))
+        self.cells = np.ones(1)
+        self.is_closed = False
+        self._label = np.zeros(0, np.int32)
+        self._closed = np.zeros(1, np.bool_)
+
+    def rebuild(self, dynamic_b: np.ndarray, centre_b: Array, diagonal_c: Array) -> None:
+        """Gather the walls of the bodies where ``dynamic_b`` (int64) is 1, about their centres of mass (n, 3) [m].
+
+        Cells whose ``diagonal_c`` is 0 have no pressure and are left out.
+        """
+        d = self.domain
+        assert d.solids is not None
+        while True:
+            self.size = int(
+                _gather_walls(
+                    d.grid.spec, d.periodic, d.solids.phi_n, d.area_f, d.solids.body_c, dynamic_b, diagonal_c,
+                    d.grid.face_area, centre_b, d.solids.period, self.spec,
+                )
+            )  # fmt: skip
+            if self.size <= len(self.spec.cell):
+                return
+            room = 2 * self.size
+            self.spec = WallSpec(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros((room, 6)))
+
+    def close(self, label: np.ndarray, regions: int, dirichlet_c: Array) -> None:
+        """Take note of the regions whose pressure is known up to a constant; label: flat, 0 where there is none."""
+        open_regions = np.zeros(regions + 1, dtype=np.bool_)
+        open_regions[label[: dirichlet_c.size][dirichlet_c.reshape(-1) > 0.0]] = True
+        open_regions[0] = True
+        self.closure = np.zeros((regions + 1, self.count, 6))
+        cell, body, f = (array[: self.size] for array in self.spec)
+        np.add.at(self.closure, (label[cell], body), f)
+        self.closure[open_regions] = 0.0
+        size = np.abs(f).sum(axis=0) if self.size else np.zeros(6)
+        self.closure[np.abs(self.closure) <= 1e-12 * size] = 0.0
+        self.is_closed = bool(np.any(self.closure))
+        self._label, self._closed = label, ~open_regions
+        if self._closed.any():
+            self.cells = np.maximum(np.bincount(label, minlength=regions + 1), 1).astype(float)
+
+    def add_flux(self, factor: float, twist_b: Array, out_c: Array) -> None:
+        """out += factor F twist: what the walls sweep [m3/s]; twist (n, 6) about the centres of mass."""
+        flat = out_c.reshape(-1)
+        _add_flux(self.spec, self.size, factor, twist_b, flat)
+        if self.is_closed:
+            mean = np.einsum("rni,ni->r", self.closure, twist_b) / self.cells
+            flat -= factor * mean[self._label]
+
+    def add_force(self, factor: float, p_c: Array, out_b: Array) -> None:
+        """out += factor F^T p: force [N] and torque about the centre of mass [N m] of a pressure (n, 6)."""
+        flat = p_c.reshape(-1)
+        _add_force(self.spec, self.size, factor, flat, out_b)
+        if self.is_closed:
+            mean = np.bincount(self._label, weights=flat, minlength=len(self.cells)) / self.cells
+            out_b -= factor * np.einsum("rni,r->ni", self.closure, mean)
+
+    def remove_means(self, field_c: Array) -> None:
+        """Take its mean over every closed region out of a field."""
+        if self._closed.any():
+            flat = field_c.reshape(-1)
+            mean = np.bincount(self._label, weights=flat, minlength=len(self.cells)) / self.cells
+            flat -= np.where(self._closed, mean, 0.0)[self._label]
+
+    def add_diagonal(self, inv_mass: Array, out_c: Array) -> None:
+        """out += diag(F M^-1 F^T), closed regions as if they were open; inv_mass (n, 6, 6)."""
+        _add_diagonal(self.spec, self.size, inv_mass, out_c.reshape(-1))
+
+    def clear(self, field_c: Array) -> None:
+        """Zero in the cut cells of dynamic bodies."""
+        field_c.reshape(-1)[self.spec.cell[: self.size]] = 0.0
+
+
+@njit(cache=True)
+def _triangle_moment(a, b, c, ax, ay, bx, by, cx, cy):  # type: ignore[no-untyped-def]
+    """First moments, per area, of the part of a triangle where the linear function a, b, c is positive."""
+    positive = (a > 0.0) + (b > 0.0) + (c > 0.0)
+    if positive == 0:
+        return 0.0, 0.0
+    whole_x, whole_y = (ax + bx + cx) / 3.0, (ay + by + cy) / 3.0
+    if positive == 3:
+        return whole_x, whole_y
+    alone = positive == 1
+    # bring the corner that is alone to the front
+    if (b > 0.0) == alone and (a > 0.0) != alone:
+        a, b = b, a
+        ax, ay, bx, by = bx, by, ax, ay
+    elif (c > 0.0) == alone and (a > 0.0) != alone:
+        a, c = c, a
+        ax, ay, cx, cy = cx, cy, ax, ay
+    s, t = a / (a - b), a / (a - c)
+    part = s * t
+    x = part * (ax + (s * (bx - ax) + t * (cx - ax)) / 3.0)
+    y = part * (ay + (s * (by - ay) + t * (cy - ay)) / 3.0)
+    if alone:
+        return x, y
+    return whole_x - x, whole_y - y
+
+
+@njit(cache=True)
+def _square_moment(a, b, c, d):  # type: ignore[no-untyped-def]
+    """First moments about its centre of the open part of a unit square, corners in order from (-, -) by (+, -)."""
+    if a > 0.0 and b > 0.0 and c > 0.0 and d > 0.0 or a <= 0.0 and b <= 0.0 and c <= 0.0 and d <= 0.0:
+        return 0.0, 0.0
+    m = 0.25 * ((a + c) + (b + d))
+    x, y = 0.0, 0.0
+    for side in range(4):
+        p = a if side == 0 else (b if side == 1 else (c if side == 2 else d))
+        q = b if side == 0 else (c if side == 1 else (d if side == 2 else a))
+        px = -0.5 if side == 0 or side == 3 else 0.5
+        py = -0.5 if side <= 1 else 0.5
+        qx = 0.5 if side <= 1 else -0.5
+        qy = 0.5 if side == 1 or side == 2 else -0.5
+        dx, dy = _triangle_moment(p, q, m, px, py, qx, qy, 0.0, 0.0)
+        x += 0.25 * dx
+        y += 0.25 * dy
+    return x, y
+
+
+@njit(cache=True)
+def _face_moment(phi, axis, k, j, i):  # type: ignore[no-untyped-def]
+    """First moments along the two directions of a face (the lower axis first) of its open part, in cells."""
+    if axis == 0:
+        return _square_moment(phi[k, j, i], phi[k, j + 1, i], phi[k + 1, j + 1, i], phi[k + 1, j, i])
+    if axis == 1:
+        return _square_moment(phi[k, j, i], phi[k, j, i + 1], phi[k + 1, j, i + 1], phi[k + 1, j, i])
+    return _square_moment(phi[k, j, i], phi[k, j, i + 1], phi[k, j + 1, i + 1], phi[k, j + 1, i])
+
+
+@njit(cache=True)
+def _offset(x, period):  # type: ignore[no-untyped-def]
+    """x brought to the nearest repetition; period 0: not periodic."""
+    return x - period * np.floor(x / period + 0.5) if period > 0.0 else x
+
+
+@njit(cache=True)
+def _gather_walls(  # type: ignore[no-untyped-def]
+    spec, periodic, phi, area, body_c, dynamic_b, diagonal, face_area, centre_b, period, out
+):
+    """Fill ``out`` as far as it has room and return how many walls there are."""
+    found = 0
+    room = len(out.cell)
+    _, ny, nx = diagonal.shape
+    for k in range(GHOSTS, GHOSTS + spec.nz):
+        for j in range(GHOSTS, GHOSTS + spec.ny):
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                b = body_c[k, j, i]
+                if b < 0 or dynamic_b[b] == 0 or diagonal[k, j, i] <= 0.0:
+                    continue
+                ax, ay, az, tx, ty, tz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+                cut = False
+                for a in range(spec.dimensions):
+                    kh = wrap(k + 1, spec.nz, periodic[2]) if a == 2 else k
+                    jh = wrap(j + 1, spec.ny, periodic[1]) if a == 1 else j
+                    ih = wrap(i + 1, spec.nx, periodic[0]) if a == 0 else i
+                    lo, hi = area[a, k, j, i], area[a, kh, jh, ih]
+                    if lo >= 1.0 and hi >= 1.0:
+                        continue
+                    cut = True
+                    sl, tl = _face_moment(phi, a, k, j, i)
+                    sh, th = _face_moment(phi, a, kh, jh, ih)
+                    s, t = spec.dx * (sl - sh), spec.dx * (tl - th)
+                    if a == 0:
+                        ax = lo - hi
+                        ty += t
+                        tz -= s
+                    elif a == 1:
+                        ay = lo - hi
+                        tx -= t
+                        tz += s
+                    else:
+                        az = lo - hi
+                        tx += t
+                        ty -= s
+                if not cut:
+                    continue
+                if found < room:
+                    x = _offset(spec.x0 + (i - GHOSTS + 0.5) * spec.dx - centre_b[b, 0], period[0])
+                    y = _offset(spec.y0 + (j - GHOSTS + 0.5) * spec.dx - centre_b[b, 1], period[1])
+                    z = 0.0
+                    if spec.dimensions == 3:
+                        z = _offset(spec.z0 + (k - GHOSTS + 0.5) * spec.dx - centre_b[b, 2], period[2])
+                    out.cell[found] = (k * ny + j) * nx + i
+                    out.body[found] = b
+                    out.f[found, 0] = face_area * ax
+                    out.f[found, 1] = face_area * ay
+                    out.f[found, 2] = face_area * az
+                    out.f[found, 3] = face_area * (tx + y * az - z * ay)
+                    out.f[found, 4] = face_area * (ty + z * ax - x * az)
+                    out.f[found, 5] = face_area * (tz + x * ay - y * ax)
+                    if spec.dimensions == 2:
+                        out.f[found, 3] = 0.0
+                        out.f[found, 4] = 0.0
+                found += 1
+    return found
+
+
+@njit(cache=True)
+def _add_flux(walls, size, factor, twist, out):  # type: ignore[no-untyped-def]
+    for m in range(size):
+        total = 0.0
+        for c in range(6):
+            total += walls.f[m, c] * twist[walls.body[m], c]
+        out[walls.cell[m]] += factor * total
+
+
+@njit(cache=True)
+def _add_force(walls, size, factor, p, out):  # type: ignore[no-untyped-def]
+    for m in range(size):
+        scaled = factor * p[walls.cell[m]]
+        for c in range(6):
+            out[walls.body[m], c] += walls.f[m, c] * scaled
+
+
+@njit(cache=True)
+def _add_diagonal(walls, size, inv_mass, out):  # type: ignore[no-untyped-def]
+    for m in range(size):
+        b = walls.body[m]
+        total = 0.0
+        for c in range(6):
+            for e in range(6):
+                total += walls.f[m, c] * inv_mass[b, c, e] * walls.f[m, e]
+        out[walls.cell[m]] += total

@@ -1,0 +1,131 @@
+"""Fluids of particles: their frames, their surface, and pictures of them.
+
+Particles are drawn by speed or pressure in 2D; in 3D their surface is drawn as water. The surface is the level one half
+of the share of space that is fluid: every particle spreads its volume over the cells around it, the result is smoothed
+over a spacing, and walls mirror it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from undertow.output.vtk import PolyFile, read_vtp, write_vtp
+
+SMOOTHING = 0.9
+"""Standard deviation of the smoothing of the fluid's share [spacings]."""
+
+
+@dataclass
+class ParticleFrame:
+    """Particles of a fluid at one time: position (n, 3) [m], velocity (n, 3) [m/s], pressure (n,) [Pa], spacing [m] and
+    the domain's corners (3,) [m]."""
+
+    position: np.ndarray
+    velocity: np.ndarray
+    pressure: np.ndarray
+    spacing: float
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name in ("position", "velocity", "pressure"):
+            setattr(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float32))
+        self.lower, self.upper = np.asarray(self.lower, dtype=float), np.asarray(self.upper, dtype=float)
+
+    def values(self, name: str) -> np.ndarray:
+        """``speed`` [m/s] or ``pressure`` [Pa] of the particles (n,)."""
+        return self.pressure if name == "pressure" else np.linalg.norm(self.velocity, axis=1)
+
+
+def write_particles(path: Path, particles: ParticleFrame, head: dict[str, Any]) -> None:
+    """Write ``particles.vtp``."""
+    numbers = {f"{end}_{axis}": float(v) for end in ("lower", "upper")
+               for axis, v in zip("xyz", getattr(particles, end), strict=True)}  # fmt: skip
+    write_vtp(
+        path,
+        PolyFile(
+            particles.position,
+            np.zeros((0, 3), dtype=np.int32),
+            point_data={"velocity": particles.velocity, "pressure": particles.pressure},
+            field_data={**head, "spacing": float(particles.spacing), **numbers},
+        ),
+    )
+
+
+def read_particles(path: Path) -> ParticleFrame | None:
+    """Read ``particles.vtp``; None where there is none."""
+    if not path.is_file():
+        return None
+    mesh = read_vtp(path)
+    lower, upper = ([float(mesh.field_data[f"{end}_{axis}"]) for axis in "xyz"] for end in ("lower", "upper"))  # type: ignore[arg-type]
+    return ParticleFrame(
+        mesh.vertices, mesh.point_data["velocity"], mesh.point_data["pressure"],
+        float(mesh.field_data["spacing"]), np.array(lower), np.array(upper),  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def particle_surface(
+    position: np.ndarray, velocity: np.ndarray, spacing: float, lower: np.ndarray, upper: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Surface of particles (n, 3) [m] in a box: vertices (v, 3) [m], triangles (t, 3) wound outwards, normals (v, 3)
+    and velocity (v, 3) [m/s] of the vertices."""
+    from scipy.ndimage import gaussian_filter, map_coordinates
+    from skimage.measure import marching_cubes
+
+    shape = tuple(int(n) for n in np.maximum(1, np.round((upper - lower) / spacing)))
+    share, momentum = _spread((position - lower) / spacing, velocity, shape)
+    # walls mirror the fluid: its surface meets them at a right angle
+    share = gaussian_filter(share, SMOOTHING, mode="reflect")
+    padded = np.pad(share, 1)
+    if padded.max() <= 0.5:
+        return np.zeros((0, 3)), np.zeros((0, 3), dtype=int), np.zeros((0, 3)), np.zeros((0, 3))
+    found, triangles, _, _ = marching_cubes(padded, 0.5)
+    slope = np.stack(np.gradient(padded), axis=0)
+    normals = -np.stack([map_coordinates(part, found.T, order=1) for part in slope], axis=1)
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-30)
+    corners = found[triangles]
+    outward = np.einsum("ij,ij->i", np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]),
+                        normals[triangles].mean(axis=1))  # fmt: skip
+    triangles = np.where(outward[:, None] < 0, triangles[:, [0, 2, 1]], triangles)
+    weight = np.maximum(gaussian_filter(momentum[0], SMOOTHING), 1e-6)
+    speed = [gaussian_filter(part, SMOOTHING) / weight for part in momentum[1:]]
+    moving = np.stack([map_coordinates(part, found.T - 1.0, order=1, mode="nearest") for part in speed], axis=1)
+    return lower + (found - 0.5) * spacing, triangles, normals, moving
+
+
+def _spread(place: np.ndarray, velocity: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Share of fluid in the cells, [x, y, z], and the weights and weighted velocities of the particles there."""
+    base = np.floor(place - 0.5).astype(int)
+    part = place - 0.5 - base
+    size = int(np.prod(shape))
+    total = [np.zeros(size) for _ in range(4)]
+    for corner in np.ndindex(2, 2, 2):
+        index = np.clip(base + corner, 0, np.array(shape) - 1)
+        weight = np.prod(np.where(corner, part, 1.0 - part), axis=1)
+        flat = np.ravel_multi_index(tuple(index.T), shape)
+        total[0] += np.bincount(flat, weights=weight, minlength=size)
+        for a in range(3):
+            total[1 + a] += np.bincount(flat, weights=weight * velocity[:, a], minlength=size)
+    fields = [values.reshape(shape) for values in total]
+    return fields[0], fields
+
+
+def paint_particles(picture: np.ndarray, particles: ParticleFrame, colors: np.ndarray) -> None:
+    """Draw particles as discs on a picture of the domain's x-y plane, y up; colors (n, 3), 8-bit."""
+    height, width = picture.shape[:2]
+    scale = width / (particles.upper[0] - particles.lower[0])
+    column = np.floor((particles.position[:, 0] - particles.lower[0]) * scale).astype(int)
+    row = np.floor(height - (particles.position[:, 1] - particles.lower[1]) * scale).astype(int)
+    reach = max(0.5, 0.55 * particles.spacing * scale)
+    steps = np.arange(-int(reach), int(reach) + 1)
+    # the rim first: where discs overlap the nearest centre wins, roughly
+    offsets = [(a, b) for a in steps for b in steps if a * a + b * b <= reach * reach]
+    offsets.sort(key=lambda step: -(step[0] ** 2 + step[1] ** 2))
+    for down, right in offsets:
+        i, j = row + down, column + right
+        seen = (i >= 0) & (i < height) & (j >= 0) & (j < width)
+        picture[i[seen], j[seen]] = colors[seen]

@@ -1,0 +1,58 @@
+"""Soft bodies of a frame: nodes and elements, for programs that look inside them; pictures use their surfaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from undertow.output.vtk import _Appended, _field_data, _write_file
+
+_CELL_TYPES = {2: 3, 3: 5, 4: 10}
+"""Nodes of an element -> its number in VTK: line, triangle, tetrahedron."""
+
+
+@dataclass
+class SoftFrame:
+    """Nodes (n, 3) [m] of all soft bodies, their displacement (n, 3) [m] from rest and velocity (n, 3) [m/s], and the
+    elements (m, k) of every body by its name, counting all nodes."""
+
+    position: np.ndarray
+    displacement: np.ndarray
+    velocity: np.ndarray
+    cells: dict[str, np.ndarray]
+
+
+def write_soft(path: Path, frame: SoftFrame, head: dict[str, Any]) -> None:
+    """Write ``soft.vtu``, an UnstructuredGrid; the value ``body`` of an element is an index into the names."""
+    arrays = _Appended(False)
+    blocks = list(frame.cells.values())
+    sizes = np.concatenate([np.full(len(block), block.shape[1], dtype=np.int64) for block in blocks])
+    kinds = np.concatenate([np.full(len(block), _CELL_TYPES[block.shape[1]], dtype=np.uint8) for block in blocks])
+    body = np.repeat(np.arange(len(blocks), dtype=np.int32), [len(block) for block in blocks])
+    connectivity = np.concatenate([block.reshape(-1) for block in blocks]).astype(np.int64)
+    points = {name: np.asarray(getattr(frame, name), dtype=np.float32) for name in ("displacement", "velocity")}
+    lines = [
+        "<UnstructuredGrid>",
+        *_field_data({**head, "body_names": list(frame.cells)}),
+        f'<Piece NumberOfPoints="{len(frame.position)}" NumberOfCells="{len(sizes)}">',
+        "<PointData>",
+        *(arrays.add(name, values) for name, values in points.items()),
+        "</PointData>",
+        "<CellData>",
+        arrays.add("body", body),
+        "</CellData>",
+        "<Points>",
+        arrays.add("Points", np.asarray(frame.position, dtype=np.float32)),
+        "</Points>",
+        "<Cells>",
+        arrays.add("connectivity", connectivity),
+        arrays.add("offsets", np.cumsum(sizes)),
+        arrays.add("types", kinds),
+        "</Cells>",
+        "</Piece>",
+        "</UnstructuredGrid>",
+    ]
+    _write_file(path, "UnstructuredGrid", lines, arrays)

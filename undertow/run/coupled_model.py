@@ -1,0 +1,207 @@
+"""Fluid and bodies that move each other: one solve for both (``coupling = "monolithic"``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from undertow.coupling.monolithic import MonolithicSolve, monolithic
+from undertow.errors import UserError
+from undertow.fluid import Flow, FlowReport, SolidForce
+from undertow.geometry import SolidFields
+from undertow.grid import Array
+from undertow.run import build
+from undertow.run.bodies_in_fluid import BodiesInFluid
+from undertow.run.ledger import fluid_quantities
+from undertow.run.machine import check_memory
+from undertow.run.models import BodyForces, BodyState, ModelStep, vector
+from undertow.scene import Scene
+from undertow.solids import SolidsReport
+
+if TYPE_CHECKING:
+    from undertow.output import BodyFrame
+
+SLIT = 0.2
+"""Faces with less than this fraction open are slits where bodies touch."""
+
+
+class CoupledModel:
+    """A flow and the bodies in it, built from a scene.
+
+    A step is that of the solids (thesis 4.2) with the flow's whole step in the place of their forces: bodies collide
+    and move with v^n, then fluid is transported and fluid and bodies are projected together at the new positions, then
+    contact stops what still approaches. Walls of the domain stop bodies as planes do.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.grid, self.notes = build.build_grid(scene)
+        check_memory(self.grid.cells, build.memory_needed(scene, self.grid))
+        self.sides, side_velocity = build.build_sides(scene, self.grid)
+        self.within = BodiesInFluid(scene, self.grid, self.sides)
+        self.notes += self.within.notes
+        self.solid, self.bodies = self.within.model, self.within.bodies
+        self.placed, self.coupled = self.within.placed, self.within.coupled
+        if scene.joints:
+            self.coupled.joints = self.solid.joints
+        self.flow = Flow(
+            self.grid,
+            self.sides,
+            SolidFields(self.grid, self.placed),
+            build.flow_settings(scene),
+            build.build_emitters(scene, self.grid),
+            side_velocity,
+            monolithic(self.coupled),
+        )
+        solve = self.flow.solve
+        assert isinstance(solve, MonolithicSolve)
+        self.monolithic = solve
+        self._check_room()
+        self.gravity = self.within.gravity
+        self._forces = {name: SolidForce((0.0,) * 3, (0.0,) * 3, (0.0,) * 3) for name in scene.bodies}
+        self._joint_force = np.zeros((self.bodies.count, 3))
+        self._open_f = np.zeros_like(self.flow.domain.open_f)
+
+    def _check_room(self) -> None:
+        stencil = self.monolithic.rows.stencil
+        if stencil is not None and stencil.regions == 0:
+            raise UserError(
+                f"{self.scene.name}: the bodies fill the whole domain and leave no fluid; make them smaller, or the "
+                f"domain larger"
+            )
+
+    def limits(self, time: float) -> dict[str, float]:
+        """Of the flow, of bodies (at most one cell per step, by what they have and by what gravity adds), of sides."""
+        limits = self.flow.limits(time)
+        if self.scene.fluid.advection == "eno3" and "cfl" in limits:
+            limits["stability"] = limits["cfl"]
+        speed = float(np.abs(self.sides.spec.velocity).sum(axis=1).max())
+        if speed > 0:
+            limits["side_velocity"] = self.grid.dx / speed
+        return {**limits, **self.within.limits()}
+
+    def step(self, time: float, time_step: float) -> ModelStep:
+        """Thesis 5.4 with one coupled solve: see the head of the class."""
+        medium = _FluidAround(self, time, time_step)
+        solids = self.solid.solids.step(time, time_step, medium=medium)
+        self._take_forces(time_step)
+        quantities = self._quantities(medium.report, solids)
+        if solids.contacts:
+            self._calm()
+        return ModelStep(medium.report.iterations, medium.report, quantities)
+
+    def _calm(self) -> None:
+        """Faces that are nearly closed take the velocity about them before it is transported.
+
+        Between bodies that touch the fluid is squeezed through slits at many times their speed. It weighs next to
+        nothing there, but transport would carry its velocity to faces where it does.
+        """
+        flow = self.flow
+        assert flow.extrapolation is not None
+        np.copyto(self._open_f, flow.domain.open_f)
+        np.copyto(self._open_f, 0, where=flow.domain.area_f < SLIT)
+        flow.extrapolation.velocity(flow.state.u, self._open_f, 1)
+        if flow.settings.viscosity > 0.0:
+            flow.domain.set_wall_velocity(flow.state.u)
+        flow.sides.fill_velocity(flow.state.u)
+
+    def _take_forces(self, dt: float) -> None:
+        """Forces of the fluid; on bodies that it moves, what the solve gave them and buoyancy."""
+        self._forces = self.flow.forces()
+        self._joint_force = self.coupled.joint_b[:, :3] / dt
+        buoyancy = -self.flow.settings.density * self.coupled.volume_b[:, None] * self.gravity
+        for name, force in self.within.fluid_forces(dt).items():
+            pressure = vector(np.array(force.pressure) + buoyancy[self.bodies.index(name)])
+            self._forces[name] = SolidForce(pressure, force.viscous, force.torque)
+
+    def _quantities(self, report: FlowReport, solids: SolidsReport | None) -> dict[str, float]:
+        bodies, flow = self.bodies, self.flow
+        weight = np.where(self.within.dynamic_b, bodies.mass_b - flow.settings.density * self.coupled.volume_b, 0.0)
+        return {
+            **fluid_quantities(flow, report, self._forces),
+            **self.within.quantities(solids),
+            # of the bodies and of the fluid they displace: what can turn into motion
+            "potential_energy": -float(weight @ (bodies.x_b @ self.gravity)),
+            "coupling_residual": self._residual(),
+        }
+
+    def _residual(self) -> float:
+        """Largest row of fluid and bodies as contact leaves them [m3/s]."""
+        self.coupled.take_twists(self.monolithic.rows.twist_b)
+        return self.flow.largest_row(self.flow.state.u)
+
+    def columns(self) -> list[str]:
+        return list(self._quantities(FlowReport(), None))
+
+    def state(self, name: str, time: float) -> BodyState:
+        return self.solid.state(name, time)
+
+    def forces(self, name: str) -> BodyForces:
+        found, solid = self._forces[name], self.solid.forces(name)
+        joint = vector(np.array(solid.joint) + self._joint_force[self.bodies.index(name)])
+        return BodyForces(found.pressure, found.viscous, solid.contact, joint, found.torque, solid.torque_solids)
+
+    def body_frames(self, time: float) -> list[BodyFrame]:
+        return self.solid.body_frames(time)
+
+    def surface_frame(self) -> None:
+        """A fluid of one phase has no surface."""
+        return None
+
+    def arrays(self) -> dict[str, Array]:
+        return {**self.flow.state.arrays(), **self.solid.arrays()}
+
+    def scalars(self) -> dict[str, Any]:
+        forces = {name: [f.pressure, f.viscous, f.torque] for name, f in self._forces.items()}
+        return {
+            "flow": self.flow.state.scalars(), "forces": forces, "joint_force": self._joint_force.tolist(),
+        }  # fmt: skip
+
+    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
+        own = self.flow.state.arrays()
+        missing = set(own) - set(arrays)
+        if missing or any(own[name].shape != arrays[name].shape for name in own):
+            raise UserError("checkpoint: its arrays do not fit the scene; it belongs to another scene or resolution")
+        for name, array in own.items():
+            array[...] = arrays[name]
+        self.solid.restore({name: array for name, array in arrays.items() if name not in own}, {}, time)
+        self.flow.state.restore_scalars(scalars["flow"])
+        for name, vectors in scalars["forces"].items():
+            self._forces[name] = SolidForce(*(vector(v) for v in vectors))
+        self._joint_force[...] = scalars["joint_force"]
+        self.flow.place(time)
+
+    def locate(self, name: str, index: tuple[int, ...]) -> str:
+        if name in self.flow.state.arrays():
+            return build.describe_cell(self.grid, index)
+        return self.solid.locate(name, index)
+
+
+class _FluidAround:
+    """The fluid as what bodies move in during one step."""
+
+    def __init__(self, model: CoupledModel, time: float, time_step: float) -> None:
+        self.model, self.time, self.time_step = model, time, time_step
+        self.report = FlowReport()
+
+    def advance(self) -> None:
+        """The flow's step: transport, then one solve for fluid and bodies."""
+        flow, coupled = self.model.flow, self.model.coupled
+        coupled.set_weight(flow.settings.density, self.model.gravity, self.time_step)
+        self.report = flow.step(self.time, self.time_step)
+
+    def mobility(self) -> tuple[Array, Array]:
+        """Inverse masses and moments of the bodies with the fluid that moves along."""
+        return self.model.monolithic.mobility()
+
+    def push(self, p_b: Array, L_b: Array) -> None:
+        """Impulses of contact move bodies and fluid."""
+        flow, coupled = self.model.flow, self.model.coupled
+        coupled.impulse_b[:, :3], coupled.impulse_b[:, 3:] = p_b, L_b
+        flow.z_c[...] = 0.0
+        self.report.solves += self.model.monolithic.push(flow.state.u, flow.z_c)
+        flow.z_c /= self.time_step
+        flow.state.p += flow.z_c
+        flow.finish(flow.state.u)

@@ -1,0 +1,106 @@
+"""Water under a free surface and bodies that move each other: one solve for both (``coupling = "monolithic"``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import undertow.geometry as geometry
+from undertow.coupling.water import CoupledWaterSolve
+from undertow.fluid import FlowReport
+from undertow.grid import Array
+from undertow.run.bodies_in_fluid import NONE, BodiesInFluid
+from undertow.run.models import BodyForces, BodyState, ModelStep
+from undertow.run.water_model import WaterModel
+from undertow.scene import Scene
+from undertow.solids import SolidsReport
+
+if TYPE_CHECKING:
+    from undertow.output import BodyFrame
+
+
+class CoupledWaterModel(WaterModel):
+    """Water and the bodies in it, built from a scene.
+
+    A step is that of the solids (thesis 4.2) with the water's whole step in the place of their forces: bodies collide
+    and move with v^n, surface and velocity are transported, water and bodies are projected together at the new
+    positions, then contact stops what still approaches.
+    """
+
+    flow_solve: CoupledWaterSolve
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        self._solids_report: SolidsReport | None = None
+
+    def _make_solids(self) -> list[geometry.Solid]:
+        self.within = BodiesInFluid(self.scene, self.grid, self.sides)
+        self.notes += self.within.notes
+        return self.within.placed
+
+    def _make_solve(self, *args: Any) -> CoupledWaterSolve:
+        domain, phi_c, gravity, tolerance, scratch_f = args
+        self.flow_solve = CoupledWaterSolve(domain, phi_c, gravity, tolerance, scratch_f, self.within.coupled)
+        return self.flow_solve
+
+    def limits(self, time: float) -> dict[str, float]:
+        return {**super().limits(time), **self.within.limits()}
+
+    def step(self, time: float, time_step: float) -> ModelStep:
+        around = _WaterAround(self, time, time_step)
+        self._solids_report = self.within.model.solids.step(time, time_step, medium=around)
+        self._forces = self.flow.forces() | self.within.fluid_forces(time_step)
+        quantities = self._quantities(around.report)
+        self._check_volume(quantities, time + time_step)
+        return ModelStep(around.report.iterations, around.report, quantities)
+
+    def _quantities(self, report: FlowReport) -> dict[str, float]:
+        return {**super()._quantities(report), **self.within.quantities(self._solids_report)}
+
+    def columns(self) -> list[str]:
+        self._solids_report = None
+        return list(self._quantities(FlowReport()))
+
+    def state(self, name: str, time: float) -> BodyState:
+        return self.within.model.state(name, time)
+
+    def forces(self, name: str) -> BodyForces:
+        return self.within.forces(name, self._forces.get(name, NONE))
+
+    def body_frames(self, time: float) -> list[BodyFrame]:
+        return self.within.model.body_frames(time)
+
+    def arrays(self) -> dict[str, Array]:
+        return {**super().arrays(), **self.within.model.arrays()}
+
+    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
+        own = super().arrays()
+        self.within.model.restore({name: a for name, a in arrays.items() if name not in own}, {}, time)
+        super().restore({name: a for name, a in arrays.items() if name in own}, scalars, time)
+
+    def locate(self, name: str, index: tuple[int, ...]) -> str:
+        return super().locate(name, index) if name in super().arrays() else self.within.model.locate(name, index)
+
+
+class _WaterAround:
+    """The water as what bodies move in during one step."""
+
+    def __init__(self, model: CoupledWaterModel, time: float, time_step: float) -> None:
+        self.model, self.time, self.time_step = model, time, time_step
+        self.report = FlowReport()
+
+    def advance(self) -> None:
+        """The water's step: surface, transport, then one solve for water and bodies."""
+        self.model.within.set_weight(self.time_step)
+        self.report = self.model.flow.step(self.time, self.time_step)
+
+    def mobility(self) -> tuple[Array, Array]:
+        """Inverse masses and moments of the bodies with the water that moves along."""
+        return self.model.flow_solve.monolithic.mobility()
+
+    def push(self, p_b: Array, L_b: Array) -> None:
+        """Impulses of contact move bodies and water."""
+        flow, coupled = self.model.flow, self.model.within.coupled
+        coupled.impulse_b[:, :3], coupled.impulse_b[:, 3:] = p_b, L_b
+        self.report.solves += self.model.flow_solve.push(flow.state.u, flow.state.p, self.time_step)
+        flow.finish(flow.state.u)

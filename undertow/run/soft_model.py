@@ -1,0 +1,281 @@
+"""Solids without fluid, some of them soft: bodies, cloth and ropes among rigid bodies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import undertow.geometry as geometry
+from undertow.errors import UserError
+from undertow.grid import Array
+from undertow.run import build
+from undertow.run.models import BodyForces, BodyState, ModelStep, vector
+from undertow.run.solids_model import SolidsModel
+from undertow.scene import Box, Cloth, Hold, Rope, Scene, SoftBody, Sphere
+from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_membrane, make_solid, meshes
+from undertow.soft.rings import RingProjection
+from undertow.solids.soft_step import SoftContacts, SoftSolids, SoftStepReport
+
+if TYPE_CHECKING:
+    from undertow.output import BodyFrame
+    from undertow.output.soft import SoftFrame
+
+QUANTITIES = (
+    "soft_elastic_energy", "soft_volume", "soft_volume_error", "soft_contacts", "soft_newton",
+    "soft_iterations", "soft_penetration",
+)  # fmt: skip
+
+
+class SoftModel(SolidsModel):
+    """The soft bodies of a scene beside its rigid ones."""
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        self.soft = SoftBodies(scene.dimensions)
+        self._air: list[tuple[Any, Array, float]] = []
+        nodes, radius, friction = [], [], []
+        for name, item in scene.softs.items():
+            part = self._add(name, item)
+            for hold in item.holds:
+                self._hold(name, hold, part.nodes)
+            touching = np.unique(part.surface)
+            nodes.append(touching)
+            radius.append(np.full(len(touching), 0.0 if isinstance(item, SoftBody) else 0.5 * item.thickness))
+            friction.append(np.full(len(touching), item.friction))
+        sizes = [item.element_size for item in scene.softs.values()]
+        contacts = SoftContacts(
+            self.soft, self.bodies, self.shapes, np.concatenate(nodes), np.concatenate(radius), np.concatenate(friction)
+        )
+        chosen = scene.soft
+        rings = self._make_rings(chosen.volume_recovery)
+        self.soft_solids = SoftSolids(self.soft, contacts, chosen.stepper, min(sizes), chosen.tolerance, rings)
+        self._gravity = np.array(build.vector3(scene.gravity))
+        self._weight = self.soft.mass[:, None] * self._gravity
+        self._stable = self.soft.stable_step() if chosen.stepper != "implicit" else math.inf
+        count = sum(len(part.cells) for part in self.soft.parts)
+        self.notes.append(f"soft bodies: {self.soft.count} nodes, {count} elements")
+
+    # from the scene to nodes and elements ---------------------------------------------------------------------------
+
+    def _add(self, name: str, item: SoftBody | Cloth | Rope) -> Any:
+        if isinstance(item, SoftBody):
+            return self._add_solid(name, item)
+        if isinstance(item, Cloth):
+            return self._add_cloth(name, item)
+        return self._add_rope(name, item)
+
+    def _place(self, item: SoftBody | Cloth, x: Array) -> Array:
+        rotation = geometry.rotation_matrix(item.rotation.axis, item.rotation.degrees)
+        return np.asarray(x @ rotation.T + np.array(build.vector3(item.position)))
+
+    def _add_solid(self, name: str, item: SoftBody) -> Any:
+        x, cells = self._mesh(name, item)
+        x = self._place(item, x)
+        material = Elastic(item.density, item.youngs_modulus, item.poisson_ratio, item.model, item.damping)
+        mass, elements = make_solid(f"objects.{name}", x, cells, material)
+        turning = np.cross(np.array(item.angular_velocity), x - np.array(build.vector3(item.position)))
+        velocity = turning + np.array(build.vector3(item.velocity))
+        surface = meshes.surface_of(cells) if cells.shape[1] == 4 else meshes.outline_of(cells)
+        return self.soft.add(name, x, mass, [elements], cells, surface, closed=True, velocity=velocity)
+
+    def _mesh(self, name: str, item: SoftBody) -> meshes.Mesh:
+        """Nodes and elements of a solid in its own frame."""
+        h, shape = item.element_size, item.shape
+        if isinstance(shape, Box):
+            counts = [max(1, round(s / h)) for s in shape.size[: self.soft.dimensions]]
+            if self.soft.dimensions == 2:
+                return meshes.grid_triangles((shape.size[0], shape.size[1]), (counts[0], counts[1]))
+            return meshes.grid_tetrahedra(
+                (shape.size[0], shape.size[1], shape.size[2]), (counts[0], counts[1], counts[2])
+            )
+        if self.soft.dimensions == 2:
+            if not isinstance(shape, Sphere):
+                raise UserError(f"objects.{name}.shape: soft bodies of 2D scenes are boxes and spheres (discs)")
+            return meshes.disc_triangles(shape.radius, h)
+        solid = build.make_shape(name, item)
+        assert not isinstance(solid, geometry.AnimatedMesh)
+        lower, upper = solid.bounds()
+        return meshes.fill_shape(f"objects.{name}", solid.distance, lower, upper, h)
+
+    def _add_cloth(self, name: str, item: Cloth) -> Any:
+        counts = [max(1, round(s / item.element_size)) for s in item.size]
+        if item.outline == "disc":
+            x, triangles = meshes.disc_triangles(0.5, item.element_size / max(item.size))
+            x = x * np.array([item.size[0], item.size[1], 0.0])
+        else:
+            size = (item.size[0], item.size[1])
+            x, triangles = meshes.grid_triangles(size, (counts[0], counts[1]), crossed=False)
+        # the x-y plane of the grid becomes the x-z plane, its normal +z becomes +y
+        x = self._place(item, np.stack([x[:, 0], np.zeros(len(x)), -x[:, 1]], axis=1))
+        where = f"objects.{name}"
+        material = Elastic(item.density, item.stretching, item.poisson_ratio, "stvk", item.damping)
+        # a sheet of thickness 1: density and modulus are those of the whole sheet
+        mass, membrane = make_membrane(where, x, triangles, material, 1.0)
+        groups: list[Any] = [membrane]
+        if item.bending > 0:
+            groups.append(make_bending(where, x, triangles, item.bending, item.damping))
+        part = self.soft.add(name, x, mass, groups, triangles, triangles, velocity=build.vector3(item.velocity))
+        if item.drag > 0:
+            self._air.append((part.surface, np.array(build.vector3(item.wind)), item.drag))
+        return part
+
+    def _add_rope(self, name: str, item: Rope) -> Any:
+        start, end = np.array(build.vector3(item.position)), np.array(build.vector3(item.end))
+        length = item.length or float(np.linalg.norm(end - start))
+        count = max(2, round(length / item.element_size))
+        x = meshes.rope_points(start, end, length, count, self._down())
+        edges = np.stack([np.arange(count), np.arange(1, count + 1)], axis=1)
+        springs = make_edges(f"objects.{name}", x, edges, item.stretching, item.damping)
+        mass = np.asarray(item.density * np.bincount(edges.ravel(), np.repeat(0.5 * springs.rest, 2)), dtype=float)
+        return self.soft.add(name, x, mass, [springs], edges, edges)
+
+    def _down(self) -> Array:
+        g = np.array(build.vector3(self.scene.gravity))
+        size = float(np.linalg.norm(g))
+        return np.asarray(g / size) if size > 0 else np.array([0.0, -1.0, 0.0])
+
+    def _hold(self, name: str, hold: Hold, nodes: slice) -> None:
+        """Hold the nodes inside a region."""
+        region = geometry.Solid(name, build.make_shape(name, hold), geometry.Static(*_pose(hold)))
+        inside = np.flatnonzero(region.distance(self.soft.x[nodes], 0.0, self.soft.dimensions) <= 1e-9) + nodes.start
+        if not len(inside):
+            raise UserError(
+                f"objects.{name}.holds: no node lies inside the {hold.shape.type} at {list(hold.position)} m; move or "
+                f"enlarge it"
+            )
+        motion = build.make_motion(hold)
+        self.soft.hold(inside, None if isinstance(motion, geometry.Static) else motion)
+
+    def _make_rings(self, recovery: float) -> RingProjection | None:
+        """What keeps the volume of the incompressible bodies."""
+        found = [
+            np.arange(part.first, part.stop)
+            for part in self.soft.parts
+            if isinstance(item := self.scene.softs[part.name], SoftBody) and item.incompressible
+        ]
+        return RingProjection(self.soft, np.concatenate(found), recovery) if found else None
+
+    # the step ---------------------------------------------------------------------------------------------------------
+
+    def limits(self, time: float) -> dict[str, float]:
+        """Explicit schemes are stable up to the period of the fastest vibration."""
+        limits = super().limits(time)
+        return {**limits, "elastic": 0.8 * self._stable} if math.isfinite(self._stable) else limits
+
+    def step(self, time: float, time_step: float) -> ModelStep:
+        done = self.soft_solids.step(time, time_step, self._weight + self._drag(), self._gravity)
+        if self.bodies.count:
+            report: Any = self.solids.step(time, time_step, self.soft_solids.force_b, self.soft_solids.torque_b)
+            found = self._quantities(report)
+        else:
+            report, found = done, dict.fromkeys(super().columns(), 0.0)
+        return ModelStep(report.iterations + done.iterations, report, self._with_soft(found, done))
+
+    def _drag(self) -> Array:
+        """Force of the wind (n, 3) [N]: air of 1.2 kg/m3 drags every triangle along its normal."""
+        force = np.zeros_like(self.soft.x)
+        for triangles, wind, drag in self._air:
+            p, v = self.soft.x[triangles], self.soft.v[triangles].mean(axis=1)
+            area = 0.5 * np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0])
+            size = np.linalg.norm(area, axis=1)
+            normal = area / np.maximum(size, 1e-300)[:, None]
+            across = np.einsum("ti,ti->t", wind - v, normal)
+            each = (0.5 * 1.2 * drag / 3.0 * size * across * np.abs(across))[:, None] * normal
+            for a in range(3):
+                np.add.at(force, triangles[:, a], each)
+        return force
+
+    def _with_soft(self, found: dict[str, float], done: SoftStepReport) -> dict[str, float]:
+        """Momenta and energies of the soft bodies added, and quantities of their own."""
+        linear, angular = self.soft.momentum()
+        for axis, p, L in zip("xyz", linear, angular, strict=True):
+            found[f"momentum_{axis}"] += float(p)
+            found[f"angular_momentum_{axis}"] += float(L)
+        kinetic = self.soft.kinetic_energy()
+        potential = -float((self._weight * self.soft.x).sum())
+        found["kinetic_energy"] += kinetic
+        found["potential_energy"] += potential
+        found["energy"] += kinetic + potential + done.elastic
+        volume = sum(self.soft.volume(part) for part in self.soft.parts if part.closed)
+        values = (
+            done.elastic, volume, done.volume_error, done.contacts, done.newton, done.iterations, done.penetration,
+        )  # fmt: skip
+        return found | {name: float(value) for name, value in zip(QUANTITIES, values, strict=True)}
+
+    def columns(self) -> list[str]:
+        return [*super().columns(), *QUANTITIES]
+
+    def state(self, name: str, time: float) -> BodyState:
+        if name in self.scene.softs:
+            nodes = self.soft.part(name).nodes
+            mass = self.soft.mass[nodes, None]
+            centre = (mass * self.soft.x[nodes]).sum(axis=0) / mass.sum()
+            velocity = (mass * self.soft.v[nodes]).sum(axis=0) / mass.sum()
+            return BodyState(centre, np.eye(3), velocity, np.zeros(3))
+        return super().state(name, time)
+
+    def forces(self, name: str) -> BodyForces:
+        if name in self.scene.softs:
+            return BodyForces()
+        found = super().forces(name)
+        b = self.bodies.index(name)
+        if b < len(self.soft_solids.force_b):
+            found = replace(found, contact=vector(np.array(found.contact) + self.soft_solids.force_b[b]))
+        return found
+
+    def body_frames(self, time: float) -> list[BodyFrame]:
+        from undertow.output import BodyFrame
+
+        frames = super().body_frames(time)
+        for part in self.soft.parts:
+            item = self.scene.softs[part.name]
+            vertices, triangles, velocity = self._drawn(part, item)
+            frames.append(BodyFrame(part.name, vertices, triangles, build.vector3(item.color), velocity))
+        return frames
+
+    def soft_frame(self) -> SoftFrame:
+        """Nodes and elements of all soft bodies."""
+        from undertow.output.soft import SoftFrame
+
+        soft = self.soft
+        cells = {part.name: part.cells for part in soft.parts}
+        return SoftFrame(soft.x.copy(), soft.x - soft.rest, soft.v.copy(), cells)
+
+    def _drawn(self, part: Any, item: SoftBody | Cloth | Rope) -> tuple[Array, Any, Array]:
+        """Vertices, triangles and velocities of the closed surface that is drawn."""
+        x, v = self.soft.x, self.soft.v
+        if isinstance(item, Cloth):
+            used, local = np.unique(part.surface, return_inverse=True)
+            local = local.reshape(-1, 3)
+            return (*meshes.thicken(x[used], local, 0.5 * item.thickness), np.concatenate([v[used]] * 2))
+        if isinstance(item, Rope):
+            nodes = np.arange(part.first, part.stop)
+            vertices, triangles = meshes.tube(x[nodes], 0.5 * item.thickness)
+            return vertices, triangles, np.repeat(v[nodes], len(vertices) // len(nodes), axis=0)
+        if self.soft.dimensions == 2:
+            return meshes.extrude(x, part.surface, v)
+        used, local = np.unique(part.surface, return_inverse=True)
+        return x[used], local.reshape(-1, 3), v[used]
+
+    def arrays(self) -> dict[str, Array]:
+        return {**super().arrays(), **self.soft.arrays(), **self.soft_solids.arrays()}
+
+    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
+        super().restore(arrays, scalars, time)
+        self.soft.restore(arrays)
+        self.soft_solids.restore(arrays)
+
+    def locate(self, name: str, index: tuple[int, ...]) -> str:
+        if name.startswith("soft_") and "contact" not in name:
+            for part in self.soft.parts:
+                if part.first <= index[0] < part.stop:
+                    return f"first at node {index[0] - part.first} of objects.{part.name}"
+        return super().locate(name, index)
+
+
+def _pose(hold: Hold) -> tuple[Array, Array]:
+    return np.array(build.vector3(hold.position)), geometry.rotation_matrix(hold.rotation.axis, hold.rotation.degrees)

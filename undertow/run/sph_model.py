@@ -1,0 +1,377 @@
+"""A fluid of particles in a box, around and with solids."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import undertow.geometry as geometry
+from undertow.coupling.direct_forcing import DirectForcing, ForcingSettings, PenaltyForcing
+from undertow.errors import UserError
+from undertow.grid import SIDE_NAMES, Array, Grid
+from undertow.rigid.bodies import RigidBodies, rotation_matrix_of
+from undertow.rigid.shapes import CollisionShapes
+from undertow.run import build
+from undertow.run.models import BodyForces, BodyState, ModelStep, vector
+from undertow.run.solids_model import SolidsModel
+from undertow.scene import Drain, Open, Outflow, Periodic, RigidBody, Scene, Wall
+from undertow.scene import SphFluid as SceneFluid
+from undertow.sph import (
+    OPEN,
+    PERIODIC,
+    WALL,
+    ImplicitFluid,
+    SphBox,
+    SphDrain,
+    SphFluid,
+    SphSettings,
+    SphSource,
+    boundary_volumes,
+    make_source,
+    sample_box,
+    sample_surface,
+    viscosity_of_alpha,
+)
+
+if TYPE_CHECKING:
+    from undertow.output import BodyFrame, SurfaceFrame
+    from undertow.output.particles import ParticleFrame
+
+MACH = 10.0
+"""Sound speed over the fastest motion: the density then varies by about one percent."""
+
+LEAST_MACH = 3.0
+"""Below this the fluid is compressed by more than a tenth."""
+
+QUANTITIES = (
+    "particles", "momentum_x", "momentum_y", "momentum_z", "angular_momentum_x", "angular_momentum_y",
+    "angular_momentum_z", "kinetic_energy", "potential_energy", "speed_max", "density_ratio", "lost_particles",
+    "drained_particles",
+)  # fmt: skip
+
+
+class SphModel:
+    """The particles, and the solids among them, of a scene."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self._drained = 0
+        self._moving: dict[int, geometry.Curve] = {}
+        self._grid, self.notes = build.build_grid(scene)
+        box = self._make_box()
+        regions = self._fill(box.lattice())
+        make = ImplicitFluid if scene.sph.method == "iisph" else SphFluid
+        self.fluid = make(box, self._settings(self._fastest(), regions))
+        for position, velocity in regions:
+            self.fluid.add_fluid(self._compress(position), velocity)
+        self.forcing = self._add_bodies()
+        self._sources, self._drains = self._regions()
+        self.fluid.begin()
+        if self.forcing is not None:
+            self.forcing.begin()
+
+    @property
+    def grid(self) -> Grid | None:
+        """There is none."""
+        return None
+
+    def _make_box(self) -> SphBox:
+        scene, grid = self.scene, self._grid
+        kind, stick = [WALL] * 6, [1.0] * 6
+        velocity = np.zeros((6, 3))
+        for s, side in enumerate(scene.need_domain().sides.values()):
+            if isinstance(side, Open | Outflow):
+                kind[s] = OPEN
+            elif isinstance(side, Periodic):
+                kind[s] = PERIODIC
+            elif isinstance(side, Wall):
+                stick[s] = self._sticks(not side.slip)
+                curve = build.make_curve(side.velocity)
+                velocity[s] = np.asarray(curve.value(0.0))
+                if not isinstance(curve, geometry.ConstantCurve):
+                    self._moving[s] = curve
+        self._box_kind = kind[: 2 * grid.dimensions]
+        lower, upper = np.array(grid.lower), np.array(grid.upper)
+        return SphBox(lower, upper, grid.dx, grid.dimensions, tuple(kind), tuple(stick), velocity)
+
+    def _sticks(self, sticks: bool) -> float:
+        """1 where viscous fluid sticks; artificial viscosity sticks to nothing, as it stands for none."""
+        return 1.0 if sticks and self.scene.sph.viscosity is not None else 0.0
+
+    def _fastest(self) -> float:
+        """Estimate of the fastest motion of the run [m/s]: initial and prescribed speeds, and falling to the floor."""
+        scene, grid = self.scene, self._grid
+        falling: dict[str, RigidBody | SceneFluid] = {**scene.sph_fluids}
+        falling |= {name: body for name, body in scene.bodies.items() if body.is_dynamic}
+        fastest = max(float(np.linalg.norm(item.velocity)) for item in falling.values())
+        times = [scene.time.frame_time(n) for n in range(0, scene.time.frames + 1, max(1, scene.time.frames // 100))]
+        for name, body in scene.bodies.items():
+            motion = build.make_motion(body)
+            if name not in falling:
+                fastest = max([fastest, *(float(np.linalg.norm(motion.velocity(t)[0])) for t in times)])
+        g = np.array(build.vector3(scene.gravity))
+        size = float(np.linalg.norm(g))
+        if size == 0:
+            return fastest
+        down = g / size
+        floor = float(down @ np.where(down > 0, grid.upper, grid.lower))
+        drops = []
+        for name, item in falling.items():
+            region = geometry.Solid(name, build.make_shape(name, item), build.make_motion(item))
+            lower, upper = region.bounds(0.0)
+            top = np.where(down > 0, np.maximum(lower, grid.lower), np.minimum(upper, grid.upper))
+            drops.append(floor - float(down @ np.where(down == 0, 0.0, top)))
+        # v^2 = v0^2 + 2 g H of what falls without resistance
+        return math.sqrt(fastest**2 + 2.0 * size * max(0.0, *drops))
+
+    def _settings(self, speed: float, regions: list[tuple[Array, Array]]) -> SphSettings:
+        sph, dx, dimensions = self.scene.sph, self._grid.dx, self._grid.dimensions
+        chosen = sph.sound_speed
+        sound = MACH * max(speed, 1e-9) if chosen is None else chosen
+        if chosen is not None and chosen < LEAST_MACH * speed:
+            raise UserError(
+                f"sph.sound_speed = {chosen:g} m/s: too low for motions of {speed:.3g} m/s, which would compress the "
+                f"fluid by more than a tenth; set it to {MACH * speed:.3g}, or leave it out"
+            )
+        if chosen is not None and chosen < 0.99 * MACH * speed:
+            self.notes.append(
+                f"sph.sound_speed: {chosen:g} m/s is less than ten times the fastest motion expected, {speed:.3g} "
+                f"m/s; the density may vary by {(speed / chosen) ** 2:.1%}"
+            )
+        viscosity = viscosity_of_alpha(sph.alpha, dx, sound, dimensions) if sph.viscosity is None else sph.viscosity
+        full = OPEN not in self._box_kind and sum(len(position) for position, _ in regions) == self._room
+        return SphSettings(sph.density, sound, viscosity, build.vector3(self.scene.gravity), sph.restitution, full)
+
+    def _fill(self, lattice: Array) -> list[tuple[Array, Array]]:
+        """Particles of the fluids on the lattice of the domain, and their velocity; the first shape counts."""
+        taken = np.zeros(len(lattice), dtype=bool)
+        regions = []
+        for name, item in self.scene.sph_fluids.items():
+            region = geometry.Solid(name, build.make_shape(name, item), build.make_motion(item))
+            inside = (region.distance(lattice, 0.0, self._grid.dimensions) <= 1e-9 * self._grid.dx) & ~taken
+            if not inside.any():
+                raise UserError(
+                    f"objects.{name}: holds no particle of {self._grid.dx:g} m; make it larger, move it into the "
+                    f"domain, or raise the resolution"
+                )
+            taken |= inside
+            regions.append((inside, np.array(build.vector3(item.velocity))))
+        free = self._clear_bodies(lattice, taken)
+        if not (taken & free).any():
+            raise UserError("objects: solids take the place of all particles; move them or the fluid")
+        self._room = int(np.count_nonzero(free))
+        return [(lattice[inside & free], velocity) for inside, velocity in regions]
+
+    def _compress(self, position: Array) -> Array:
+        """Particles moved along gravity to the density of their depth below the highest, so that a tank starts at rest.
+
+        rho / rho0 = 1 + g depth / c^2 to first order in Tait's equation (6); what stands on the floor stays there.
+        """
+        g = np.array(build.vector3(self.scene.gravity))
+        size = float(np.linalg.norm(g))
+        axis = int(np.argmax(np.abs(g)))
+        # only a wall below holds a fluid up
+        held = self.fluid.box.kind[2 * axis + (1 if g[axis] > 0 else 0)] == WALL
+        if size == 0.0 or not held or len(position) == 0:
+            return position
+        if isinstance(self.fluid, ImplicitFluid):
+            return position
+        down = g / size
+        level = position @ down
+        top, bottom = float(level.min()) - self.fluid.radius, float(level.max()) + self.fluid.radius
+        # a column of the height z above the floor is shorter by the integral of g depth / c^2 over z
+        above = bottom - level
+        shorter = size / self.fluid.sound_speed**2 * (above * (bottom - top) - 0.5 * above**2)
+        return np.asarray(position + shorter[:, None] * down)
+
+    def _clear_bodies(self, lattice: Array, taken: Any) -> Any:
+        """Places that no body takes; what is cleared is reported."""
+        free = np.ones(len(lattice), dtype=bool)
+        for name in self.scene.bodies:
+            distance = self._solid(name).distance(lattice, 0.0, self._grid.dimensions)
+            inside = distance < (0.5 - 1e-6) * self._grid.dx
+            count = int(np.count_nonzero(inside & taken & free))
+            if count:
+                self.notes.append(f"objects.{name}: {count} particles of fluid in its place have been cleared")
+            free &= ~inside
+        return free
+
+    def _add_bodies(self) -> DirectForcing | None:
+        """Solids with their boundary particles; walls of the domain stop bodies too."""
+        scene, grid = self.scene, self._grid
+        if not scene.bodies:
+            return None
+        self._solids = SolidsModel(scene)
+        self.notes += self._solids.notes
+        bodies = self._solids.bodies
+        position = [self._sample(name) for name in scene.bodies]
+        owner = np.repeat(np.arange(len(position)), [len(p) for p in position])
+        stick = np.array([self._sticks(not body.slip) for body in scene.bodies.values()])
+        volume = [boundary_volumes(p, grid.dx, grid.dimensions) for p in position]
+        if scene.coupling == "penalty":  # boundary particles repel and do nothing else
+            volume = [0.0 * v for v in volume]
+        local = [(p - bodies.x_b[b]) @ rotation_matrix_of(bodies.q_b[b]) for b, p in enumerate(position)]
+        if any(body.is_dynamic for body in scene.bodies.values()):
+            self._add_walls(bodies, self._solids.shapes)
+        self.fluid.set_bodies(np.concatenate(position), np.concatenate(volume), stick[owner])
+        sph = scene.sph
+        settings = ForcingSettings(sph.slip, sph.restitution, sph.scheme)
+        method = PenaltyForcing if scene.coupling == "penalty" else DirectForcing
+        return method(self.fluid, self._solids.solids, np.concatenate(local), owner, settings)
+
+    def _add_walls(self, bodies: RigidBodies, shapes: CollisionShapes) -> None:
+        box = self.fluid.box
+        for s in range(2 * box.dimensions):
+            if box.kind[s] == WALL:
+                normal = np.zeros(3)
+                normal[s // 2] = 1.0 - 2.0 * (s % 2)
+                place = np.asarray((box.lower, box.upper)[s % 2]) * np.abs(normal)
+                plane = shapes.add(geometry.Plane(vector(normal)))
+                bodies.add(f"domain.{SIDE_NAMES[s]}", plane, place, np.array([1.0, 0.0, 0.0, 0.0]))
+
+    def _solid(self, name: str) -> geometry.Solid:
+        body = self.scene.bodies[name]
+        return geometry.Solid(name, build.make_shape(name, body), build.make_motion(body))
+
+    def _sample(self, name: str) -> Array:
+        """Boundary particles of a body at t = 0 (n, 3) [m]."""
+        solid, grid = self._solid(name), self._grid
+        dx, dimensions = grid.dx, grid.dimensions
+        thickness = solid.thickness(dimensions)
+        if thickness < (1.0 - 1e-3) * dx:
+            finer = math.ceil(self.scene.need_domain().resolution * dx / thickness)
+            raise UserError(
+                f"objects.{name}: {thickness:.3g} m thick, less than one particle ({dx:.3g} m), which cannot feel it; "
+                f"make it thicker, or raise domain.resolution to {finer}"
+            )
+        position, rotation = solid.motion.pose(0.0)
+        if isinstance(solid.shape, geometry.Box) and (dimensions == 3 or abs(rotation[2, 2]) > 1.0 - 1e-9):
+            return np.asarray(sample_box(np.array(solid.shape.size), dx, dimensions) @ rotation.T + position)
+        lower, upper = solid.bounds(0.0)
+        margin = 3.0 * dx
+        lower = np.maximum(lower, np.array(grid.lower) - margin)
+        upper = np.minimum(upper, np.array(grid.upper) + margin)
+        return sample_surface(lambda x: solid.distance(x, 0.0, dimensions), lower, upper, dx, dimensions)
+
+    def _regions(self) -> tuple[list[SphSource], list[SphDrain]]:
+        """Sources and drains."""
+        sources, drains = [], []
+        for name, item in self.scene.water_regions.items():
+            solid = geometry.Solid(name, build.make_shape(name, item), build.make_motion(item))
+            distance = partial(solid.distance, t=0.0, dimensions=self._grid.dimensions)
+            stop = math.inf if item.stop is None else item.stop
+            if isinstance(item, Drain):
+                drains.append(SphDrain(name, distance, item.rate, item.start, stop))
+                continue
+            lower, upper = solid.bounds(0.0)
+            centre, velocity = np.array(build.vector3(item.position)), np.array(build.vector3(item.velocity))
+            reach = float(np.linalg.norm((upper - lower)[: self._grid.dimensions]))
+            sources.append(make_source(name, distance, centre, reach, velocity, self.fluid, item.start, stop))
+        return sources, drains
+
+    def limits(self, time: float) -> dict[str, float]:
+        return self.fluid.limits() if self.forcing is None else self.forcing.limits()
+
+    def step(self, time: float, time_step: float) -> ModelStep:
+        for s, curve in self._moving.items():
+            self.fluid.set_side_velocity(s, np.asarray(curve.value(time + time_step)))
+        for source in self._sources:
+            source.apply(self.fluid, time, time_step)
+        for drain in self._drains:
+            self._drained += drain.apply(self.fluid, time, time_step)
+        if self.forcing is None:
+            self.fluid.step(time_step)
+            return ModelStep(0, self.fluid.totals, self._quantities())
+        report = self.forcing.step(time, time_step)
+        return ModelStep(report.iterations, report, self._quantities())
+
+    def _quantities(self) -> dict[str, float]:
+        totals = self.fluid.totals
+        values = (
+            totals.particles, *totals.momentum, *totals.angular_momentum, totals.kinetic, totals.potential,
+            totals.speed, totals.density / self.fluid.settings.density, self.fluid.lost, self._drained,
+        )  # fmt: skip
+        row = {name: float(value) for name, value in zip(QUANTITIES, values, strict=True)}
+        if self.forcing is not None:
+            momentum = self.forcing.bodies.p_b.sum(axis=0)
+            kinetic, potential = self.forcing.solids.energy()
+            row |= {f"solids_momentum_{axis}": float(value) for axis, value in zip("xyz", momentum, strict=True)}
+            row |= {"solids_kinetic_energy": float(kinetic), "solids_potential_energy": float(potential)}
+            row |= {"contacts": float(self.forcing.contacts), "velocity_error": self.forcing.velocity_error}
+        return row
+
+    def columns(self) -> list[str]:
+        return list(self._quantities())
+
+    def state(self, name: str, time: float) -> BodyState:
+        return self._solids.state(name, time)
+
+    def forces(self, name: str) -> BodyForces:
+        """Control forces count with the pressure; torques are about the shape's origin."""
+        forcing, held = self.forcing, self._solids.forces(name)
+        assert forcing is not None
+        b = forcing.bodies.index(name)
+        force = forcing.pressure_b[b] + forcing.viscous_b[b]
+        arm = forcing.bodies.x_b[b] - forcing.bodies.shape_pose(b)[0]
+        return BodyForces(
+            pressure=vector(forcing.pressure_b[b]),
+            viscous=vector(forcing.viscous_b[b]),
+            contact=held.contact,
+            joint=held.joint,
+            torque=vector(forcing.torque_b[b] + np.cross(arm, force)),
+        )
+
+    def body_frames(self, time: float) -> list[BodyFrame]:
+        return [] if self.forcing is None else self._solids.body_frames(time)
+
+    def surface_frame(self) -> SurfaceFrame | None:
+        """The surface of the particles; None in 2D."""
+        if self._grid.dimensions == 2:
+            return None
+        from undertow.output import SurfaceFrame
+        from undertow.output.particles import particle_surface
+
+        grid, rows, spec = self._grid, self.fluid.fluid_rows(), self.fluid.points.spec
+        lower, upper = np.array(grid.lower), np.array(grid.upper)
+        return SurfaceFrame(*particle_surface(spec.place[rows, :3], spec.motion[rows, :3], grid.dx, lower, upper))
+
+    def particle_frame(self) -> ParticleFrame:
+        """The particles, in the order of their numbers."""
+        from undertow.output.particles import ParticleFrame
+
+        fluid, lower, upper = self.fluid, np.array(self._grid.lower), np.array(self._grid.upper)
+        return ParticleFrame(fluid.positions(), fluid.velocities(), fluid.pressures(), fluid.spacing, lower, upper)
+
+    def arrays(self) -> dict[str, Array]:
+        if self.forcing is None:
+            return self.fluid.arrays()
+        return {**self.fluid.arrays(), **self._solids.arrays(), **self.forcing.arrays()}
+
+    def scalars(self) -> dict[str, Any]:
+        regions = {source.name: source.travelled for source in self._sources}
+        regions |= {drain.name: drain.owed for drain in self._drains}
+        return {"fluid": self.fluid.scalars(), "regions": regions, "drained": self._drained}
+
+    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
+        if "sph_label" not in arrays:
+            raise UserError("checkpoint: its arrays do not fit the scene; it belongs to another scene or resolution")
+        self.fluid.restore(arrays, scalars["fluid"])
+        self._drained = int(scalars["drained"])
+        for source in self._sources:
+            source.travelled = float(scalars["regions"][source.name])
+        for drain in self._drains:
+            drain.owed = float(scalars["regions"][drain.name])
+        if self.forcing is not None:
+            own = {*self.fluid.arrays(), *self.forcing.arrays()}
+            self._solids.restore({name: array for name, array in arrays.items() if name not in own}, {}, time)
+            self.forcing.restore(arrays)
+
+    def locate(self, name: str, index: tuple[int, ...]) -> str:
+        if not name.startswith("sph_"):
+            return self._solids.locate(name, index)
+        place = self.fluid.points.spec.built[index[0]]
+        return f"first of a particle near ({', '.join(f'{x:.4g}' for x in place)}) m"

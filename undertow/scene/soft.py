@@ -1,0 +1,181 @@
+"""Deformable things: soft bodies, cloth, ropes, what holds them, and how they are advanced."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from undertow.scene.base import (
+    AngularVelocity,
+    Color,
+    Density,
+    Flag,
+    Instant,
+    Metres,
+    Model,
+    NonNegativeNumber,
+    Point,
+    PositiveNumber,
+    Velocity,
+    check_number,
+    check_vector,
+    complain,
+)
+from undertow.scene.motion import Motion, Rotation, Static
+from undertow.scene.shapes import MeshSequence, Plane, Shape
+
+if TYPE_CHECKING:
+    from undertow.scene.scene import Scene
+
+Pascals = Annotated[float, BeforeValidator(lambda value: check_number(value, "Pa", above=0.0))]
+AreaDensity = Annotated[float, BeforeValidator(lambda value: check_number(value, "kg/m2", above=0.0))]
+LineDensity = Annotated[float, BeforeValidator(lambda value: check_number(value, "kg/m", above=0.0))]
+Tension = Annotated[float, BeforeValidator(lambda value: check_number(value, "N/m", above=0.0))]
+Rigidity = Annotated[float, BeforeValidator(lambda value: check_number(value, "N m", low=0.0))]
+Newtons = Annotated[float, BeforeValidator(lambda value: check_number(value, "N", above=0.0))]
+Sheet = Annotated[tuple[float, ...], BeforeValidator(lambda value: check_vector(value, "m", (2,)))]
+
+
+def _check_poisson(value: float) -> float:
+    ratio = check_number(value, "a dimensionless unit")
+    if not -1.0 < ratio < 0.5:
+        raise complain(
+            "must lie between -1 and 0.5; for a solid that keeps its volume use 0.45 and incompressible = true"
+        )
+    return ratio
+
+
+Poisson = Annotated[float, BeforeValidator(_check_poisson)]
+
+
+class Hold(Model):
+    """The nodes inside a shape stay where they are, or follow a motion."""
+
+    shape: Shape = Field(description="the shape, such as { type = 'box', size = [0.1, 0.1, 0.1] }")
+    position: Point = Field(description="position of the centre [m]")
+    rotation: Rotation = Field(Rotation(), description="rotation")
+    motion: Motion = Field(Static(), description="static, velocity or keyframes: how the nodes are moved")
+
+
+class SoftBody(Model):
+    """An elastic solid: tetrahedra in 3D, triangles under plane strain in 2D."""
+
+    type: Literal["soft_body"] = "soft_body"
+    shape: Shape = Field(description="the shape at rest, such as { type = 'sphere', radius = 0.1 }")
+    position: Point = Field(description="position of the centre at t = 0 [m]")
+    rotation: Rotation = Field(Rotation(), description="rotation at t = 0")
+    velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
+    angular_velocity: AngularVelocity = Field((0.0, 0.0, 0.0), description="at t = 0 [rad/s]; along z in 2D")
+    element_size: Metres = Field(description="size of the elements [m]")
+    density: Density = Field(1000.0, description="density [kg/m3]")
+    youngs_modulus: Pascals = Field(1e5, description="Young's modulus [Pa]")
+    poisson_ratio: Poisson = Field(0.3, description="Poisson ratio, -1 to 0.5 [-]")
+    model: Literal["stvk", "neo_hookean", "corotated"] = Field(
+        "corotated", description="law of large strains: St Venant-Kirchhoff, neo-Hookean or fixed corotated"
+    )
+    damping: Instant = Field(0.0, description="Rayleigh damping: the stiffness at rest times this time [s]")
+    incompressible: Flag = Field(False, description="true: every one-ring of elements keeps its volume")
+    friction: NonNegativeNumber = Field(0.5, description="Coulomb friction; a pair has the geometric mean [-]")
+    holds: tuple[Hold, ...] = Field((), description="regions whose nodes are held or moved")
+    color: Color = Field((0.86, 0.62, 0.20), description="red, green, blue in pictures, 0 to 1")
+
+    @model_validator(mode="after")
+    def _check(self) -> SoftBody:
+        if isinstance(self.shape, MeshSequence | Plane):
+            raise complain(f"a soft body cannot be a {self.shape.type}; use a shape that encloses a volume")
+        return self
+
+
+class Cloth(Model):
+    """A sheet: it resists stretching and bending. Flat at t = 0, in the plane its rotation makes of the x-z plane."""
+
+    type: Literal["cloth"] = "cloth"
+    size: Sheet = Field(description="lengths along x and z before it is turned [m]")
+    outline: Literal["rectangle", "disc"] = Field("rectangle", description="disc: the ellipse that fills the size")
+    position: Point = Field(description="position of the centre at t = 0 [m]")
+    rotation: Rotation = Field(Rotation(), description="rotation at t = 0")
+    velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
+    element_size: Metres = Field(description="size of the triangles [m]")
+    density: AreaDensity = Field(0.2, description="mass per area [kg/m2]")
+    stretching: Tension = Field(1000.0, description="Young's modulus times thickness [N/m]")
+    poisson_ratio: Poisson = Field(0.3, description="Poisson ratio in the sheet, -1 to 0.5 [-]")
+    bending: Rigidity = Field(1e-5, description="bending rigidity [N m]")
+    damping: Instant = Field(0.0, description="Rayleigh damping: the stiffness at rest times this time [s]")
+    thickness: Metres = Field(1e-3, description="twice the distance kept from rigid bodies [m]")
+    wind: Velocity = Field((0.0, 0.0, 0.0), description="velocity of the air around it [m/s]")
+    drag: NonNegativeNumber = Field(0.0, description="drag coefficient of its area across the wind [-]")
+    friction: NonNegativeNumber = Field(0.5, description="Coulomb friction; a pair has the geometric mean [-]")
+    holds: tuple[Hold, ...] = Field((), description="regions whose nodes are held or moved")
+    color: Color = Field((0.30, 0.45, 0.70), description="red, green, blue in pictures, 0 to 1")
+
+    @model_validator(mode="after")
+    def _check(self) -> Cloth:
+        if min(self.size) <= 0:
+            raise complain("size must be positive; give two lengths in m")
+        if self.drag == 0 and any(self.wind):
+            raise complain("wind has no effect without drag; give a drag coefficient")
+        return self
+
+
+class Rope(Model):
+    """A rope of segments from ``position`` to ``end``, sagging or straight, that resists stretching alone."""
+
+    type: Literal["rope"] = "rope"
+    position: Point = Field(description="where it starts at t = 0 [m]")
+    end: Point = Field(description="where it ends at t = 0 [m]")
+    length: Metres | None = Field(None, description="length at rest [m]; absent: the distance of its ends")
+    element_size: Metres = Field(description="length of a segment [m]")
+    density: LineDensity = Field(0.1, description="mass per length [kg/m]")
+    stretching: Newtons = Field(1e4, description="Young's modulus times cross section [N]")
+    damping: Instant = Field(0.0, description="Rayleigh damping: the stiffness times this time [s]")
+    thickness: Metres = Field(0.01, description="diameter, for contact and pictures [m]")
+    friction: NonNegativeNumber = Field(0.5, description="Coulomb friction; a pair has the geometric mean [-]")
+    holds: tuple[Hold, ...] = Field((), description="regions whose nodes are held or moved")
+    color: Color = Field((0.55, 0.45, 0.35), description="red, green, blue in pictures, 0 to 1")
+
+    @model_validator(mode="after")
+    def _check(self) -> Rope:
+        span = math.dist(self.position, self.end) if len(self.position) == len(self.end) else 0.0
+        if span == 0:
+            raise complain("position and end must be two different points of as many components")
+        if self.length is not None and self.length < span * (1 - 1e-12):
+            raise complain(f"length = {self.length:g} is shorter than the distance {span:g} m of its ends; lengthen it")
+        return self
+
+
+class Soft(Model):
+    """How soft bodies, cloth and ropes are advanced."""
+
+    stepper: Literal["implicit", "newmark", "leapfrog"] = Field(
+        "implicit",
+        description="backward Euler with any step; or explicit: that of Schroeder 2011, 4.2, or Verlet's",
+    )
+    tolerance: PositiveNumber = Field(
+        1e-3, description="implicit: move of a node in the last iteration / element size [-]"
+    )
+    volume_recovery: Instant = Field(
+        0.01, description="incompressible: shortest time over which lost volume is regained [s]; 0: at once"
+    )
+
+
+def check_soft(scene: Scene) -> None:
+    """Soft bodies of a scene against the rest of it."""
+    dimensions = scene.dimensions
+    for name, item in scene.softs.items():
+        path = f"objects.{name}"
+        if scene.domain is not None:
+            raise complain(f"{path}: a {item.type} in fluid has no coupling; remove the [domain]")
+        if dimensions == 2 and isinstance(item, Cloth):
+            raise complain(f"{path}: a 2D scene has no cloth; use a rope")
+        vectors = [item.position, *(hold.position for hold in item.holds)]
+        vectors += [item.end] if isinstance(item, Rope) else [item.velocity]
+        for vector in vectors:
+            if len(vector) != dimensions and not (dimensions == 2 and len(vector) == 3 and vector[2] == 0):
+                raise complain(f"{path}: {list(vector)} must have {dimensions} components, as the scene has")
+    keeps = any(isinstance(item, SoftBody) and item.incompressible for item in scene.softs.values())
+    if scene.softs and not keeps and scene.soft.volume_recovery != Soft().volume_recovery:
+        raise complain("soft.volume_recovery has no effect without a body with incompressible = true; remove it")
+    if not scene.softs and scene.soft != Soft():
+        raise complain("soft has no effect without a soft_body, cloth or rope; add one, or remove the table")

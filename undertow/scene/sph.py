@@ -1,0 +1,84 @@
+"""Settings of a fluid of particles, and what a scene with one may contain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from undertow.scene.base import Density, Model, NonNegativeNumber, Share, Text, check_number, complain, suggest
+from undertow.scene.domain import Inflow
+from undertow.scene.materials import MATERIALS
+
+if TYPE_CHECKING:
+    from undertow.scene.scene import Scene
+
+KinematicViscosity = Annotated[float, BeforeValidator(lambda value: check_number(value, "m2/s", low=0.0))]
+Speed = Annotated[float, BeforeValidator(lambda value: check_number(value, "m/s", above=0.0))]
+
+
+class Sph(Model):
+    """How a fluid of particles is computed (Becker, Tessendorf and Teschner 2009)."""
+
+    method: Literal["wcsph", "iisph"] = Field(
+        "wcsph", description="weakly compressible, or incompressible by an implicit solve (Ihmsen et al. 2014)"
+    )
+    material: Text | None = Field(None, description="name of a material that gives density and viscosity")
+    density: Density = Field(1000.0, description="density at rest [kg/m3]")
+    viscosity: KinematicViscosity | None = Field(None, description="kinematic [m2/s]; absent: that of alpha")
+    alpha: NonNegativeNumber = Field(
+        0.1, description="artificial viscosity where none is given: nu = alpha h c / (2 (d + 2)) [-]"
+    )
+    sound_speed: Speed | None = Field(None, description="[m/s]; absent: ten times the fastest motion of the scene")
+    slip: Share = Field(
+        1.0, description="share of the tangential velocity kept per step by particles that touch a body (eps of eq. 8)"
+    )
+    restitution: Share = Field(0.0, description="share of the approach speed that bounces back (delta of eq. 8)")
+    scheme: Literal["local", "global"] = Field("global", description="contacts one by one (12), or all of a body (18)")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_material(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not isinstance(data.get("material"), str):
+            return data
+        name = data["material"]
+        if name not in MATERIALS:
+            raise complain(
+                f"material = {name!r} is unknown; {suggest(name, list(MATERIALS))}"
+                f"The materials are {', '.join(MATERIALS)}; or give density and viscosity"
+            )
+        material = MATERIALS[name]
+        return {"density": material.density, "viscosity": material.viscosity / material.density, **data}
+
+
+def check_without_sph(scene: Scene) -> None:
+    """What belongs to a fluid of particles has no effect without one."""
+    if scene.sph != Sph():
+        raise complain("sph has no effect without an object of type 'sph_fluid'; add one, or remove the table")
+    if scene.coupling in ("direct_forcing", "penalty"):
+        raise complain(f"coupling = {scene.coupling!r}: belongs to a fluid of particles; add an object 'sph_fluid'")
+
+
+def check_sph(scene: Scene) -> None:
+    """A fluid of particles stands alone: what belongs to a fluid on a grid is refused."""
+    if scene.waters or scene.smoke is not None or scene.emitters:
+        raise complain("objects: a fluid of particles (sph_fluid) and water or smoke on a grid exclude each other")
+    for key in ("fluid", "surface"):
+        if getattr(scene, key) != type(scene).model_fields[key].default:
+            raise complain(f"{key} has no effect on a fluid of particles; remove it and use the table [sph]")
+    if scene.coupling == "penalty" and scene.sph.method != "wcsph":
+        raise complain("coupling = 'penalty': its forces grow with the sound speed; use sph.method = 'wcsph'")
+    if scene.coupling not in ("none", "direct_forcing", "penalty"):
+        raise complain(f"coupling = {scene.coupling!r}: particles have the couplings direct_forcing and penalty")
+    if scene.time.fixed_step is not None or scene.time.stepper != "first_order":
+        raise complain("time: a fluid of particles chooses its step by sound speed; remove fixed_step and stepper")
+    if scene.output.fields:
+        raise complain("output.fields: a fluid of particles has no grid; frames hold its particles; remove the fields")
+    if scene.view.field not in (None, "speed", "pressure"):
+        raise complain(f"view.field = {scene.view.field!r}: particles show 'speed' or 'pressure'")
+    for name, side in scene.need_domain().sides.items():
+        if isinstance(side, Inflow):
+            raise complain(f"domain.sides.{name}: particles do not come in through sides; use a wall or 'open'")
+    for name, probe in scene.probes.items():
+        if probe.type != "force":
+            raise complain(f"probes.{name}: particles have force probes only; remove it")

@@ -1,0 +1,171 @@
+"""All soft bodies of a simulation as one set of nodes and elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from undertow.errors import UserError
+from undertow.geometry import Motion
+from undertow.grid import Array
+from undertow.soft.assembly import Forces, Group
+
+
+@dataclass(frozen=True)
+class SoftPart:
+    """One soft body among the nodes: its nodes first ... stop, its surface triangles (m, 3) (2D: its outline edges
+    (m, 2)), its cells (m, 4) or (m, 3) for volumes and files, all by number of all nodes; closed: it encloses a
+    volume."""
+
+    name: str
+    first: int
+    stop: int
+    surface: Any
+    cells: Any
+    closed: bool
+
+    @property
+    def nodes(self) -> slice:
+        return slice(self.first, self.stop)
+
+
+@dataclass(frozen=True)
+class Handle:
+    """Nodes that follow a motion: where they are in its frame (k, 3) [m]."""
+
+    nodes: Any
+    motion: Motion
+    place: Array
+
+
+class SoftBodies:
+    """Nodes x (n, 3) [m], v (n, 3) [m/s], mass (n,) [kg; 2D kg/m] and inv_mass (n,), 0 where a node is held; rest (n,
+    3) the positions without stress. In a 2D scene nodes stay in the plane z = 0."""
+
+    def __init__(self, dimensions: int = 3) -> None:
+        self.dimensions = dimensions
+        self.parts: list[SoftPart] = []
+        self.handles: list[Handle] = []
+        self.x, self.v, self.rest = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3))
+        self.mass, self.inv_mass = np.zeros(0), np.zeros(0)
+        self._groups: list[Group] = []
+        self._forces: Forces | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.mass)
+
+    def add(
+        self,
+        name: str,
+        position: Array,
+        mass: Array,
+        groups: Sequence[Group],
+        cells: Any,
+        surface: Any,
+        closed: bool = False,
+        velocity: Any = (0.0, 0.0, 0.0),
+        rest: Array | None = None,
+    ) -> SoftPart:
+        """Add a body of nodes (n, 3) [m] with masses (n,) [kg]; elements, cells and surface count its own nodes from
+        0."""
+        if any(part.name == name for part in self.parts):
+            raise UserError(f"soft body {name!r}: exists already; names are unique")
+        loose = np.flatnonzero(~(np.asarray(mass) > 0))
+        if len(loose):
+            raise UserError(f"{name}: node {loose[0]} has no mass; remove the nodes that belong to no element")
+        first, stop = self.count, self.count + len(position)
+        part = SoftPart(name, first, stop, np.asarray(surface) + first, np.asarray(cells) + first, closed)
+        self.parts.append(part)
+        self.x = np.concatenate([self.x, position])
+        self.rest = np.concatenate([self.rest, position if rest is None else rest])
+        self.v = np.concatenate([self.v, np.broadcast_to(np.asarray(velocity, dtype=float), np.shape(position))])
+        self.mass = np.concatenate([self.mass, mass])
+        self.inv_mass = np.concatenate([self.inv_mass, 1.0 / np.asarray(mass)])
+        self._groups += [group._replace(nodes=group.nodes + first) for group in groups]
+        self._forces = None
+        return part
+
+    def part(self, name: str) -> SoftPart:
+        """A body by name."""
+        for part in self.parts:
+            if part.name == name:
+                return part
+        raise UserError(
+            f"soft body {name!r}: no such body; the soft bodies are {', '.join(p.name for p in self.parts) or '(none)'}"
+        )
+
+    def hold(self, nodes: Any, motion: Motion | None = None) -> None:
+        """Hold nodes (k,) where they are, or let them follow a motion from where they are at t = 0."""
+        nodes = np.asarray(nodes, dtype=np.int64)
+        self.inv_mass[nodes] = 0.0
+        self.v[nodes] = 0.0
+        if motion is not None:
+            position, rotation = motion.pose(0.0)
+            self.handles.append(Handle(nodes, motion, (self.x[nodes] - position) @ rotation))
+
+    def move_handles(self, time: float, dt: float) -> None:
+        """Velocities of held nodes so that they are where their motion is after the step from ``time`` by ``dt``
+        [s]."""
+        for handle in self.handles:
+            position, rotation = handle.motion.pose(time + dt)
+            self.v[handle.nodes] = (handle.place @ rotation.T + position - self.x[handle.nodes]) / dt
+
+    @property
+    def forces(self) -> Forces:
+        """The elements."""
+        if self._forces is None:
+            self._forces = Forces(self._groups, self.count)
+        return self._forces
+
+    @property
+    def damped(self) -> bool:
+        """Whether any element is damped."""
+        return any(bool((group.damping > 0).any()) for group in self.forces.groups)
+
+    def stable_step(self) -> float:
+        """Longest step of the explicit schemes [s], 2 / omega of the fastest vibration about the present positions."""
+        forces = self.forces
+        forces.factor(self.x, 1.0, 0.0)
+        blocks = np.zeros((len(forces.pattern.columns), 9))
+        forces.assemble(blocks)
+        rng = np.random.default_rng(0)
+        u, omega_sq = rng.normal(size=(self.count, 3)), 0.0
+        root = np.sqrt(self.inv_mass)[:, None]
+        for _ in range(40):
+            size = float(np.sqrt((u * u).sum()))
+            if not size > 0:
+                break
+            u /= size
+            w = np.zeros_like(u)
+            forces.add_product(blocks, np.ascontiguousarray(root * u), w)
+            u = root * w
+            omega_sq = max(omega_sq, float(np.sqrt((u * u).sum())))
+        # the power iteration ends a little below the largest value
+        return 2.0 / np.sqrt(1.1 * omega_sq) if omega_sq > 0 else float("inf")
+
+    def volume(self, part: SoftPart) -> float:
+        """Volume of a closed body [m3; 2D m2]."""
+        from undertow.soft.materials import cell_volumes
+
+        return float(cell_volumes(self.x, part.cells).sum())
+
+    def momentum(self) -> tuple[Array, Array]:
+        """Linear [kg m/s] and angular momentum about the origin [kg m2/s]."""
+        p = self.mass[:, None] * self.v
+        return p.sum(axis=0), np.cross(self.x, p).sum(axis=0)
+
+    def kinetic_energy(self) -> float:
+        """[J]"""
+        return float(0.5 * (self.mass[:, None] * self.v * self.v).sum())
+
+    def arrays(self) -> dict[str, Array]:
+        """What evolves."""
+        return {"soft_x": self.x, "soft_v": self.v}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Take over what ``arrays`` gave."""
+        self.x[...], self.v[...] = arrays["soft_x"], arrays["soft_v"]

@@ -1,0 +1,390 @@
+"""The implicit part of a step: elasticity and damping folded into the mass of the nodes, some directions prescribed.
+
+    (M + elastic K + damping (-D)) d = r,      C^T C = elastic K + damping (-D)
+
+is a ``CoupledSystem`` of one velocity block and one folded row block, the primal reduction (5.30 with everything
+folded).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from undertow.grid import Array
+from undertow.linalg import CoupledSystem, Stencil
+from undertow.linalg.krylov import ConjugateGradients
+from undertow.soft.assembly import Forces
+from undertow.soft.bodies import SoftBodies
+
+
+def _nothing() -> Any:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass
+class Carriers:
+    """Bodies of six velocities each that carry held nodes: mass (b, 6, 6), about their centres, linear part first; free
+    (b, 6): 1 where they can move, else 0; wanted (b, 6): velocity without the nodes; w (b, 6): velocity [m/s,
+    rad/s]."""
+
+    mass: Array = field(default_factory=lambda: np.zeros((0, 6, 6)))
+    free: Array = field(default_factory=lambda: np.zeros((0, 6)))
+    wanted: Array = field(default_factory=lambda: np.zeros((0, 6)))
+    w: Array = field(default_factory=lambda: np.zeros((0, 6)))
+
+
+@dataclass
+class Held:
+    """Directions in which nodes move as prescribed: all of ``fixed`` (k,), along ``normal`` (m, 3) of ``slip`` (m,).
+
+    No node is in both. ``body`` (k + m,) is the carrier of each, fixed ones first, -1: none, and ``arm`` (k + m, 3)
+    where the node is from its centre [m]: the node moves with the carrier, and pushes it back. ``speed`` (k + m, 3)
+    [m/s] is the rest of the prescribed velocity. Sliding nodes rub with the impulse rub (m,) [N s]: the gradient of
+    rub f(|u|), u their velocity across the normal relative to the carrier (or to base (m, 3) [m/s]), f(u) = u, and
+    u^2 / (2 creep) + creep / 2 below the speed ``creep`` [m/s] (Li et al. 2020).
+    """
+
+    fixed: Any = field(default_factory=_nothing)
+    slip: Any = field(default_factory=_nothing)
+    normal: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    rub: Array = field(default_factory=lambda: np.zeros(0))
+    base: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    creep: float = 1e-6
+    speed: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    body: Any = field(default_factory=_nothing)
+    arm: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    carriers: Carriers = field(default_factory=Carriers)
+
+    def remove(self, v: Array) -> None:
+        """v (n, 3) without what is prescribed."""
+        v[self.fixed] = 0.0
+        part = v[self.slip]
+        v[self.slip] = part - np.einsum("ki,ki->k", part, self.normal)[:, None] * self.normal
+
+    def place(self, v: Array) -> None:
+        """Give v (n, 3) its prescribed part."""
+        if len(self.speed):
+            self.remove(v)
+            self._add(v, self.speed + self._carried(self.carriers.w))
+
+    def expand(self, v: Array, w: Array) -> None:
+        """Add to v (n, 3), which has nothing prescribed, what carriers with velocities w (b, 6) make of the held
+        nodes."""
+        if len(self.body):
+            self._add(v, self._carried(w))
+
+    def collect(self, f: Array, out: Array) -> None:
+        """out (b, 6) = impulses on the carriers of impulses f (n, 3) on the nodes, of their prescribed directions
+        alone."""
+        out[...] = 0.0
+        if len(self.body):
+            part = f[self.slip]
+            along = np.einsum("ki,ki->k", part, self.normal)[:, None] * self.normal
+            self._collect(np.concatenate([f[self.fixed], along]), out)
+
+    def _add(self, v: Array, whole: Array) -> None:
+        k = len(self.fixed)
+        v[self.fixed] += whole[:k]
+        v[self.slip] += np.einsum("ki,ki->k", whole[k:], self.normal)[:, None] * self.normal
+
+    def _carried(self, w: Array) -> Array:
+        """Velocities (k + m, 3) of the carriers at the held nodes; 0 where there is none."""
+        found = np.zeros((len(self.fixed) + len(self.slip), 3))
+        chosen = self.body >= 0
+        twist = w[self.body[chosen]]
+        found[chosen] = twist[:, :3] + np.cross(twist[:, 3:], self.arm[chosen])
+        return found
+
+    def _collect(self, f: Array, out: Array) -> None:
+        chosen = self.body >= 0
+        b = self.body[chosen]
+        np.add.at(out[:, :3], b, f[chosen])
+        np.add.at(out[:, 3:], b, np.cross(self.arm[chosen], f[chosen]))
+        out *= self.carriers.free
+
+    def _slide(self, v: Array) -> tuple[Array, Array]:
+        """Sliding velocity (m, 3) and its size (m,), at least ``creep``."""
+        base = self.base
+        if len(self.body):
+            k = len(self.fixed)
+            base = np.where((self.body[k:] >= 0)[:, None], self._carried(self.carriers.w)[k:], base)
+        u = v[self.slip] - base
+        u -= np.einsum("ki,ki->k", u, self.normal)[:, None] * self.normal
+        return u, np.linalg.norm(u, axis=1)
+
+    def friction(self, v: Array) -> Array:
+        """Impulse of friction on the sliding nodes (m, 3) [N s]."""
+        u, size = self._slide(v)
+        return np.asarray(-(self.rub / np.maximum(size, self.creep))[:, None] * u)
+
+    def add_friction(self, v: Array, gradient: Array) -> float:
+        """The potential of friction at v (n, 3); its gradient is added."""
+        if not len(self.slip):
+            return 0.0
+        u, size = self._slide(v)
+        gradient[self.slip] += (self.rub / np.maximum(size, self.creep))[:, None] * u
+        low = 0.5 * size**2 / self.creep + 0.5 * self.creep
+        return float((self.rub * np.where(size < self.creep, low, size)).sum())
+
+    def gradient_of_carriers(self, v: Array, gradient: Array, out: Array) -> float:
+        """Kinetic potential of the carriers; out (b, 6): its gradient, with what the held nodes' gradient (n, 3)
+        adds."""
+        self.collect(gradient, out)
+        carriers = self.carriers
+        if not len(out):
+            return 0.0
+        rubbing = np.zeros((len(self.fixed) + len(self.slip), 3))
+        rubbing[len(self.fixed) :] = self.friction(v)
+        pushed = np.zeros_like(out)
+        self._collect(rubbing, pushed)
+        change = carriers.w - carriers.wanted
+        momentum = np.einsum("bij,bj->bi", carriers.mass, change)
+        out += pushed + momentum * carriers.free
+        return 0.5 * float((momentum * change).sum())
+
+    def add_friction_blocks(self, v: Array, gradient: Array, blocks: Array, places: Any) -> None:
+        """Second derivative of the potential, added to the blocks (., 9) of the sliding nodes at ``places``.
+
+        Along the slide it is 0, and steps that slow a node down would jump over the kink at rest. They, told by the
+        gradient (n, 3) of everything, get rub / |u| instead: the parabola that touches the potential and lies above it.
+        """
+        if not len(self.slip):
+            return
+        u, size = self._slide(v)
+        t = u / np.maximum(size, 1e-300)[:, None]
+        speeds_up = (size >= self.creep) & (np.einsum("ki,ki->k", gradient[self.slip], t) < 0)
+        across = np.eye(3) - self.normal[:, :, None] * self.normal[:, None, :]
+        across -= np.where(speeds_up[:, None, None], t[:, :, None] * t[:, None, :], 0.0)
+        blocks[places] += ((self.rub / np.maximum(size, self.creep))[:, None, None] * across).reshape(-1, 9)
+
+
+class NodeBlock:
+    """Velocities (n, 3) of nodes as a block of a ``CoupledSystem``: one mass per node, ``held`` directions
+    prescribed."""
+
+    name = "soft"
+
+    def __init__(self, bodies: SoftBodies) -> None:
+        self.bodies = bodies
+        self.held = Held()
+        self.inv_mass = np.repeat(bodies.inv_mass[:, None], 3, axis=1)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take note that masses or held nodes have changed."""
+        self.inv_mass[...] = self.bodies.inv_mass[:, None]
+        self.inv_mass[:, self.bodies.dimensions :] = 0.0
+        self._mass = np.where(self.inv_mass > 0, self.bodies.mass[:, None], 0.0)
+        self._free = (self.inv_mass > 0).astype(float)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.inv_mass.shape
+
+    def apply_inverse_mass(self, force: Array, out: Array) -> None:
+        np.multiply(force, self.inv_mass, out=out)
+        self.held.remove(out)
+
+    def apply_inertia(self, v: Array, force: Array, out: Array) -> None:
+        np.add(self._mass * v, self._free * force, out=out)
+        self.held.remove(out)
+
+    def fold_diagonal(self, diagonal: Array, work: Array) -> Array:
+        diagonal[...] = self._mass + self._free * diagonal
+        work[...] = 0.0
+        np.divide(1.0, diagonal, out=work, where=diagonal > 0)
+        return work
+
+
+class ElasticRows:
+    """The factor C of elasticity and damping as folded rows; the matrix C^T C is kept in blocks."""
+
+    damping = True
+    folded = True
+
+    def __init__(self, forces: Forces, name: str = "elastic") -> None:
+        self.name = name
+        self.forces = forces
+        self.shape: tuple[int, ...] = (forces.row_count,)
+        self.target: Array | None = None
+        self.stencil: Stencil | None = None
+        self.blocks = np.zeros((len(forces.pattern.columns), 9))
+
+    def apply(self, w: Mapping[str, Array], out: Array) -> None:
+        self.forces.apply_rows(w["soft"], out)
+
+    def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
+        self.forces.add_rows_transposed(z, w["soft"])
+
+    def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
+        start = 0
+        for group, modes, values in zip(self.forces.groups, self.forces.modes, self.forces.values, strict=True):
+            stop = start + values.size
+            squares = np.einsum("erai,eai->er", modes * modes, inv_mass["soft"][group.nodes])
+            out[start:stop] += (np.maximum(values, 0.0) * squares).reshape(-1)
+            start = stop
+
+    def add_gram(self, w: Mapping[str, Array], out: Mapping[str, Array]) -> None:
+        self.forces.add_product(self.blocks, w["soft"], out["soft"])
+
+    def add_gram_diagonal(self, w: Mapping[str, Array]) -> None:
+        w["soft"][...] += self.blocks[self.forces.pattern.diagonal][:, ::4]
+
+
+class _BlockJacobi:
+    """The inverse of the 3x3 blocks on the diagonal, prescribed directions left out."""
+
+    def __init__(self, nodes: NodeBlock, rows: ElasticRows) -> None:
+        self.nodes, self.rows = nodes, rows
+        self.inverse = np.zeros((len(nodes.inv_mass), 3, 3))
+
+    def setup(self) -> None:
+        nodes = self.nodes
+        blocks = self.rows.blocks[self.rows.forces.pattern.diagonal].reshape(-1, 3, 3)
+        free = nodes._free
+        blocks = blocks * (free[:, :, None] * free[:, None, :])
+        blocks[:, range(3), range(3)] += np.where(free > 0, nodes._mass, 1.0)
+        slip, n = nodes.held.slip, nodes.held.normal
+        if len(slip):
+            # (I - n n^T) A (I - n n^T) + a n n^T has the inverse of A across n
+            across = np.eye(3) - n[:, :, None] * n[:, None, :]
+            along = np.trace(blocks[slip], axis1=1, axis2=2)[:, None, None] * (n[:, :, None] * n[:, None, :])
+            blocks[slip] = across @ blocks[slip] @ across + along
+        self.inverse = np.linalg.inv(blocks)
+
+    def apply(self, x: Array, out: Array) -> None:
+        r, z = x.reshape(-1, 3), out.reshape(-1, 3)
+        np.einsum("nij,nj->ni", self.inverse, r, out=z)
+        z *= self.nodes._free
+        self.nodes.held.remove(z)
+
+
+class _CarriedSystem:
+    """P^T (M + C^T C) P + M_b for free nodes and carriers, P giving held nodes the velocity of their carrier."""
+
+    def __init__(self, system: ImplicitSystem) -> None:
+        self.system = system
+        n = 3 * system.bodies.count
+        self.nodes = n
+        self._full, self._force = np.zeros((n // 3, 3)), np.zeros((n // 3, 3))
+        self.inverse = np.zeros((0, 6, 6))
+
+    def setup(self) -> None:
+        """The preconditioner of the carriers: the inverse of their masses and of the blocks of the nodes they carry."""
+        system, held = self.system, self.system.nodes.held
+        carriers = held.carriers
+        system._jacobi.setup()
+        total = carriers.mass * carriers.free[:, :, None] * carriers.free[:, None, :]
+        total[:, range(6), range(6)] += 1.0 - carriers.free
+        nodes = np.concatenate([held.fixed, held.slip])
+        blocks = system.rows.blocks[system.rows.forces.pattern.diagonal[nodes]].reshape(-1, 3, 3).copy()
+        blocks[:, range(3), range(3)] += system.bodies.mass[nodes, None]
+        along = held.normal[:, :, None] * held.normal[:, None, :]
+        k = len(held.fixed)
+        blocks[k:] = along @ blocks[k:] @ along
+        for b in range(len(total)):
+            for i in np.flatnonzero(held.body == b):
+                x, y, z = held.arm[i]
+                J = np.concatenate([np.eye(3), [[0, z, -y], [-z, 0, x], [y, -x, 0]]], axis=1) * carriers.free[b]
+                total[b] += J.T @ blocks[i] @ J
+        self.inverse = np.asarray(np.linalg.inv(total), dtype=np.float64)
+
+    def apply(self, x: Array, out: Array) -> None:
+        system, held = self.system, self.system.nodes.held
+        v, w = x[: self.nodes].reshape(-1, 3), x[self.nodes :].reshape(-1, 6)
+        f, g = out[: self.nodes].reshape(-1, 3), out[self.nodes :].reshape(-1, 6)
+        full, force = self._full, self._force
+        full[...] = v
+        held.expand(full, w)
+        np.multiply(system.bodies.mass[:, None], full, out=force)
+        system.rows.forces.add_product(system.rows.blocks, full, force)
+        held.collect(force, g)
+        g += np.einsum("bij,bj->bi", held.carriers.mass, w)
+        f[...] = force * system.nodes._free
+        held.remove(f)
+
+    def precondition(self, x: Array, out: Array) -> None:
+        self.system._jacobi.apply(x[: self.nodes], out[: self.nodes])
+        w, z = x[self.nodes :].reshape(-1, 6), out[self.nodes :].reshape(-1, 6)
+        np.einsum("bij,bj->bi", self.inverse, w, out=z)
+
+    def solve(self, r: Array, push: Array, out: Array, out_w: Array, tolerance: float, iterations: int) -> int:
+        """out (n, 3), out_w (b, 6): change of all velocities by the impulses r (n, 3) and push (b, 6)."""
+        self.setup()
+        held = self.system.nodes.held
+        b = np.concatenate([np.zeros(self.nodes), (push * held.carriers.free).reshape(-1)])
+        b[: self.nodes] = (r * self.system.nodes._free).reshape(-1)
+        held.remove(b[: self.nodes].reshape(-1, 3))
+        x = np.zeros_like(b)
+        stats = ConjugateGradients(len(b)).solve(self, b, x, tolerance, iterations, _Preconditioned(self))
+        out[...] = x[: self.nodes].reshape(-1, 3)
+        out_w[...] = x[self.nodes :].reshape(-1, 6)
+        held.expand(out, out_w)
+        return stats.iterations
+
+
+class _Preconditioned:
+    def __init__(self, system: _CarriedSystem) -> None:
+        self.system = system
+
+    def apply(self, x: Array, out: Array) -> None:
+        self.system.precondition(x, out)
+
+
+class ImplicitSystem:
+    """(M + elastic K + damping (-D)) for the nodes of soft bodies.
+
+    direct: solve by sparse elimination instead of conjugate gradients: faster for slender bodies in 2D.
+    """
+
+    def __init__(self, bodies: SoftBodies, direct: bool = False) -> None:
+        self.bodies, self.direct = bodies, direct
+        self.nodes = NodeBlock(bodies)
+        self.rows = ElasticRows(bodies.forces)
+        self._jacobi = _BlockJacobi(self.nodes, self.rows)
+        self.system = CoupledSystem([self.nodes], [self.rows], {"soft": self._jacobi})
+        self._solver = ConjugateGradients(3 * bodies.count)
+        self.carried = _CarriedSystem(self)
+
+    def set_stiffness(self, x: Array, elastic: float, damping: float) -> None:
+        """The matrix at the positions x (n, 3)."""
+        self.rows.forces.factor(x, elastic, damping)
+        self.rows.forces.assemble(self.rows.blocks)
+
+    def hold(self, held: Held) -> None:
+        """Prescribed directions of the next solves."""
+        self.nodes.held = held
+
+    def solve(self, r: Array, out: Array, tolerance: float, iterations: int = 5000) -> int:
+        """out (n, 3) [m/s] solves the system with the impulses r (n, 3) [N s]; starts from 0; iterations taken."""
+        b = r * self.nodes._free
+        self.nodes.held.remove(b)
+        out[...] = 0.0
+        if self.direct and not len(self.nodes.held.slip):
+            self._eliminate(b, out)
+            return 1
+        self._jacobi.setup()
+        stats = self._solver.solve(self.system, b.reshape(-1), out.reshape(-1), tolerance, iterations, self._jacobi)
+        return stats.iterations
+
+    def _eliminate(self, b: Array, out: Array) -> None:
+        import scipy.sparse as sparse
+        import scipy.sparse.linalg
+
+        free = self.nodes._free > 0
+        free[self.nodes.held.fixed] = False
+        chosen = np.flatnonzero(free.reshape(-1))
+        matrix = self.rows.forces.sparse_matrix(self.rows.blocks) + sparse.diags(self.nodes._mass.reshape(-1))
+        out.reshape(-1)[chosen] = scipy.sparse.linalg.spsolve(
+            matrix[chosen][:, chosen].tocsc(), b.reshape(-1)[chosen], permc_spec="MMD_AT_PLUS_A"
+        )
+
+    def damp(self, v: Array, tolerance: float = 1e-8) -> int:
+        """v (n, 3) <- (M + C^T C)^-1 M v, the backward Euler step of damping alone (5.7)."""
+        self._jacobi.setup()
+        stats = self.system.solve({"soft": v}, {}, tolerance, 5000)
+        return stats.iterations

@@ -1,0 +1,310 @@
+"""Steps in time of soft bodies alone, and their equilibrium.
+
+    Leapfrog        velocity Verlet: explicit, symplectic, second order; keeps both momenta to round-off
+    Newmark         thesis 4.2 and 3.2 [@schroeder2011] without contact: positions with a velocity of their own,
+    elasticity
+                    explicit, damping implicit; second order
+    ImplicitMidpoint  everything implicit, second order, for smooth motion
+    BackwardEuler   everything implicit, Newton's method on the incremental potential: any step, first order
+
+All take forces from outside (n, 3) [N] and move held nodes as ``bodies.v`` says.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from undertow.errors import PhysicsError
+from undertow.grid import Array
+from undertow.soft.bodies import SoftBodies
+from undertow.soft.implicit import Held, ImplicitSystem
+
+
+@dataclass(frozen=True)
+class SoftReport:
+    """What a step did: iterations of Newton's method, iterations of all its linear solves, elastic energy at the end
+    [J]."""
+
+    newton: int
+    iterations: int
+    elastic: float
+    converged: bool = True
+    moved: float = 0.0
+
+
+Collide = Callable[[Array, float], None]
+"""Changes velocities (n, 3) so that nothing is entered within a time [s]; with 0, so that nothing touched is
+approached."""
+
+
+def _pass_through(v: Array, dt: float) -> None:
+    """No contact."""
+
+
+class _Explicit:
+    """What the explicit schemes share: elastic force, and damping solved implicitly over a part of the step."""
+
+    def __init__(self, bodies: SoftBodies) -> None:
+        self.bodies = bodies
+        self.force = np.zeros((bodies.count, 3))
+        self._system = ImplicitSystem(bodies) if bodies.damped else None
+
+    def kick(self, x: Array, v: Array, external: Array, dt: float) -> tuple[float, int]:
+        """v <- v + dt M^-1 (f(x) + external + D v), D v at the new v; elastic energy at x and iterations."""
+        bodies = self.bodies
+        energy = bodies.forces.measure(x, self.force)
+        self.force += external
+        self.force *= dt * bodies.inv_mass[:, None]
+        v += self.force
+        if self._system is None:
+            return energy, 0
+        self._system.set_stiffness(x, 0.0, dt)
+        return energy, self._system.damp(v)
+
+
+class Leapfrog(_Explicit):
+    """Half a kick, the drift, half a kick (Verlet)."""
+
+    def step(self, dt: float, external: Array, collide: Collide = _pass_through) -> SoftReport:
+        """One step of dt [s]."""
+        bodies = self.bodies
+        _, first = self.kick(bodies.x, bodies.v, external, 0.5 * dt)
+        collide(bodies.v, dt)
+        bodies.x += dt * bodies.v
+        energy, second = self.kick(bodies.x, bodies.v, external, 0.5 * dt)
+        collide(bodies.v, 0.0)
+        return SoftReport(0, first + second, energy)
+
+
+class Newmark(_Explicit):
+    """Steps 1, 4, 7 and 8 of thesis 3.2: the velocity of the positions from x^n, the velocity from the middle."""
+
+    def __init__(self, bodies: SoftBodies) -> None:
+        super().__init__(bodies)
+        self._v, self._x = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
+
+    def step(self, dt: float, external: Array, collide: Collide = _pass_through) -> SoftReport:
+        """One step of dt [s]."""
+        bodies = self.bodies
+        self._v[...], self._x[...] = bodies.v, bodies.x
+        _, first = self.kick(bodies.x, self._v, external, 0.5 * dt)
+        collide(self._v, dt)
+        bodies.x += dt * self._v
+        # the middle of the step
+        self._x += bodies.x
+        self._x *= 0.5
+        self._v[...] = bodies.v
+        energy, second = self.kick(self._x, self._v, external, 0.5 * dt)
+        free = bodies.inv_mass > 0
+        bodies.v[free] = 2.0 * self._v[free] - bodies.v[free]
+        collide(bodies.v, 0.0)
+        return SoftReport(0, first + second, energy)
+
+
+class BackwardEuler:
+    """v^n+1 minimises  |v - v^n|^2_M / 2 + E(x^n + dt v) + dt v.(-D) v / 2 - dt external.v  over the free velocities.
+
+    tolerance: change of a position in the last iteration, relative to ``length`` [m]; iterations: of Newton's method.
+    """
+
+    def __init__(
+        self, bodies: SoftBodies, length: float, tolerance: float = 1e-4, iterations: int = 60, direct: bool = False
+    ) -> None:
+        self.bodies = bodies
+        self.length, self.tolerance, self.iterations = length, tolerance, iterations
+        self.system = ImplicitSystem(bodies, direct)
+        n = bodies.count
+        self.reaction = np.zeros((n, 3))
+        """Impulse of what holds the nodes over the last step (n, 3) [N s]; 0 where they are free but for round-off."""
+        self._x, self._v, self._force, self._change = (np.zeros((n, 3)) for _ in range(4))
+        self._drag = np.zeros((n, 3))
+        self.push = np.zeros((0, 6))
+        """Gradient of the carriers of held nodes (b, 6)."""
+        self._damping = np.zeros_like(self.system.rows.blocks) if bodies.damped else None
+
+    def step(self, dt: float, external: Array, held: Held | None = None) -> SoftReport:
+        """One step of dt [s]; directions in ``held`` keep what ``bodies.v`` says."""
+        before = self.bodies.v.copy()
+        self.prepare(dt, external, held or Held(), before, self.bodies.v)
+        report = self.solve(dt, external, held or Held(), before, self.bodies.v, self.iterations)
+        if not report.converged:
+            raise self.failure(report)
+        self.bodies.x += dt * self.bodies.v
+        return report
+
+    def prepare(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
+        """Begin a step: the damping at x^n, and v, which holds v^n, as the better of two guesses: kept, or in free
+        fall."""
+        if self._damping is not None:
+            self.system.set_stiffness(self.bodies.x, 0.0, dt)
+            self._damping[...] = self.system.rows.blocks
+        fall = dt * external * self.bodies.inv_mass[:, None]
+        held.remove(fall)
+        kept, _ = self._evaluate(dt, external, held, before, v)
+        v += fall
+        if not self._evaluate(dt, external, held, before, v)[0] < kept:
+            v -= fall
+
+    def solve(self, dt: float, external: Array, held: Held, before: Array, v: Array, most: int) -> SoftReport:
+        """v (n, 3): on entry a guess with the prescribed velocities, on exit v^n+1 or what ``most`` iterations made
+        of it.
+
+        before: v^n.
+        """
+        system = self.system
+        system.hold(held)
+        potential, energy = self._evaluate(dt, external, held, before, v)
+        total, moved = 0, 0.0
+        still = self.reaction * self.bodies.inv_mass[:, None]
+        held.remove(still)
+        quiet = not len(self.push) or float(np.abs(self.push).max()) == 0.0
+        if quiet and dt * float(np.abs(still).max(initial=0.0)) <= 0.01 * self.tolerance * self.length:
+            return SoftReport(0, 0, energy)  # elasticity and damping only make the change smaller
+        for newton in range(1, most + 1):
+            system.set_stiffness(self._x, dt * dt, 0.0)
+            if self._damping is not None:
+                system.rows.blocks += self._damping
+            diagonal = self.bodies.forces.pattern.diagonal
+            held.add_friction_blocks(v, self.reaction, system.rows.blocks, diagonal[held.slip])
+            slope = 0.0
+            turn = np.zeros_like(self.push)
+            if len(turn):
+                total += system.carried.solve(-self.reaction, -self.push, self._change, turn, 1e-3, 5000)
+                # held nodes are in the gradient of their carriers already
+                slope = float((self.push * turn).sum())
+                own = self._change.copy()
+                held.remove(own)
+                slope += float((self.reaction * own).sum())
+            else:
+                total += system.solve(-self.reaction, self._change, 1e-3)
+                slope = float((self.reaction * self._change).sum())
+            largest = dt * float(np.abs(self._change).max(initial=0.0))
+            share = 1.0
+            self._v[...] = v
+            w = held.carriers.w.copy()
+            while True:
+                np.add(self._v, share * self._change, out=v)
+                held.carriers.w[...] = w + share * turn
+                new, energy = self._evaluate(dt, external, held, before, v)
+                # near the minimum round-off hides the change of the potential
+                if new <= potential + 1e-4 * share * slope + 1e-11 * abs(potential):
+                    break
+                share *= 0.5
+                if share < 1e-10:
+                    raise PhysicsError("soft bodies: no step lowers their energy; shorten the time step")
+            potential, moved = new, largest
+            if moved <= self.tolerance * self.length:
+                return SoftReport(newton, total, energy, True, moved)
+        return SoftReport(most, total, energy, False, moved)
+
+    def failure(self, report: SoftReport) -> PhysicsError:
+        """The error of a step that did not converge."""
+        return PhysicsError(
+            f"soft bodies: no convergence in {report.newton} iterations of Newton's method (the last moved a node by "
+            f"{report.moved:.3g} m); shorten the time step"
+        )
+
+    def _evaluate(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> tuple[float, float]:
+        """(incremental potential, elastic energy) at v; ``reaction`` the gradient of the first."""
+        bodies = self.bodies
+        np.add(bodies.x, dt * v, out=self._x)
+        energy = bodies.forces.measure(self._x, self._force)
+        change = v - before
+        g = self.reaction
+        np.multiply(bodies.mass[:, None], change, out=g)
+        potential = 0.5 * float((g * change).sum()) + energy - dt * float((external * v).sum())
+        g -= dt * (self._force + external)
+        if self._damping is not None:
+            self._drag[...] = 0.0
+            bodies.forces.add_product(self._damping, v, self._drag)
+            potential += 0.5 * float((self._drag * v).sum())
+            g += self._drag
+        potential += held.add_friction(v, g)
+        self.push = np.zeros_like(held.carriers.w)
+        return potential + held.gradient_of_carriers(v, g, self.push), energy
+
+
+class ImplicitMidpoint:
+    """Half a step of backward Euler, carried on as far again: the implicit midpoint rule, second order.
+
+    The solve of thesis 4.7, step 2, with the elasticity implicit too. Nothing is damped that has no damping, so
+    shocks ring: without contact.
+    """
+
+    def __init__(self, bodies: SoftBodies, length: float, tolerance: float = 1e-6, direct: bool = False) -> None:
+        self.bodies = bodies
+        self.half = BackwardEuler(bodies, length, tolerance, direct=direct)
+
+    def step(self, dt: float, external: Array) -> SoftReport:
+        """One step of dt [s]."""
+        bodies = self.bodies
+        x, v = bodies.x.copy(), bodies.v.copy()
+        report = self.half.step(0.5 * dt, external)
+        bodies.x *= 2.0
+        bodies.x -= x
+        free = bodies.inv_mass > 0
+        bodies.v[free] = 2.0 * bodies.v[free] - v[free]
+        return report
+
+
+def find_equilibrium(
+    bodies: SoftBodies, external: Array, tolerance: float = 1e-10, iterations: int = 200, loads: int = 1
+) -> int:
+    """Move the free nodes to where elastic and external forces (n, 3) [N] balance; iterations taken.
+
+    Newton's method with a sparse direct solve on E(x) - external.x, the load brought on in ``loads`` equal parts.
+    tolerance: largest unbalanced force / largest force.
+    """
+    import scipy.sparse as sparse
+    import scipy.sparse.linalg
+
+    forces = bodies.forces
+    blocks = np.zeros((len(forces.pattern.columns), 9))
+    freedom = np.zeros((bodies.count, 3), dtype=bool)
+    freedom[:, : bodies.dimensions] = (bodies.inv_mass > 0)[:, None]
+    free = freedom.reshape(-1)
+    force, trial = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
+    extent = float(np.ptp(bodies.rest, axis=0).max())
+    total = 0
+    for part in range(1, loads + 1):
+        load = (part / loads) * external
+        energy = forces.measure(bodies.x, force) - float((load * bodies.x).sum())
+        for _ in range(iterations):
+            g = -(force + load)
+            scale = max(float(np.abs(load).max()), 1e-300)
+            if float(np.abs(g.reshape(-1)[free]).max()) <= tolerance * scale:
+                break
+            for project in (False, True):
+                forces.factor(bodies.x, 1.0, 0.0, project)
+                forces.assemble(blocks)
+                matrix = forces.sparse_matrix(blocks)[free][:, free]
+                change = np.zeros(free.size)
+                if project:
+                    matrix = matrix + 1e-12 * matrix.diagonal().max() * sparse.eye(matrix.shape[0])
+                with warnings.catch_warnings():
+                    # a singular matrix gives no number, and the projected one is tried
+                    warnings.simplefilter("ignore", scipy.sparse.linalg.MatrixRankWarning)
+                    change[free] = -scipy.sparse.linalg.spsolve(matrix.tocsc(), g.reshape(-1)[free])
+                slope = float(change @ g.reshape(-1))
+                if slope < 0 and np.isfinite(slope):
+                    break
+            share = 1.0
+            while True:
+                np.add(bodies.x, share * change.reshape(-1, 3), out=trial)
+                new = forces.measure(trial, force) - float((load * trial).sum())
+                if new <= energy + 1e-4 * share * slope or abs(slope) < 1e-14 * abs(energy) + 1e-300:
+                    break
+                share *= 0.5
+                if share < 1e-12:
+                    raise PhysicsError("equilibrium of soft bodies: no step lowers the energy")
+            bodies.x[...], energy = trial, new
+            total += 1
+            if share * np.abs(change).max() <= 1e-13 * extent:
+                break  # the forces are as balanced as round-off lets them be
+        else:
+            raise PhysicsError(f"equilibrium of soft bodies: not found in {iterations} iterations")
+    return total

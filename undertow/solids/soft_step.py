@@ -1,0 +1,337 @@
+"""The step of soft bodies among rigid ones: nodes against signed distances, with friction, in both directions.
+
+Contact is part of the implicit solve. Nodes that touch are held along the normal (they slide) or altogether (they
+stick), at the velocity that closes their gap; who touches, slides and sticks is found by a few passes over the step
+(thesis 4.7.3 [@schroeder2011] holds contacts in the solve and applies friction after it):
+
+    pulled from the body      -> let go            rubs harder than mu times the normal impulse -> slides
+    would enter a body        -> touches           slides against its own friction              -> sticks
+
+Dynamic rigid bodies are part of the solve: nodes that touch them move with them and weigh on them. What they get from
+the nodes is then a force in their own step, which adds their contacts with other rigid bodies: those come a step late.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from undertow.grid import Array, share
+from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotate, rotate_back, rotation_matrix_of
+from undertow.rigid.fields import shape_distance, shape_gradient, unit_vector
+from undertow.rigid.shapes import BOUND, CollisionShapes
+from undertow.soft import BackwardEuler, Carriers, Held, Leapfrog, Newmark, SoftBodies
+from undertow.soft.rings import RingProjection
+
+PASSES = 100
+"""Most iterations of Newton's method in a step; between two of them contacts change."""
+
+SETTLE = 10
+"""From this iteration on nodes that touch are no longer let go or caught, so that the search ends."""
+
+FREE, SLIDES, STICKS = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class SoftStepReport:
+    """What a step did: contacts (nodes that touch), iterations of Newton's method and of the linear solves, elastic
+    energy [J], penetration: deepest node inside a body after the step [m],
+    volume_error: largest of an incompressible body, relative."""
+
+    contacts: int
+    newton: int
+    iterations: int
+    elastic: float
+    penetration: float
+    volume_error: float = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _find_nearest(nodes, x, radius, reach, shapes, bodies, out_body, out_gap, out_normal, start, stop):  # type: ignore[no-untyped-def]
+    """Nearest rigid body of every node within its reach: its number (-1: none), gap and normal towards the node."""
+    for k in range(start, stop):
+        n = nodes[k]
+        out_body[k] = -1
+        best = reach[k]
+        for b in range(len(bodies.kind)):
+            s = bodies.shape[b]
+            dx, dy, dz = x[n, 0] - bodies.x[b, 0], x[n, 1] - bodies.x[b, 1], x[n, 2] - bodies.x[b, 2]
+            bound = shapes.number[s, BOUND] + best + radius[k]
+            if bound < 1e300 and dx * dx + dy * dy + dz * dz > bound * bound:
+                continue
+            px, py, pz = rotate_back(bodies.q[b], dx, dy, dz)
+            gap = shape_distance(shapes, s, px, py, pz) - radius[k]
+            if gap < best:
+                best = gap
+                gx, gy, gz = shape_gradient(shapes, s, px, py, pz)
+                gx, gy, gz = unit_vector(gx, gy, gz)
+                out_normal[k, 0], out_normal[k, 1], out_normal[k, 2] = rotate(bodies.q[b], gx, gy, gz)
+                out_body[k], out_gap[k] = b, gap
+
+
+class SoftContacts:
+    """The nodes of soft bodies that can touch rigid bodies, and the contacts of now.
+
+    nodes (k,); radius (k,) [m]: distance kept from bodies; friction (k,).
+    """
+
+    def __init__(
+        self, soft: SoftBodies, rigid: RigidBodies, shapes: CollisionShapes, nodes: Any, radius: Array, friction: Array
+    ) -> None:
+        self.soft, self.rigid, self.shapes = soft, rigid, shapes
+        self.nodes = np.ascontiguousarray(nodes, dtype=np.int64)
+        self.radius, self.friction = np.ascontiguousarray(radius), np.ascontiguousarray(friction)
+        k = len(self.nodes)
+        self.body = np.full(k, -1, dtype=np.int64)
+        self.gap, self.normal = np.zeros(k), np.zeros((k, 3))
+        self.carrier = np.full(k, -1, dtype=np.int64)
+        """Which of the bodies that move with the nodes."""
+        self.velocity = np.zeros((k, 3))
+        """Velocity of the body at the node (k, 3) [m/s]."""
+
+    def find(self, x: Array, reach: Array) -> None:
+        """Contacts at the positions x (n, 3) within reach (k,) [m]."""
+        rigid = self.rigid
+        if rigid.count == 0:
+            return
+        spec, k = rigid.spec, len(self.nodes)
+        share(
+            _find_nearest, k, 32 * k * rigid.count, self.nodes, x, self.radius, reach, self.shapes.arrays(), spec,
+            self.body, self.gap, self.normal,
+        )  # fmt: skip
+        if self.soft.dimensions == 2:
+            self.normal[:, 2] = 0.0
+        b = np.maximum(self.body, 0)
+        self.velocity[...] = rigid.v_b[b] + np.cross(rigid.omega_b[b], x[self.nodes] - rigid.x_b[b])
+
+    def follow(self, w: Array) -> None:
+        """Velocities of the bodies at the nodes when the carriers move with w (b, 6)."""
+        chosen = self.carrier >= 0
+        twist = w[self.carrier[chosen]]
+        arm = self.soft.x[self.nodes[chosen]] - self.rigid.x_b[self.body[chosen]]
+        self.velocity[chosen] = twist[:, :3] + np.cross(twist[:, 3:], arm)
+
+    def mu(self) -> Array:
+        """Friction of every contact (k,): the geometric mean of node and body."""
+        if self.rigid.count == 0:
+            return np.zeros(len(self.nodes))
+        return np.asarray(np.sqrt(self.friction * self.rigid.friction_b[np.maximum(self.body, 0)]))
+
+
+class SoftSolids:
+    """All soft bodies of a simulation, the rigid ones they touch, and their step.
+
+    stepper: implicit, newmark or leapfrog; length [m]: size of the elements; force_b, torque_b (n, 3): mean force [N]
+    and torque about the centre of mass [N m] on the rigid bodies over the last step.
+    """
+
+    def __init__(
+        self,
+        soft: SoftBodies,
+        contacts: SoftContacts,
+        stepper: str,
+        length: float,
+        tolerance: float = 1e-3,
+        rings: RingProjection | None = None,
+    ) -> None:
+        self.soft, self.contacts, self.rings = soft, contacts, rings
+        self.implicit: BackwardEuler | None = None
+        self.explicit: Newmark | Leapfrog | None = None
+        if stepper == "implicit":
+            self.implicit = BackwardEuler(soft, length, tolerance)
+        else:
+            self.explicit = Newmark(soft) if stepper == "newmark" else Leapfrog(soft)
+        k = len(contacts.nodes)
+        self.state = np.zeros(k, dtype=np.int64)
+        self.press = np.zeros(k)
+        """Normal impulse on the nodes over the last step (k,) [N s]."""
+        self.impulse = np.zeros((k, 3))
+        self._step = 1.0
+        self.force_b, self.torque_b = np.zeros((0, 3)), np.zeros((0, 3))
+
+    def step(self, time: float, dt: float, external: Array, gravity: Array) -> SoftStepReport:
+        """Advance from ``time`` by ``dt`` [s] under forces (n, 3) [N]; gravity (3,) [m/s2]: of the rigid bodies."""
+        soft, contacts = self.soft, self.contacts
+        soft.move_handles(time, dt)
+        contacts.rigid.move_kinematic(time + 0.5 * dt, place=False)
+        speed = np.linalg.norm(soft.v[contacts.nodes], axis=1)
+        fastest = float(np.linalg.norm(contacts.rigid.v_b, axis=1).max(initial=0.0))
+        fall = float(np.linalg.norm(external, axis=1).max(initial=0.0) / soft.mass.min()) * dt
+        contacts.find(soft.x, 2.0 * dt * (speed + fastest + fall) + contacts.radius + 1e-9)
+        if self.implicit is not None:
+            report = self._step_implicit(dt, external, gravity, self.implicit)
+        else:
+            report = self._step_explicit(dt, external)
+        self._give_impulses(dt)
+        return report
+
+    def _step_implicit(self, dt: float, external: Array, gravity: Array, stepper: BackwardEuler) -> SoftStepReport:
+        """Backward Euler with the contacts held in the solve."""
+        soft, contacts, nodes = self.soft, self.contacts, self.contacts.nodes
+        near = contacts.body >= 0
+        state = np.where(near & (contacts.gap < contacts.radius + 1e-9), self.state, FREE)
+        press = np.where(state > FREE, self.press, 0.0)
+        mu, normal = contacts.mu(), contacts.normal
+        # speed along the normal that closes the gap, or opens an overlap
+        closing = np.where(near, -contacts.gap / dt, 0.0)
+        carriers = self._carriers(dt, gravity)
+        before, v = soft.v.copy(), soft.v
+        creep = 0.1 * stepper.tolerance * stepper.length / dt
+        iterations, fresh = 0, False
+        for newton in range(1, PASSES + 1):
+            touching, slides, sticks = state > FREE, state == SLIDES, state == STICKS
+            held = self._hold(sticks, slides, closing, (mu * press)[slides], creep, carriers)
+            if newton == 1:
+                stepper.prepare(dt, external, held, before, v)
+            held.place(v)
+            done = stepper.solve(dt, external, held, before, v, 1)
+            iterations += done.iterations
+            reaction = stepper.reaction[nodes]
+            found = np.where(touching, np.einsum("ki,ki->k", reaction, normal), 0.0)
+            shear = np.linalg.norm(reaction - found[:, None] * normal, axis=1)
+            contacts.follow(carriers.w)
+            relative = v[nodes] - contacts.velocity - closing[:, None] * normal
+            approach = np.einsum("ki,ki->k", relative, normal)
+            slow = np.linalg.norm(relative - approach[:, None] * normal, axis=1) < creep
+            scale = 1e-9 + 1e-6 * float(np.abs(found).max(initial=0.0))
+            undecided = newton < SETTLE
+            enters = near & ~touching & (approach < -stepper.tolerance * stepper.length / dt)
+            lets_go = touching & (found < -scale) & undecided
+            slips = sticks & (shear > mu * found + scale) & ~lets_go
+            # friction follows the normal impulse of the iteration before
+            rubs = slides & (np.abs(found - press) > 1e-2 * found + scale) & (mu > 0) & undecided
+            catches = slides & slow & (mu > 0) & ~lets_go & ~rubs & undecided
+            changes = bool((enters | lets_go | slips | catches | rubs).any())
+            if done.converged and not changes and not fresh:
+                break
+            # friction is weak at the first move of a node that begins to slide: look again
+            fresh = changes
+            state[enters] = np.where(mu[enters] > 0, STICKS, SLIDES)
+            state[lets_go], state[slips], state[catches] = FREE, SLIDES, STICKS
+            if undecided:
+                press = np.where(state > FREE, np.maximum(found, 0.0), 0.0)
+        else:
+            raise stepper.failure(done)
+        self.impulse[...] = np.where(sticks[:, None], reaction, found[:, None] * normal)
+        self.impulse[slides] += held.friction(v)
+        elastic, press = done.elastic, found
+        solves = self._move(v, dt, held)
+        # the push out of an overlap moves positions alone
+        out = (state > FREE) & (contacts.gap < 0)
+        push = closing[out, None] * normal[out]
+        v[nodes[out]] -= push
+        self.impulse[out] -= soft.mass[nodes[out], None] * push
+        self.state, self.press = state, np.maximum(press, 0.0)
+        depth = float(np.max(-(contacts.gap + dt * (approach + closing))[near], initial=0.0))
+        touching = state > FREE
+        return SoftStepReport(int(touching.sum()), newton, iterations + solves, elastic, depth, self._volume_error())
+
+    def _carriers(self, dt: float, gravity: Array) -> Carriers:
+        """The dynamic bodies that nodes are near, as they would move without them."""
+        rigid, contacts = self.contacts.rigid, self.contacts
+        chosen = np.unique(contacts.body[contacts.body >= 0])
+        chosen = chosen[rigid.kind_b[chosen] == DYNAMIC] if len(chosen) else chosen
+        contacts.carrier[...] = -1
+        count = len(chosen)
+        found = Carriers(np.zeros((count, 6, 6)), np.ones((count, 6)), np.zeros((count, 6)), np.zeros((count, 6)))
+        for i, b in enumerate(chosen):
+            R = rotation_matrix_of(rigid.q_b[b])
+            inverse = rigid.inv_inertia_b[b]
+            moments = np.where(inverse > 0, 1.0 / np.where(inverse > 0, inverse, 1.0), 0.0)
+            found.mass[i, :3, :3] = np.eye(3) / rigid.inv_mass_b[b]
+            found.mass[i, 3:, 3:] = R @ np.diag(moments) @ R.T
+            found.w[i, :3], found.w[i, 3:] = rigid.v_b[b], rigid.omega_b[b]
+            contacts.carrier[contacts.body == b] = i
+        if self.soft.dimensions == 2:
+            found.free[:, 2:5] = 0.0
+        found.wanted[...] = found.w
+        found.wanted[:, :3] += dt * gravity
+        return found
+
+    def _hold(self, sticks: Any, slides: Any, closing: Array, rub: Array, creep: float, carriers: Carriers) -> Held:
+        """The nodes that stick and slide, each with the body that carries it."""
+        contacts, nodes = self.contacts, self.contacts.nodes
+        both = np.concatenate([np.flatnonzero(sticks), np.flatnonzero(slides)])
+        carrier = contacts.carrier[both]
+        still = np.where((carrier < 0)[:, None], contacts.velocity[both], 0.0)
+        arm = self.soft.x[nodes[both]] - contacts.rigid.x_b[np.maximum(contacts.body[both], 0)] if len(both) else still
+        return Held(
+            nodes[sticks], nodes[slides], contacts.normal[slides], rub, contacts.velocity[slides], creep,
+            still + closing[both, None] * contacts.normal[both], carrier, arm, carriers,
+        )  # fmt: skip
+
+    def _move(self, v: Array, dt: float, held: Held) -> int:
+        """Positions with v, corrected for volume (3.1); then v without divergence (3.2); iterations of the solves."""
+        if self.rings is None:
+            self.soft.x += dt * v
+            return 0
+        corrected = v.copy()
+        first = self.rings.correct(corrected, dt, held)
+        self.soft.x += dt * corrected
+        second = self.rings.project(v, self.soft.x, dt, held)
+        return first.iterations + second.iterations
+
+    def _volume_error(self) -> float:
+        return 0.0 if self.rings is None else self.rings.error(self.soft.x)
+
+    def _step_explicit(self, dt: float, external: Array) -> SoftStepReport:
+        """An explicit scheme; contacts as impulses on the velocity of the positions and on that of the end."""
+        stepper = self.explicit
+        assert stepper is not None
+        self.impulse[...] = 0.0
+        done = stepper.step(dt, external, self._collide)
+        touching = int((self.press > 0).sum())
+        return SoftStepReport(touching, 0, done.iterations, done.elastic, 0.0, self._volume_error())
+
+    def _collide(self, v: Array, dt: float) -> None:
+        """Impulses with friction on v (n, 3) so that no gap closes beyond 0 within dt [s]; dt = 0: no approach where
+        touching."""
+        if self.rings is not None:
+            if dt > 0:
+                self._step = dt
+                self.rings.correct(v, dt)
+            else:
+                self.rings.project(v, self.soft.x, self._step)
+        contacts, nodes = self.contacts, self.contacts.nodes
+        mass = self.soft.mass[nodes]
+        free = self.soft.inv_mass[nodes] > 0
+        relative = v[nodes] - contacts.velocity
+        approach = np.einsum("ki,ki->k", relative, contacts.normal)
+        if dt > 0:
+            short = -contacts.gap / dt - approach
+            touching = (contacts.body >= 0) & free & (short > 0)
+            self.state = np.where(touching, SLIDES, FREE)
+        else:
+            short = -approach
+            touching = (self.state > FREE) & (short > 0)
+        press = np.where(touching, mass * short, 0.0)
+        along = relative - approach[:, None] * contacts.normal
+        size = np.linalg.norm(along, axis=1)
+        rub = np.minimum(contacts.mu() * press, mass * size)
+        impulse = press[:, None] * contacts.normal - (rub / np.maximum(size, 1e-300))[:, None] * along
+        v[nodes] += impulse / mass[:, None]
+        if dt == 0.0:
+            self.press, self.impulse = press, impulse
+
+    def _give_impulses(self, dt: float) -> None:
+        """Force and torque on the rigid bodies: the impulses of the nodes, reversed."""
+        contacts, rigid = self.contacts, self.contacts.rigid
+        self.force_b, self.torque_b = np.zeros((rigid.count, 3)), np.zeros((rigid.count, 3))
+        near = contacts.body >= 0
+        b = contacts.body[near]
+        force = -self.impulse[near] / dt
+        arm = self.soft.x[contacts.nodes[near]] - rigid.x_b[b]
+        np.add.at(self.force_b, b, force)
+        np.add.at(self.torque_b, b, np.cross(arm, force))
+
+    def arrays(self) -> dict[str, Array]:
+        """What evolves beside nodes and bodies."""
+        return {"soft_contact_state": self.state.astype(float), "soft_contact_press": self.press}
+
+    def restore(self, arrays: Any) -> None:
+        """Take over what ``arrays`` gave."""
+        self.state = arrays["soft_contact_state"].astype(np.int64)
+        self.press = arrays["soft_contact_press"].copy()

@@ -1,0 +1,15 @@
+"""Smoothed particle hydrodynamics: a fluid of particles."""
+
+from undertow.sph.fluid import SphFluid, SphSettings, SphTotals, boundary_volumes, viscosity_of_alpha
+from undertow.sph.implicit import ImplicitFluid
+from undertow.sph.kernels import SUPPORT, kernel, lattice_sums, make_numbers
+from undertow.sph.penalty import add_penalty
+from undertow.sph.sampling import sample_box, sample_surface
+from undertow.sph.sides import OPEN, PERIODIC, WALL, SphBox
+from undertow.sph.sources import SphDrain, SphSource, make_source
+
+__all__ = [
+    "OPEN", "PERIODIC", "SUPPORT", "WALL", "ImplicitFluid", "SphBox", "SphDrain", "SphFluid", "SphSettings",
+    "SphSource", "SphTotals", "add_penalty", "boundary_volumes", "kernel", "lattice_sums", "make_numbers",
+    "make_source", "sample_box", "sample_surface", "viscosity_of_alpha",
+]  # fmt: skip

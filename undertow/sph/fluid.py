@@ -1,0 +1,479 @@
+"""A weakly compressible SPH fluid in a box, with boundary particles of whatever stands in it.
+
+The step without bodies:
+
+    neighbours                      lists, when points have moved far enough
+    density, pressure               (6), Akinci et al. 2012
+    boundary                        pressure and velocity extrapolated to boundary particles (Adami et al. 2012)
+    forces                          (4), (5)
+    v += dt a,  x += dt v           leapfrog; walls of the domain by direct forcing (algorithm 2)
+
+Equation numbers are those of Becker et al. 2009 [@becker2009]. Equation (2) of that paper is not used: with the
+constant volumes it proposes the corrected density is sum m W / sum V W = rho0 always, whatever the particles do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import Any
+
+import numpy as np
+
+from undertow.errors import PhysicsError, UserError
+from undertow.grid import Array, share
+from undertow.sph.dynamics import (
+    ACCELERATION,
+    CHUNK,
+    COLUMNS,
+    COUNT,
+    DENSITY,
+    ESCAPED,
+    KINETIC,
+    MASS_X,
+    MOVED,
+    POTENTIAL,
+    SPEED,
+    SPIN_X,
+    SUMS,
+    _copy_ghosts,
+    _drift_points,
+    _extrapolate_fluid,
+    _kick_points,
+    _measure_points,
+    _sum_density,
+    _sum_forces,
+    _sum_reactions,
+)
+from undertow.sph.kernels import SUPPORT, check_dimensions, lattice_sums, make_numbers
+from undertow.sph.neighbours import GHOST, Neighbours, make_frame
+from undertow.sph.points import BoundarySpec, Points
+from undertow.sph.sides import OPEN, WALL, SphBox
+
+SKIN = 0.2
+"""Of the lists, in spacings."""
+
+SOUND_CFL = 0.4
+"""dt <= 0.4 h / (c + v) (Monaghan 1992), h half the radius of the kernel."""
+
+VISCOUS_CFL = 0.06
+"""dt <= 0.06 h^2 / nu: on a lattice the fastest decaying wave is stable up to 0.092 (3D) and 0.098 (2D)."""
+
+FORCE_CFL = 0.25
+"""dt <= 0.25 sqrt(h / a) (Monaghan 1992)."""
+
+DENSEST = 1.5
+"""Of the rest density: a fluid compressed beyond this has a sound speed that is far too low."""
+
+
+@dataclass(frozen=True)
+class SphSettings:
+    """density [kg/m3] at rest; sound_speed [m/s]; viscosity: kinematic [m2/s]; gravity (3,) [m/s2]; restitution: of
+    particles at the domain's walls, 0 to 1; full: the fluid has no free surface, so its pressure may be negative."""
+
+    density: float = 1000.0
+    sound_speed: float = 20.0
+    viscosity: float = 0.0
+    gravity: tuple[float, float, float] = (0.0, -9.81, 0.0)
+    restitution: float = 0.0
+    full: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("density", "sound_speed"):
+            if not (isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise UserError(f"sph.{name} = {getattr(self, name)}: must be positive")
+        if not self.viscosity >= 0:
+            raise UserError(f"sph.viscosity = {self.viscosity} m2/s: must not be negative")
+        if not 0 <= self.restitution <= 1:
+            raise UserError(f"sph.restitution = {self.restitution}: must lie between 0 and 1")
+
+
+def viscosity_of_alpha(alpha: float, spacing: float, sound_speed: float, dimensions: int) -> float:
+    """Kinematic viscosity [m2/s] of the artificial viscosity alpha: alpha h c / (2 (d + 2)) (Monaghan 2005, 8.8)."""
+    return alpha * 0.5 * SUPPORT[dimensions] * spacing * sound_speed / (2.0 * (dimensions + 2.0))
+
+
+@dataclass(frozen=True)
+class SphTotals:
+    """Sums over the fluid: particles, momentum (3,) [kg m/s], angular_momentum (3,) about the origin [kg m2/s], kinetic
+    and potential energy [J] (2D: per metre); largest speed [m/s], acceleration [m/s2] and density [kg/m3]."""
+
+    particles: int
+    momentum: Array
+    angular_momentum: Array
+    kinetic: float
+    potential: float
+    speed: float
+    acceleration: float
+    density: float
+
+
+class SphFluid:
+    """The particles and their step. Add fluid and bodies, then ``begin``."""
+
+    def __init__(self, box: SphBox, settings: SphSettings) -> None:
+        check_dimensions(box.dimensions)
+        self.box, self.settings = box, settings
+        self.dimensions = box.dimensions
+        self.spacing = box.spacing
+        self.radius = 0.5 * box.spacing
+        self.mass = settings.density * box.spacing**box.dimensions
+        self.gravity = np.array(settings.gravity, dtype=float)
+        self.numbers = make_numbers(
+            box.dimensions,
+            box.spacing,
+            settings.density,
+            settings.sound_speed,
+            settings.viscosity,
+            settings.full,
+        )
+        self.points = Points()
+        self._next_label = 0
+        reach = self.numbers.radius + SKIN * box.spacing
+        margin = np.array([box.margin() if axis < box.dimensions else 0.0 for axis in range(3)])
+        frame = make_frame(np.asarray(box.lower) - margin, np.asarray(box.upper) + margin, reach, box.dimensions)
+        self.neighbours = Neighbours(frame)
+        self._body_points = 0
+        self._wall_position, self._wall_side = box.boundary()
+        self.boundary = _make_boundary(0)
+        self.walls, self._exit = self._limits_of_box()
+        self._partial = np.zeros((0, COLUMNS))
+        self._ghost = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((0, 3)))
+        self._stale = True
+        self.rebuilds = 0
+        self.lost = 0
+        self.totals = SphTotals(0, np.zeros(3), np.zeros(3), 0.0, 0.0, 0.0, 0.0, 0.0)
+
+    def _limits_of_box(self) -> tuple[Array, Array]:
+        """Lowest and highest coordinate of centres at walls and their restitution (3, 3); where particles leave."""
+        walls = np.zeros((3, 3))
+        leave = np.array([[-np.inf] * 3, [np.inf] * 3])
+        for axis in range(3):
+            walls[axis] = -np.inf, np.inf, self.settings.restitution
+            for end in range(2 if axis < self.dimensions else 0):
+                corner = (self.box.lower, self.box.upper)[end][axis]
+                if self.box.kind[2 * axis + end] == WALL:
+                    walls[axis, end] = corner + (1 - 2 * end) * self.radius
+                elif self.box.kind[2 * axis + end] == OPEN:
+                    leave[end, axis] = corner
+        return walls, leave
+
+    def add_fluid(self, position: Array, velocity: Array) -> None:
+        """Particles at (n, 3) [m] with velocities (n, 3) or (3,) [m/s]."""
+        position = np.asarray(position, dtype=float)
+        if position.ndim != 2 or position.shape[1] != 3:
+            raise UserError(f"add_fluid: positions of shape {position.shape}; must be (n, 3)")
+        label = self._next_label + np.arange(len(position))
+        self._next_label += len(position)
+        self.points.append(position, self.mass, np.asarray(velocity, dtype=float), label)
+        self._stale = True
+
+    def set_bodies(self, position: Array, volume: Array, stick: Array) -> None:
+        """Boundary particles of bodies: (n, 3) [m], volumes (n,) [m3; 2D m2], and 1 where viscous fluid sticks (n,)."""
+        self._body_points = len(position)
+        walls = len(self._wall_position)
+        self.boundary = _make_boundary(len(position) + walls)
+        self.boundary.stick[: len(position)] = stick
+        self.boundary.stick[len(position) :] = np.array(self.box.stick)[self._wall_side]
+        self.boundary.velocity[len(position) :] = np.asarray(self.box.velocity)[self._wall_side]
+        label = -1 - np.arange(len(position) + walls)
+        self.points.append(position, self.settings.density * np.asarray(volume), np.zeros(3), label[: len(position)])
+        self.points.append(self._wall_position, self.mass, np.zeros(3), label[len(position) :])
+        self._stale = True
+
+    def set_side_velocity(self, side: int, velocity: Array) -> None:
+        """Velocity (3,) [m/s] of a wall of the domain in its plane."""
+        self.boundary.velocity[self._body_points :][self._wall_side == side] = velocity
+
+    def begin(self) -> None:
+        """Everything has been added."""
+        if len(self.boundary.where) == 0:
+            self.set_bodies(np.zeros((0, 3)), np.zeros(0), np.zeros(0))
+        if self._next_label == 0:
+            raise UserError("sph: there are no particles; give the fluid a region in the domain")
+        self.prepare()
+        self.accelerate(FORCE_CFL * sqrt(self.smoothing / max(float(np.linalg.norm(self.gravity)), 1.0)))
+        self.measure()
+
+    @property
+    def count(self) -> int:
+        """Points: fluid, boundary particles and ghosts."""
+        return self.points.count
+
+    @property
+    def smoothing(self) -> float:
+        """h [m], half the radius of the kernel."""
+        return 0.5 * self.numbers.radius
+
+    @property
+    def sound_speed(self) -> float:
+        """Of the fluid [m/s]."""
+        return self.settings.sound_speed
+
+    def limits(self) -> dict[str, float]:
+        """Longest step by each rule [s]."""
+        h, totals = self.smoothing, self.totals
+        found = {"sound": SOUND_CFL * h / (self.sound_speed + totals.speed)}
+        if self.settings.viscosity > 0:
+            found["viscosity"] = VISCOUS_CFL * h * h / self.settings.viscosity
+        if totals.acceleration > 0:
+            found["force"] = FORCE_CFL * sqrt(h / totals.acceleration)
+        return found
+
+    def step(self, dt: float) -> None:
+        """One step of dt [s] without moving bodies."""
+        self.prepare()
+        self.accelerate(dt)
+        self.kick(dt)
+        self.drift(dt)
+        self.measure()
+
+    def prepare(self) -> None:
+        """Neighbours of the points where they are."""
+        if self._stale:
+            self._rebuild()
+        else:
+            self._update_ghosts()
+
+    def accelerate(self, dt: float) -> None:
+        """Density, pressure, boundary, forces; a step of dt [s] does not matter to a weakly compressible fluid."""
+        n, spec, lists = self.count, self.points.spec, self.neighbours.spec
+        bodies, boundary = self._body_points, self.boundary
+        share(_sum_density, n, 64 * n, self.numbers, spec, lists)
+        self._update_ghosts()
+        near = len(boundary.where)
+        share(_extrapolate_fluid, near, 64 * near, self.numbers, spec, lists, boundary, self.gravity)
+        share(_sum_forces, n, 64 * n, self.numbers, spec, lists, boundary, self.gravity)
+        share(_sum_reactions, bodies, 64 * bodies, self.numbers, spec, lists, boundary)
+
+    def kick(self, dt: float) -> None:
+        """Velocities."""
+        share(_kick_points, self.count, self.count, self.points.spec, dt)
+
+    def drift(self, dt: float) -> None:
+        """Positions."""
+        share(_drift_points, self.count, self.count, self.points.spec, self.walls, dt)
+
+    def move_bodies(self, position: Array, velocity: Array) -> None:
+        """Put the boundary particles of bodies to (n, 3) [m], with the velocities of the bodies there (n, 3) [m/s]."""
+        where = self.boundary.where[: self._body_points]
+        self.points.spec.place[where, :3] = position
+        self.boundary.velocity[: self._body_points] = velocity
+
+    @property
+    def body_force(self) -> Array:
+        """Pressure and viscous force of the fluid on the boundary particles of bodies (n, 6) [N; 2D N/m]."""
+        return self.boundary.force[: self._body_points]
+
+    def measure(self) -> SphTotals:
+        """Totals; finds out whether the lists still hold and whether particles have left."""
+        n = self.count
+        chunks = -(-n // CHUNK)
+        if chunks > len(self._partial):
+            self._partial = np.zeros((2 * chunks, COLUMNS))
+        share(_measure_points, chunks, n, self.points.spec, n, self.gravity, self._exit, self._partial)
+        sums = self._partial[:chunks, :SUMS].sum(axis=0)
+        most = self._partial[:chunks, SUMS:].max(axis=0)
+        moved, speed, density, acceleration, escaped = (float(most[c - SUMS]) for c in (
+            MOVED, SPEED, DENSITY, ACCELERATION, ESCAPED,
+        ))  # fmt: skip
+        self._stale = self._stale or not sqrt(moved) < 0.5 * SKIN * self.spacing
+        if escaped:
+            self._remove_escaped()
+        self.totals = SphTotals(
+            int(sums[COUNT]), sums[MASS_X : MASS_X + 3].copy(), sums[SPIN_X : SPIN_X + 3].copy(), float(sums[KINETIC]),
+            float(sums[POTENTIAL]), sqrt(speed), sqrt(acceleration), density,
+        )  # fmt: skip
+        if density > DENSEST * self.settings.density:
+            raise PhysicsError(
+                f"sph: the fluid is compressed to {density / self.settings.density:.2f} of its rest density: the sound "
+                f"speed {self.sound_speed:.3g} m/s is too low; set sph.sound_speed to "
+                f"{max(10.0 * self.totals.speed, 2.0 * self.sound_speed):.3g}"
+            )
+        return self.totals
+
+    def fluid_rows(self) -> Array:
+        """Points that are fluid, in the order of their labels."""
+        label = self.points.spec.label[: self.count]
+        rows = np.flatnonzero(label >= 0)
+        return np.asarray(rows[np.argsort(label[rows])])
+
+    def positions(self) -> Array:
+        """Of the fluid, in the order of the labels (n, 3) [m]."""
+        return self.points.spec.place[self.fluid_rows(), :3]
+
+    def velocities(self) -> Array:
+        """Of the fluid, in the order of the labels (n, 3) [m/s]."""
+        return self.points.spec.motion[self.fluid_rows(), :3]
+
+    def densities(self) -> Array:
+        """Of the fluid, in the order of the labels (n,) [kg/m3]."""
+        return self.points.spec.rho[self.fluid_rows()]
+
+    def pressures(self) -> Array:
+        """Of the fluid, in the order of the labels (n,) [Pa]."""
+        rows = self.fluid_rows()
+        return np.asarray(self.points.spec.motion[rows, 3] * self.points.spec.rho[rows] ** 2)
+
+    def remove(self, chosen: Array) -> int:
+        """Take out the points that are chosen (count,); how many."""
+        self.points.keep(np.logical_not(chosen))
+        self._stale = True
+        return int(np.count_nonzero(chosen))
+
+    def _remove_escaped(self) -> None:
+        place, label = self.points.spec.place[: self.count, :3], self.points.spec.label[: self.count]
+        outside = ((place < self._exit[0]) | (place > self._exit[1])).any(axis=1)
+        self.lost += self.remove(outside & (label >= 0))
+        self._find_boundary()
+
+    def _rebuild(self) -> None:
+        period, points = self.box.period, self.points
+        source: Any = np.zeros(0, dtype=np.int64)
+        shift = np.zeros((0, 3))
+        if period.any():
+            points.keep(points.spec.label[: points.count] != GHOST)
+            self._wrap(period)
+            source, shift = self._make_ghosts(period)
+        self.neighbours.reserve(len(points.spec.label))
+        order = self.neighbours.sort(points.spec.place, points.count)
+        if period.any():
+            inverse = np.empty(len(order), dtype=np.int64)
+            inverse[order] = np.arange(len(order))
+            ghosts = np.arange(points.count - len(source), points.count)
+            self._ghost = (inverse[ghosts], inverse[source], shift)
+        points.permute(order)
+        spec = points.spec
+        spec.built[: points.count] = spec.place[: points.count, :3]
+        self._update_lists()
+        self.rebuilds += 1
+        self._update_ghosts()
+
+    def _update_lists(self) -> None:
+        spec, n = self.points.spec, self.points.count
+        self.neighbours.build(spec.place, spec.label, n)
+        self._find_boundary()
+        self._stale = False
+
+    def _find_boundary(self) -> None:
+        """The points of the boundary particles."""
+        label = self.points.spec.label[: self.count]
+        rows = np.flatnonzero((label < 0) & (label != GHOST))
+        self.boundary.where[-1 - label[rows]] = rows
+
+    def _wrap(self, period: Array) -> None:
+        """Particles that left through a periodic side come in at the other."""
+        spec, rows = self.points.spec, np.flatnonzero(self.points.spec.label[: self.count] >= 0)
+        for axis in np.flatnonzero(period):
+            x, lower = spec.place[rows, axis], self.box.lower[axis]
+            spec.place[rows, axis] = np.where(x < lower, x + period[axis], np.where(
+                x >= lower + period[axis], x - period[axis], x))  # fmt: skip
+
+    def _make_ghosts(self, period: Array) -> tuple[Any, Array]:
+        """Copies of the particles near periodic sides, at the end of the points: what they copy, and how far away."""
+        reach = 2.0 * (self.numbers.radius + SKIN * self.spacing)
+        label = self.points.spec.label[: self.count]
+        source = np.flatnonzero(label >= 0)
+        shift = np.zeros((len(source), 3))
+        lower, upper = np.asarray(self.box.lower), np.asarray(self.box.upper)
+        every_source, every_shift = [source], [shift]
+        for axis in np.flatnonzero(period):
+            old_source, old_shift = np.concatenate(every_source), np.concatenate(every_shift)
+            x = self.points.spec.place[old_source, axis]
+            for sign, near in ((1.0, x < lower[axis] + reach), (-1.0, x >= upper[axis] - reach)):
+                moved = old_shift[near].copy()
+                moved[:, axis] += sign * period[axis]
+                every_source.append(old_source[near])
+                every_shift.append(moved)
+        source, shift = np.concatenate(every_source[1:]), np.concatenate(every_shift[1:])
+        place = self.points.spec.place[source]
+        self.points.append(place[:, :3] + shift, place[:, 3], self.points.spec.motion[source, :3], GHOST)
+        return source, shift
+
+    def _update_ghosts(self) -> None:
+        n = len(self._ghost[0])
+        if n:
+            share(_copy_ghosts, n, n, self.points.spec, *self._ghost)
+
+    def arrays(self) -> dict[str, Array]:
+        """What evolves, by name; saving and restoring it continues bit for bit."""
+        n, spec = self.count, self.points.spec
+        index, source, shift = self._ghost
+        return {
+            "sph_place": spec.place[:n], "sph_velocity": spec.motion[:n], "sph_density": spec.rho[:n],
+            "sph_built": spec.built[:n], "sph_label": spec.label[:n], "sph_ghost_index": index,
+            "sph_ghost_source": source, "sph_ghost_shift": shift,
+        }  # fmt: skip
+
+    def scalars(self) -> dict[str, Any]:
+        """Numbers that evolve."""
+        totals = self.totals
+        return {
+            "speed": totals.speed, "acceleration": totals.acceleration, "next": self._next_label, "lost": self.lost,
+            "stale": self._stale,
+        }  # fmt: skip
+
+    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any]) -> None:
+        """Take over what ``arrays`` and ``scalars`` gave."""
+        n = len(arrays["sph_label"])
+        self.points.reserve(n)
+        self.points.count = n
+        spec = self.points.spec
+        spec.label[:n], spec.built[:n] = arrays["sph_label"], arrays["sph_built"]
+        spec.place[:n] = arrays["sph_place"]
+        # the lists of the place they were made at, in the order that is already theirs
+        spec.place[:n, :3] = spec.built[:n]
+        self.neighbours.reserve(len(spec.label))
+        self.neighbours.sort(spec.place, n)
+        self._update_lists()
+        spec.place[:n], spec.motion[:n], spec.rho[:n] = (
+            arrays["sph_place"], arrays["sph_velocity"], arrays["sph_density"],
+        )  # fmt: skip
+        self._ghost = tuple(np.array(arrays[f"sph_ghost_{key}"]) for key in ("index", "source", "shift"))  # type: ignore[assignment]
+        self._next_label, self.lost = int(scalars["next"]), int(scalars["lost"])
+        self.measure()
+        self._stale = bool(scalars["stale"])
+        totals = self.totals
+        self.totals = SphTotals(
+            totals.particles, totals.momentum, totals.angular_momentum, totals.kinetic, totals.potential,
+            float(scalars["speed"]), float(scalars["acceleration"]), totals.density,
+        )  # fmt: skip
+
+    @property
+    def bytes_per_particle(self) -> float:
+        """Memory of arrays and lists per fluid particle."""
+        arrays = [*self.points.spec, *self.neighbours.spec, self.neighbours.order, self.neighbours.first]
+        return sum(array.nbytes for array in arrays) / max(self.totals.particles, 1)
+
+
+def _make_boundary(count: int) -> BoundarySpec:
+    return BoundarySpec(np.zeros(count, dtype=np.int64), np.zeros((count, 3)), np.zeros(count), np.zeros((count, 6)))
+
+
+def boundary_volumes(position: Array, spacing: float, dimensions: int) -> Array:
+    """Volumes (n,) [m3; 2D m2] of one layer of boundary particles at (n, 3) [m].
+
+    V_k = V0 / sum_l W_kl (Akinci et al. 2012, eq. 4), V0 such that a flat layer, one spacing below a lattice of fluid,
+    adds to its density what the half space beyond would add.
+    """
+    from scipy.spatial import cKDTree
+
+    sums = lattice_sums(dimensions)
+    flat = spacing * np.stack(np.meshgrid(*[np.arange(-4.0, 5.0)] * (dimensions - 1), indexing="ij"), axis=-1)
+    numbers = make_numbers(dimensions, spacing, 1.0, 1.0, 0.0)
+
+    def value(r: Array) -> Array:
+        q = r * numbers.inv_radius
+        return np.asarray(numbers.w * np.clip(1.0 - q, 0.0, None) ** 4 * (4.0 * q + 1.0))
+
+    plane = float(value(np.linalg.norm(flat.reshape(-1, dimensions - 1), axis=1)).sum())
+    if len(position) == 0:
+        return np.zeros(0)
+    tree = cKDTree(position)
+    pairs = tree.query_pairs(numbers.radius, output_type="ndarray")
+    total = np.full(len(position), float(value(np.zeros(1))[0]))
+    near = value(np.linalg.norm(position[pairs[:, 0]] - position[pairs[:, 1]], axis=1))
+    for side in range(2):
+        total += np.bincount(pairs[:, side], weights=near, minlength=len(position))
+    return np.asarray(sums.wall * spacing**dimensions * plane / total)

@@ -1,0 +1,108 @@
+"""The smoothing kernel: Wendland's C2 function, one formula in two and three dimensions.
+
+    W(r) = s / R^d (1 - r/R)^4 (4 r/R + 1),    grad W = -20 s / R^(d+2) (1 - r/R)^3 x,    s = 7/pi (2D), 21/(2 pi) (3D)
+
+with support R [@wendland1995]. Neither value nor gradient needs a division by r, and pairs do not clump.
+
+On a lattice the sums of SPH differ from the integrals they stand for by a few percent. Since fluids start as lattices
+and stay close to them, value, gradient and viscosity are normalised by their sums over the lattice: a lattice of the
+rest spacing then has exactly the rest density, a linear pressure exactly its gradient, a parabolic flow exactly its
+viscous force along the axes, and a particle the mass rho0 spacing^d.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from undertow.errors import UserError
+from undertow.grid import Array
+
+SUPPORT = {2: 2.8, 3: 2.2}
+"""Radius of the kernel in spacings of the particles, by dimension: the gradient of a lattice is right within 1%."""
+
+_SCALE = {2: 7.0 / np.pi, 3: 21.0 / (2.0 * np.pi)}
+
+
+class LatticeSums(NamedTuple):
+    """Sums over a lattice of spacing 1 divided by their integrals: of W, of the gradient of a linear field, of the
+    viscous force in a parabolic flow; and wall: share of a flat layer of boundary particles, one spacing away, in what
+    the half space beyond it adds to the density."""
+
+    value: float
+    gradient: float
+    viscosity: float
+    wall: float
+
+
+def check_dimensions(dimensions: int) -> None:
+    """Two or three."""
+    if dimensions not in _SCALE:
+        raise UserError(f"dimensions = {dimensions}: SPH is for 2 or 3 dimensions")
+
+
+def kernel(distance: Array, radius: float, dimensions: int) -> tuple[Array, Array]:
+    """W [1/m^d] and the factor D = W'(r)/r [1/m^(d+2)] of the gradient D x at distances [m], without lattice sums."""
+    check_dimensions(dimensions)
+    q = np.asarray(distance, dtype=float) / radius
+    t = np.clip(1.0 - q, 0.0, None)
+    scale = _SCALE[dimensions] / radius**dimensions
+    return scale * t**4 * (4.0 * q + 1.0), -20.0 * scale / radius**2 * t**3
+
+
+@cache
+def lattice_sums(dimensions: int) -> LatticeSums:
+    """The sums over a lattice of spacing 1 with the support of the dimension."""
+    check_dimensions(dimensions)
+    reach = int(SUPPORT[dimensions]) + 1
+    steps = np.arange(-reach, reach + 1, dtype=float)
+    x = np.stack(np.meshgrid(*[steps] * dimensions, indexing="ij"), axis=-1).reshape(-1, dimensions)
+    r_sq = np.einsum("ij,ij->i", x, x)
+    W, D = kernel(np.sqrt(r_sq), SUPPORT[dimensions], dimensions)
+    away = r_sq > 0
+    # u = y^2 / 2 along x: the force 2 (d + 2) sum (u_ij x_ij . ) / r^2 D x must be its second derivative, 1
+    shear = -(x[:, 1] ** 2) / 2.0 * x[:, 0]
+    viscosity = 2.0 * (dimensions + 2.0) * np.sum((shear * D * x[:, 0])[away] / r_sq[away])
+    layers = [W[x[:, 1] == n].sum() for n in range(1, reach + 1)]
+    return LatticeSums(float(W.sum()), float(-(x[:, 0] ** 2 * D).sum()), float(viscosity), sum(layers) / layers[0])
+
+
+class Numbers(NamedTuple):
+    """What the kernels need to know, SI units.
+
+    radius R of the kernel and its inverse; w, g: W = w (1 - q)^4 (4 q + 1) and grad W = g (1 - q)^3 x, lattice sums in
+    them; rest: density; stiffness: rho0 c^2 / 7 of Tait's equation; viscous: factor of (v.x) / (x^2 + soft) in (5),
+    2 (d + 2) nu / rho0 with the lattice sum in it; soft: 0.01 h^2, h = R / 2; least: pressure allowed.
+    """
+
+    radius: float
+    inv_radius: float
+    w: float
+    g: float
+    rest: float
+    stiffness: float
+    viscous: float
+    soft: float
+    least: float
+
+
+def make_numbers(
+    dimensions: int, spacing: float, density: float, sound_speed: float, viscosity: float, full: bool = False
+) -> Numbers:
+    """Numbers of particles ``spacing`` [m] apart; viscosity: kinematic [m2/s]; full: without a free surface."""
+    radius = SUPPORT[dimensions] * spacing
+    sums = lattice_sums(dimensions)
+    scale = _SCALE[dimensions] / radius**dimensions
+    return Numbers(
+        radius=radius,
+        inv_radius=1.0 / radius,
+        w=scale / sums.value,
+        g=-20.0 * scale / radius**2 / sums.gradient,
+        rest=density,
+        stiffness=density * sound_speed**2 / 7.0,
+        viscous=2.0 * (dimensions + 2.0) * viscosity / density * sums.gradient / sums.viscosity,
+        soft=0.01 * (radius / 2.0) ** 2,
+        least=-np.inf if full else 0.0,
+    )

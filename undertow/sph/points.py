@@ -1,0 +1,113 @@
+"""All points of an SPH simulation in one set of arrays: fluid, boundary particles, and copies across periodic sides."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from undertow.grid import Array
+
+Whole = Any
+
+
+class PointSpec(NamedTuple):
+    """What the kernels see, one row per point, in the order of the cells.
+
+    place (n, 4): position [m] and mass [kg; 2D kg/m]; motion (n, 4): velocity [m/s] and pressure / density^2, for
+    boundary particles both as the fluid sees them; change (n, 4): acceleration [m/s2] of fluid; rho (n,) [kg/m3];
+    label (n,): number of a fluid particle, GHOST, or -1 - k for boundary particle k; built (n, 3): position when the
+    lists were made.
+    """
+
+    place: Array
+    motion: Array
+    change: Array
+    rho: Array
+    label: Whole
+    built: Array
+
+
+class BoundarySpec(NamedTuple):
+    """Boundary particles, those of bodies before those of the domain's sides.
+
+    where (n,): their points; velocity (n, 3): of the wall there [m/s]; stick (n,): 1 where viscous fluid sticks, 0
+    where it slides; force (n, 6): pressure and viscous force of the fluid [N; 2D N/m].
+    """
+
+    where: Whole
+    velocity: Array
+    stick: Array
+    force: Array
+
+
+class Points:
+    """The arrays, with room for more points than there are."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._arrays = _make_arrays(0)
+
+    @property
+    def spec(self) -> PointSpec:
+        """All rows, living ones first; kernels are told how many there are."""
+        return self._arrays
+
+    def reserve(self, room: int) -> None:
+        """Room for so many points, at least."""
+        if room <= len(self._arrays.label):
+            return
+        larger = _make_arrays(room)
+        for old, new in zip(self._arrays, larger, strict=True):
+            new[: self.count] = old[: self.count]
+        self._arrays = larger
+
+    def append(self, position: Array, mass: Array | float, velocity: Array, label: Whole) -> None:
+        """Add points at the end."""
+        first, last = self.count, self.count + len(position)
+        if last > len(self._arrays.label):
+            # sources add a little at a time; what is added before the start should fit closely
+            self.reserve(max(last, len(self._arrays.label) + len(self._arrays.label) // 16))
+        points = self._arrays
+        points.place[first:last, :3] = position
+        points.place[first:last, 3] = mass
+        points.motion[first:last] = 0.0
+        points.motion[first:last, :3] = velocity
+        points.change[first:last] = 0.0
+        points.rho[first:last] = 0.0
+        points.label[first:last] = label
+        points.built[first:last] = position
+        self.count = last
+
+    def keep(self, chosen: Array) -> None:
+        """Drop the points that are not chosen (count,)."""
+        kept = int(np.count_nonzero(chosen))
+        for array in self._arrays:
+            array[:kept] = array[: self.count][chosen]
+        self.count = kept
+
+    def permute(self, order: Whole) -> None:
+        """Put the points in order; accelerations are lost."""
+        n, points = self.count, self._arrays
+        # three arrays of four columns go round: no other scratch is needed
+        np.take(points.place, order, axis=0, out=points.change[:n], mode="clip")
+        place, spare = points.change, points.place
+        np.take(points.motion, order, axis=0, out=spare[:n], mode="clip")
+        motion, spare = spare, points.motion
+        for array in (points.label, points.rho):
+            scratch = spare.reshape(-1).view(array.dtype)[:n]
+            np.take(array, order, out=scratch, mode="clip")
+            array[:n] = scratch
+        self._arrays = points._replace(place=place, motion=motion, change=spare)
+        spare[:n] = 0.0
+
+
+def _make_arrays(room: int) -> PointSpec:
+    return PointSpec(
+        np.zeros((room, 4)),
+        np.zeros((room, 4)),
+        np.zeros((room, 4)),
+        np.zeros(room),
+        np.zeros(room, dtype=np.int64),
+        np.zeros((room, 3)),
+    )

@@ -1,0 +1,128 @@
+"""Boundary particles of bodies: one layer at depth r_P = half a spacing, so that contact points lie on the surface.
+
+The layer comes from the body's signed distance (Becker et al. 2009, IV, after Bell, Yu and Mucha 2005): points of the
+surface, in 2D its contour cut into even pieces, in 3D scattered over it and spread by mutual repulsion, moved in along
+the normal by r_P. In a plate as thick as the spacing they meet in its middle; their volumes allow for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from undertow.grid import Array
+
+Distance = Callable[[Array], Array]
+
+_SPREADS = 30
+"""Rounds of repulsion."""
+
+
+def sample_box(size: Array, spacing: float, dimensions: int) -> Array:
+    """Boundary particles (n, 3) [m] of a box (3,) [m] about the origin, on an even lattice of its faces."""
+    inner = np.maximum(np.asarray(size, dtype=float) - spacing, 0.0)
+    counts = np.round(inner / spacing).astype(int)
+    axes = [np.linspace(-0.5 * a, 0.5 * a, n + 1) if n else np.zeros(1) for a, n in zip(inner, counts, strict=True)]
+    if dimensions == 2:
+        axes[2] = np.zeros(1)
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    index = np.stack(np.meshgrid(*[np.arange(len(a)) for a in axes], indexing="ij"), axis=-1).reshape(-1, 3)
+    last = np.array([len(a) - 1 for a in axes])
+    outer = (index[:, :dimensions] == 0) | (index[:, :dimensions] == last[:dimensions])
+    return np.ascontiguousarray(points[outer.any(axis=1)])
+
+
+def sample_surface(distance: Distance, lower: Array, upper: Array, spacing: float, dimensions: int) -> Array:
+    """Boundary particles (n, 3) [m] of the body with the signed distance, within a box around it."""
+    step = 0.25 * spacing if dimensions == 2 else 0.5 * spacing
+    axes = [np.arange(a - 2 * step, b + 2.5 * step, step) for a, b in zip(lower, upper, strict=True)]
+    if dimensions == 2:
+        axes[2] = np.zeros(1)
+    shape = tuple(len(a) for a in axes)
+    nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    values = distance(nodes).reshape(shape)
+    origin = np.array([a[0] for a in axes])
+    # points of the surface, then moved in: the level -r_P itself breaks up where a wall is just as thick as a particle
+    found = _contours(values[..., 0], step, spacing) if dimensions == 2 else _scatter(values, step, spacing)
+    points = found + origin
+    if dimensions == 2:
+        points[:, 2] = 0.0
+    for _ in range(_SPREADS if dimensions == 3 else 0):
+        points = _project(distance, _spread(points, spacing), spacing, dimensions)
+    points = _project(distance, points, spacing, dimensions)
+    slope = _slope(distance, points, spacing, dimensions)
+    steep = np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 0.5)
+    return np.asarray(points - 0.5 * spacing * slope / steep)
+
+
+def _contours(values: Array, step: float, spacing: float) -> Array:
+    """Points (n, 3) at even distances along the contours 0 of values [x, y]."""
+    from skimage.measure import find_contours
+
+    parts = []
+    for loop in find_contours(values, 0.0):
+        length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(loop, axis=0), axis=1))]) * step
+        count = max(1, round(length[-1] / spacing))
+        at = (np.arange(count) + 0.5) / count * length[-1]
+        parts.append(step * np.stack([np.interp(at, length, loop[:, a]) for a in range(2)], axis=1))
+    flat = np.concatenate(parts)
+    return np.column_stack([flat, np.zeros(len(flat))])
+
+
+def _scatter(values: Array, step: float, spacing: float) -> Array:
+    """Points (n, 3) on the level 0 of values [x, y, z], one for every square of the spacing."""
+    from scipy.spatial import cKDTree
+    from skimage.measure import marching_cubes
+
+    vertices, triangles, _, _ = marching_cubes(values, 0.0)
+    corners = step * vertices[triangles]
+    area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+    wanted = max(1, round(float(area.sum()) / spacing**2))
+    draw = np.random.default_rng(0)
+    which = np.searchsorted(np.cumsum(area), draw.uniform(0.0, area.sum(), 30 * wanted), side="right")
+    a, b = draw.uniform(size=(2, len(which)))
+    a, b = np.where(a + b > 1.0, 1.0 - a, a), np.where(a + b > 1.0, 1.0 - b, b)
+    chosen = corners[np.minimum(which, len(corners) - 1)]
+    dense = chosen[:, 0] + a[:, None] * (chosen[:, 1] - chosen[:, 0]) + b[:, None] * (chosen[:, 2] - chosen[:, 0])
+    tree, gap = cKDTree(dense), 0.8 * spacing
+    free, kept = np.ones(len(dense), dtype=bool), []
+    for i in range(len(dense)):
+        if free[i]:
+            kept.append(i)
+            free[tree.query_ball_point(dense[i], gap)] = False
+    return np.asarray(dense[kept])
+
+
+def _spread(points: Array, spacing: float) -> Array:
+    """Points pushed apart by those nearer than the spacing of an even layer."""
+    from scipy.spatial import cKDTree
+
+    pairs = cKDTree(points).query_pairs(1.15 * spacing, output_type="ndarray")
+    away = points[pairs[:, 0]] - points[pairs[:, 1]]
+    size = np.maximum(np.linalg.norm(away, axis=1), 1e-12)
+    push = 0.15 * (1.15 * spacing / size - 1.0).clip(0.0, 1.0)[:, None] * away
+    moved = points.copy()
+    np.add.at(moved, pairs[:, 0], push)
+    np.add.at(moved, pairs[:, 1], -push)
+    return moved
+
+
+def _slope(distance: Distance, points: Array, spacing: float, dimensions: int) -> Array:
+    """Gradient of the distance at points (n, 3)."""
+    h = 0.05 * spacing
+    slope = np.zeros_like(points)
+    for axis in range(dimensions):
+        ahead = np.zeros(3)
+        ahead[axis] = h
+        slope[:, axis] = (distance(points + ahead) - distance(points - ahead)) / (2.0 * h)
+    return slope
+
+
+def _project(distance: Distance, points: Array, spacing: float, dimensions: int) -> Array:
+    """Points moved along the gradient to the surface."""
+    for _ in range(3):
+        slope = _slope(distance, points, spacing, dimensions)
+        steep = np.maximum(np.einsum("ij,ij->i", slope, slope), 0.25)
+        points = points - (distance(points) / steep)[:, None] * slope
+    return points

@@ -1,0 +1,92 @@
+"""A body from a billionth of the fluid's density to a billion times it: no blow-up, and the right limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+import undertow as ut
+from undertow.errors import PhysicsError
+from undertow.validation.analysis import Quantity, quantity
+
+GRAVITY = 9.81
+
+
+def release(ratio: float, cells: int, size: float) -> ut.Simulation:
+    """A sphere of diameter 1 released in a full closed tank ``size`` diameters wide."""
+    scene = ut.Scene(
+        name="density-ratio",
+        coupling="monolithic",
+        gravity=(0.0, -GRAVITY, 0.0),
+        domain=ut.Domain(upper=(size, size, size), resolution=round(cells * size)),
+        time=ut.Time(end=100.0, frame_rate=200.0),
+        fluid=ut.Fluid(density=1000.0, tolerance=1e-6),
+        objects={
+            "ball": ut.RigidBody(
+                shape=ut.Sphere(radius=0.5),
+                position=(0.5 * size + 0.03, 0.5 * size, 0.5 * size),
+                density=1000.0 * ratio,
+            )
+        },
+    )
+    return ut.Simulation(scene)
+
+
+def first(ratio: float, cells: int, size: float) -> float:
+    """Acceleration in the first step / g, positive upwards."""
+    sim = release(ratio, cells, size)
+    report = sim.step()
+    return float(sim.body("ball").velocity[1] / (report.time_step * GRAVITY))
+
+
+def carried(ratio: float, cells: int, size: float) -> float:
+    """Velocity of a ball in fluid that a pressure gradient sets in motion / velocity of the fluid."""
+    end, speed = 0.05, 0.5
+    scene = ut.Scene(
+        name="density-ratio",
+        coupling="monolithic",
+        gravity=(0.0, 0.0, 0.0),
+        domain=ut.Domain(
+            upper=(size, size, size),
+            resolution=round(cells * size),
+            sides={
+                "x_low": ut.Inflow(velocity=ut.Table(times=[0.0, end], values=[[0.0, 0.0, 0.0], [speed, 0.0, 0.0]])),
+                "x_high": "outflow",
+                **{name: ut.Wall(slip=True) for name in ("y_low", "y_high", "z_low", "z_high")},
+            },
+        ),
+        time=ut.Time(end=end, frame_rate=20.0, max_step=end / 5),
+        fluid=ut.Fluid(density=1000.0, tolerance=1e-6),
+        objects={
+            "ball": ut.RigidBody(
+                shape=ut.Sphere(radius=0.5), position=(0.5 * size, 0.5 * size, 0.5 * size), density=1000.0 * ratio
+            )
+        },
+    )
+    sim = ut.Simulation(scene)
+    sim.advance_to(end)
+    return float(sim.body("ball").velocity[0] / speed)
+
+
+def run(full: bool) -> Iterator[Quantity]:
+    """Limits in a tank of six diameters at eight cells per diameter; 200 steps for every decade on a coarse grid."""
+    cells, size = (12, 6.0) if full else (8, 6.0)
+    yield quantity("light_start", first(1e-9, cells, size), cells=cells)
+    yield quantity("heavy_fall", -first(1e9, cells, size), cells=cells)
+    yield quantity("light_in_tank", carried(1e-9, cells, size), cells=cells)
+    yield quantity("neutral", carried(1.0, cells, size), cells=cells)
+    done = 0
+    speeds: dict[str, float | str] = {}
+    for decade in range(-9, 10):
+        sim = release(10.0**decade, 5, 4.0)
+        try:
+            for _ in range(200):
+                sim.step()
+                if np.abs(sim.body("ball").velocity).max() > 100.0:
+                    raise PhysicsError("too fast")
+            done += 1
+            speeds[f"1e{decade}"] = float(sim.body("ball").velocity[1])
+        except PhysicsError as error:
+            speeds[f"1e{decade}"] = str(error)
+    yield quantity("completed_share", done / 19, speeds=speeds)

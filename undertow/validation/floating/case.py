@@ -1,0 +1,103 @@
+"""Bodies float at the depth of Archimedes, upright where stability says so, and a neutral one stays where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+import undertow as ut
+from undertow.validation.analysis import Quantity, quantity
+
+DENSITY = 1000.0
+WIDTH, HEIGHT = 1.0, 0.8
+LEVEL = 0.4
+FRAME_RATE = 20.0
+
+
+def make(body: ut.RigidBody, cells: int, depth: float | None) -> ut.Simulation:
+    """A tank with the body; depth [m]: None in 2D."""
+    upper = (WIDTH, HEIGHT) if depth is None else (WIDTH, HEIGHT, depth)
+    middle = (WIDTH / 2, LEVEL) if depth is None else (WIDTH / 2, LEVEL, depth / 2)
+    scene = ut.Scene(
+        name="floating",
+        coupling="monolithic",
+        domain=ut.Domain(upper=upper, resolution=cells, resolution_along="x", sides={"y_high": "open"}),
+        time=ut.Time(end=60.0, frame_rate=FRAME_RATE),
+        fluid=ut.Fluid(density=DENSITY, tolerance=1e-5),
+        objects={
+            "pool": ut.Water(shape=ut.Plane(normal=(0.0, 1.0, 0.0)[: len(upper)]), position=middle),
+            "body": body,
+        },
+    )
+    return ut.Simulation(scene)
+
+
+def follow(sim: ut.Simulation, end: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Height of the body [m], its turn about z [degrees] and the volume of the water [m3; 2D m2], frame by frame."""
+    rows = []
+    while sim.time < end - 1e-9:
+        report = sim.advance_to(sim.time + 1 / FRAME_RATE)
+        body = sim.body("body")
+        turn = np.degrees(np.arctan2(body.rotation[1, 0], body.rotation[0, 0]))
+        assert report is not None
+        rows.append((body.position[1], turn, report.ledger["fluid_volume"]))
+    heights, turns, volumes = np.array(rows).T
+    return heights, turns, volumes
+
+
+def cap(radius: float, share: float) -> float:
+    """How far the centre of a sphere of the relative density ``share`` floats above the surface [m]."""
+    # volume below the surface over that of the sphere, with d the centre's height over the surface / radius
+    d = np.linspace(-1.0, 1.0, 20001)
+    below = 0.25 * (2.0 + d) * (1.0 - d) ** 2
+    return float(radius * np.interp(-share, -below, d))
+
+
+def float_box(share: float, cells: int, end: float) -> tuple[float, float]:
+    """(error of the mean height [cells], largest turn [degrees]) of a wide box of the relative density ``share``."""
+    b, h = 0.3, 0.15
+    start = LEVEL + h * (0.5 - share) + 0.5 / cells
+    body = ut.RigidBody(shape=ut.Box(size=(b, h)), position=(WIDTH / 2, start), density=share * DENSITY)
+    heights, turns, volumes = follow(make(body, cells, None), end)
+    level = (volumes + b * h * share) / WIDTH
+    late = slice(len(heights) // 3, None)
+    off = np.mean(heights[late] - level[late] - h * (0.5 - share))
+    return abs(float(off)) * cells / WIDTH, float(np.abs(turns).max())
+
+
+def float_sphere(share: float, cells: int, end: float) -> float:
+    """Error of the mean height [cells] of a sphere of the relative density ``share``."""
+    radius, depth = 0.15, 0.6
+    start = LEVEL + cap(radius, share) + 0.5 / cells
+    body = ut.RigidBody(shape=ut.Sphere(radius=radius), position=(WIDTH / 2, start, depth / 2), density=share * DENSITY)
+    heights, _, volumes = follow(make(body, cells, depth), end)
+    level = (volumes + share * 4 / 3 * np.pi * radius**3) / (WIDTH * depth)
+    late = slice(len(heights) // 3, None)
+    return abs(float(np.mean(heights[late] - level[late] - cap(radius, share)))) * cells / WIDTH
+
+
+def run(full: bool = False) -> Iterator[Quantity]:
+    """Depths of boxes (2D) and spheres (3D), the turn of a stable and of an unstable box, a neutral sphere."""
+    shares = (0.1, 0.3, 0.5, 0.7, 0.9)
+    found = {share: float_box(share, 40, 5.0) for share in shares}
+    yield quantity("depth_box", max(off for off, _ in found.values()), cells=40, errors=[o for o, _ in found.values()])
+    yield quantity("turn_box", max(turn for _, turn in found.values()), turns=[t for _, t in found.values()])
+    cells = 40 if full else 28
+    errors = [float_sphere(share, cells, 4.0) for share in (shares if full else (0.1, 0.5, 0.9))]
+    yield quantity("depth_sphere", max(errors), cells=cells, errors=errors)
+    # a square log of half the density of water is not stable upright; it floats on an edge
+    side = 0.2
+    body = ut.RigidBody(
+        shape=ut.Box(size=(side, side)), position=(WIDTH / 2, LEVEL), density=0.5 * DENSITY,
+        rotation=ut.Rotation(degrees=5.0),
+    )  # fmt: skip
+    _, turns, _ = follow(make(body, 40, None), 10.0)
+    late = turns[len(turns) // 2 :]
+    yield quantity("turn_log", float(np.mean(late)), swing=[float(late.min()), float(late.max())])
+    body = ut.RigidBody(shape=ut.Sphere(radius=0.1), position=(WIDTH / 2, 0.2, 0.3), density=DENSITY)
+    sim = make(body, cells, 0.6)
+    place = sim.body("body").position.copy()
+    follow(sim, 5.0)
+    moved = float(np.linalg.norm(sim.body("body").position - place))
+    yield quantity("drift_neutral", moved * cells / WIDTH, cells=cells)

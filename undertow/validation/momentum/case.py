@@ -1,0 +1,151 @@
+"""Momentum that the coupled solve passes between fluid and bodies, in random configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import undertow as ut
+from undertow.grid import Array
+from undertow.validation.analysis import Quantity, quantity
+
+
+def random_scene(rng: np.random.Generator, dimensions: int, periodic: bool, count: int) -> ut.Scene:
+    """``count`` boxes, spheres and capsules of random densities in a unit box, in a row, not touching."""
+    objects = {}
+    for b in range(count):
+        place = rng.uniform(0.42, 0.58, dimensions)
+        place[0] = (b + 0.5) / count
+        size = 0.30 / count
+        shapes: list[Any] = [
+            ut.Sphere(radius=size),
+            ut.Box(size=tuple(size * rng.uniform(0.8, 1.3, dimensions))),
+            ut.Capsule(radius=0.6 * size, length=0.7 * size),
+        ]
+        axis = (0.0, 0.0, 1.0) if dimensions == 2 else tuple(rng.normal(size=3))
+        objects[f"b{b}"] = ut.RigidBody(
+            shape=shapes[int(rng.integers(3))],
+            position=tuple(place),
+            rotation=ut.Rotation(axis=axis, degrees=float(rng.uniform(0, 360))),
+            density=float(10.0 ** rng.uniform(-2, 2)),
+        )
+    names = ("x", "y", "z")[:dimensions]
+    sides: dict[str, Any] = {f"{a}_{end}": "periodic" for a in names for end in ("low", "high")} if periodic else {}
+    return ut.Scene(
+        name="random",
+        coupling="monolithic",
+        gravity=(0.0,) * dimensions,
+        domain=ut.Domain(upper=(1.0,) * dimensions, resolution=int(rng.integers(14, 20)), sides=sides),
+        time=ut.Time(end=1.0, frame_rate=1.0),
+        fluid=ut.Fluid(density=1.0, tolerance=1e-9),
+        objects=objects,
+    )
+
+
+def shake(sim: ut.Simulation, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Random velocity of the free faces and of the bodies; returns the masses of the faces and u*."""
+    flow, bodies = sim.flow, sim.model.bodies  # type: ignore[attr-defined]
+    inverse = flow.domain.inv_mass_f
+    mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0)
+    u = rng.normal(size=mass.shape) * (mass > 0)
+    for b in range(len(sim.scene.bodies)):
+        v, omega = rng.normal(size=3), rng.normal(size=3)
+        if flow.grid.dimensions == 2:
+            v[2] = omega[0] = omega[1] = 0.0
+        bodies.set_velocity(b, v, omega)
+    flow.solve.place()
+    return mass, u
+
+
+def linear(seed: int) -> float:
+    """Change of linear momentum in the solve, periodic box, relative to the sum of all parts."""
+    rng = np.random.default_rng(seed)
+    sim = ut.Simulation(random_scene(rng, 2 + seed % 2, True, 1 + seed % 3))
+    mass, u = shake(sim, rng)
+    bodies = sim.model.bodies  # type: ignore[attr-defined]
+    size = float(np.abs(mass * u).sum() + np.abs(bodies.p_b).sum())
+    before = (mass * u).sum(axis=(1, 2, 3)) + bodies.p_b.sum(axis=0)
+    sim.flow.z_c[...] = 0.0
+    sim.flow.project(u, 1.0)
+    after = (mass * u).sum(axis=(1, 2, 3)) + bodies.p_b.sum(axis=0)
+    return float(np.abs(after - before).max() / size)
+
+
+def angular(seed: int) -> float:
+    """Angular momentum that a solve's pressure, away from the sides, gives fluid and bodies together, relative.
+
+    The momentum of a cut face sits at the middle of its open part.
+    """
+    rng = np.random.default_rng(seed)
+    sim = ut.Simulation(random_scene(rng, 2 + seed % 2, False, 1 + seed % 3))
+    flow, bodies = sim.flow, sim.model.bodies  # type: ignore[attr-defined]
+    grid, rows = flow.grid, flow.solve.rows
+    _, u = shake(sim, rng)
+    flow.z_c[...] = 0.0
+    flow.project(u, 1.0)
+    z = np.zeros(grid.padded)
+    inner = tuple(slice(s.start + 1, s.stop - 1) if s.stop - s.start > 1 else s for s in grid.interior)
+    z[inner] = flow.z_c[inner]
+    push = {"fluid": np.zeros_like(u), "rigid": np.zeros((bodies.count, 6))}
+    rows.add_transpose(z, push)
+    total = (push["rigid"][:, 3:] + np.cross(bodies.x_b, push["rigid"][:, :3])).sum(axis=0)
+    size = 0.0
+    assert flow.solids is not None
+    for axis in grid.axes:
+        for k, j, i in np.argwhere(push["fluid"][axis] != 0.0):
+            point = _middle(flow.solids.phi_n, grid, axis, int(k), int(j), int(i))
+            p = np.zeros(3)
+            p[axis] = push["fluid"][axis, k, j, i]
+            total = total + np.cross(point, p)
+            size += abs(float(p[axis]))
+    return float(np.abs(total).max() / size)
+
+
+def _middle(phi: Array, grid: Any, axis: int, k: int, j: int, i: int) -> Array:
+    """Middle of the open part of a face [m]: phi linear on the four triangles about the face's centre."""
+    from undertow.grid import GHOSTS
+
+    point = np.array(grid.lower) + (np.array([i, j, k]) - GHOSTS + 0.5) * grid.dx
+    point[axis] -= 0.5 * grid.dx
+    others = [a for a in range(3) if a != axis]
+    corners = []
+    for s, t in ((0, 0), (1, 0), (1, 1), (0, 1)):
+        index = [k, j, i]
+        index[2 - others[0]] += s
+        index[2 - others[1]] += t
+        corners.append((np.array([s - 0.5, t - 0.5]), float(phi[tuple(index)])))
+    centre = (np.zeros(2), 0.25 * sum(value for _, value in corners))
+    area, moment = 0.0, np.zeros(2)
+    for n in range(4):
+        part = _clip([corners[n], corners[(n + 1) % 4], centre])
+        for m in range(1, len(part) - 1):
+            a, b, c = part[0], part[m], part[m + 1]
+            size = 0.5 * abs(float((b - a)[0] * (c - a)[1] - (b - a)[1] * (c - a)[0]))
+            area += size
+            moment += size * (a + b + c) / 3.0
+    point[others] += grid.dx * moment / area
+    if grid.dimensions == 2:
+        point[2] = 0.0
+    return point
+
+
+def _clip(triangle: list[tuple[Array, float]]) -> list[Array]:
+    """Corners of the part of a triangle where the linear function is positive."""
+    part = []
+    for (a, fa), (b, fb) in zip(triangle, [*triangle[1:], triangle[0]], strict=True):
+        if fa > 0:
+            part.append(a)
+        if (fa > 0) != (fb > 0):
+            part.append(a + fa / (fa - fb) * (b - a))
+    return part
+
+
+def run(full: bool) -> Iterator[Quantity]:
+    """Random rigid bodies and flows."""
+    count = 60 if full else 12
+    changes = [linear(seed) for seed in range(count)]
+    yield quantity("linear_rigid", max(changes), configurations=count)
+    changes = [angular(100 + seed) for seed in range(count)]
+    yield quantity("angular_rigid", max(changes), configurations=count)
