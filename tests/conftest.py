@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
 import tomllib
@@ -94,7 +96,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    if sum(_BUDGET.used().values()) > _budget() and exitstatus == 0:
+    used = _BUDGET.used()
+    record = os.environ.get("UNDERTOW_KERNEL_RECORD")
+    if record is not None:  # tests/halves.py adds up
+        Path(record).write_text(json.dumps(used))
+    if sum(used.values()) > _budget() and exitstatus == 0:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

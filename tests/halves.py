@@ -1,0 +1,53 @@
+"""The whole test suite as two processes at once, one per core: ``python tests/halves.py`` (what ``make test`` runs).
+
+The halves share the cache of Numba on disk, and little of what they compile: solids and particles on one side, fluids
+and the program on the other. The compile budget is that of both together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent
+SECOND = ("rigid", "soft", "solids", "sph", "surface", "transport")
+
+
+def main() -> int:
+    """Exit status: 0 when both halves passed and the budget holds."""
+    folders = sorted(path.name for path in TESTS.iterdir() if list(path.glob("test_*.py")))
+    halves = [[name for name in folders if name not in SECOND], list(SECOND)]
+    with tempfile.TemporaryDirectory() as temporary:
+        records = [Path(temporary) / f"kernels-{i}.json" for i in range(2)]
+        log = Path(temporary) / "second.log"
+        with log.open("w") as out:
+            second = _start(halves[1], records[1], out)
+            first = _start(halves[0], records[0], None)
+            codes = [first.wait(), second.wait()]
+        print(log.read_text(), end="")
+        used: Counter[str] = Counter()
+        for record in records:
+            if record.is_file():
+                used |= Counter(json.loads(record.read_text()))
+    bound = int(tomllib.loads((TESTS.parent / "pyproject.toml").read_text())["tool"]["undertow"]["specialisations"])
+    total = sum(used.values())
+    print(f"numba: {total} kernels used by both halves, bound {bound}")
+    if total > bound:
+        print("numba: OVER THE BOUND of pyproject.toml [tool.undertow]")
+    return 0 if codes == [0, 0] and total <= bound else 1
+
+
+def _start(folders: list[str], record: Path, out: object) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "pytest", *(str(TESTS / name) for name in folders)]
+    environment = os.environ | {"UNDERTOW_KERNEL_RECORD": str(record)}
+    return subprocess.Popen(command, cwd=TESTS.parent, env=environment, stdout=out)  # type: ignore[call-overload, no-any-return]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
