@@ -43,7 +43,6 @@ UNITS = {
     "potential_energy_solids": ("J", "J/m"),
     "coupling_residual": ("m3/s", "m2/s"),
     "penetration": ("m", "m"),
-    "joint_error": ("m", "m"),
     "time": ("s", "s"),
     "time_step": ("s", "s"),
     "position": ("m", "m"),

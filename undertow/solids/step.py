@@ -4,7 +4,9 @@ Positions move with a velocity of their own, v^n+1/2, that closes gaps exactly a
 apart, from v^n, so that nothing of that correction stays in them.
 
 All geometry of steps II and III is that of x^n: contacts are found within the reach of the step and may close their
-gap, not more. Impulses act at one point on both bodies, so linear and angular momentum are conserved to round-off.
+gap, not more. Impulses act at one point on both bodies, so collisions conserve linear and angular momentum to
+round-off. Over a whole step that holds for linear momentum; contacts without restitution move positions by impulses
+that the momenta do not carry, and change angular momentum so.
 """
 
 from __future__ import annotations
