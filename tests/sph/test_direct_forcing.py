@@ -53,8 +53,7 @@ def test_the_global_scheme_is_the_solution_of_all_constraints_and_momenta() -> N
     kinds, owner, points = c.kind[:n].copy(), c.body[:n].copy(), c.point[:n].copy()
     normal, velocity = c.normal[:n].copy(), fluid.points.spec.motion[points, :3].copy()
     forcing._solve(dt)
-    if (c.kind[:n] != kinds).any():
-        pytest.skip("a contact let go")
+    assert (c.kind[:n] == kinds).all(), "a contact let go: the dense system below holds all of them"
     wanted, arm = before[0]
     size = 3 * n + 6 * bodies.count
     A, b = np.zeros((size, size)), np.zeros(size)

@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
+from undertow.grid.jitting import helper
 from undertow.rigid.bodies import DYNAMIC, BodySpec, rotate
-from undertow.rigid.jitting import helper
 from undertow.rigid.shapes import BOUND, FACE, HALF, KIND, MIDDLE, PLANE, CollisionShapes
 
 _LARGE = 2.0

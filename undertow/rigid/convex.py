@@ -13,7 +13,7 @@ from math import sqrt
 
 import numpy as np
 
-from undertow.rigid.jitting import helper
+from undertow.grid.jitting import helper
 from undertow.rigid.shapes import BOUND, EDGE, EDGE_END, FACE, FACE_END, VERTEX, VERTEX_END
 
 GAP, APART = 0, 1

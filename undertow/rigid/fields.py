@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import sqrt
 
 from undertow.geometry.distance import CYLINDER, TABLE, analytic_distance, table_value
-from undertow.rigid.jitting import helper
+from undertow.grid.jitting import helper
 from undertow.rigid.shapes import (
     BOUND,
     CAPSULE,

@@ -22,11 +22,11 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
+from undertow.grid.jitting import helper
 from undertow.rigid.bodies import BodySpec, rotate, rotate_back
 from undertow.rigid.broad import Pairs
 from undertow.rigid.convex import APART, GAP, KEY, TAKEN, closest_on_segments, collide_convex, load_convex
 from undertow.rigid.fields import shape_distance, shape_gradient, unit_vector
-from undertow.rigid.jitting import helper
 from undertow.rigid.probes import add_candidate, probe_field, relative_turn
 from undertow.rigid.shapes import (
     BOUND,

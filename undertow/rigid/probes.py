@@ -14,10 +14,10 @@ from math import sqrt
 import numpy as np
 
 from undertow.geometry.distance import CYLINDER, TABLE, TORUS
+from undertow.grid.jitting import helper
 from undertow.rigid.bodies import rotate, rotate_back
 from undertow.rigid.convex import APART, GAP, KEY
 from undertow.rigid.fields import shape_distance, shape_gradient, turn_back_by, turn_by, unit_vector
-from undertow.rigid.jitting import helper
 from undertow.rigid.shapes import (
     BOUND,
     CLUSTER,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from undertow.scene.base import complain, suggest
 
 
 class Material(NamedTuple):
@@ -23,6 +25,19 @@ MATERIALS: dict[str, Material] = {
     "honey": Material(1420.0, 10.0, "20 C, typical; Yanniotis, Skaltsi and Karaburnioti 2006"),
     "mercury": Material(13546.0, 1.554e-3, "20 C; CRC Handbook of Chemistry and Physics"),
 }
+
+
+def named_material(data: Any) -> Material | None:
+    """The fluid that a table of a scene names as its ``material``; None if it names none."""
+    name = data.get("material") if isinstance(data, dict) else None
+    if not isinstance(name, str):
+        return None
+    if name not in MATERIALS:
+        raise complain(
+            f"material = {name!r} is unknown; {suggest(name, list(MATERIALS))}"
+            f"The materials are {', '.join(MATERIALS)}; or give density and viscosity"
+        )
+    return MATERIALS[name]
 
 
 class SolidMaterial(NamedTuple):

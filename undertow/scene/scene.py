@@ -31,7 +31,7 @@ from undertow.scene.base import (
 )
 from undertow.scene.choice import BY_TYPE, check_type
 from undertow.scene.domain import AXES, Domain, Inflow, Open, Outflow, Wall, values_of
-from undertow.scene.materials import MATERIALS
+from undertow.scene.materials import named_material
 from undertow.scene.monolithic import check_monolithic, check_moving
 from undertow.scene.motion import Keyframes, PrescribedVelocity, Static
 from undertow.scene.objects import (
@@ -112,15 +112,9 @@ class Fluid(Model):
     @model_validator(mode="before")
     @classmethod
     def _fill_in_material(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or not isinstance(data.get("material"), str):
+        material = named_material(data)
+        if material is None:
             return data
-        name = data["material"]
-        if name not in MATERIALS:
-            raise complain(
-                f"material = {name!r} is unknown; {suggest(name, list(MATERIALS))}"
-                f"The materials are {', '.join(MATERIALS)}; or give density and viscosity"
-            )
-        material = MATERIALS[name]
         return {"density": material.density, "viscosity": material.viscosity, **data}
 
     @model_validator(mode="after")

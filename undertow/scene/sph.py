@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from undertow.scene.base import Density, Model, NonNegativeNumber, Share, Text, check_number, complain, suggest
+from undertow.scene.base import Density, Model, NonNegativeNumber, Share, Text, check_number, complain
 from undertow.scene.domain import Inflow
-from undertow.scene.materials import MATERIALS
+from undertow.scene.materials import named_material
 
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene
@@ -39,15 +39,9 @@ class Sph(Model):
     @model_validator(mode="before")
     @classmethod
     def _fill_in_material(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or not isinstance(data.get("material"), str):
+        material = named_material(data)
+        if material is None:
             return data
-        name = data["material"]
-        if name not in MATERIALS:
-            raise complain(
-                f"material = {name!r} is unknown; {suggest(name, list(MATERIALS))}"
-                f"The materials are {', '.join(MATERIALS)}; or give density and viscosity"
-            )
-        material = MATERIALS[name]
         return {"density": material.density, "viscosity": material.viscosity / material.density, **data}
 
 

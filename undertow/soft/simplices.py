@@ -29,7 +29,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
-from undertow.soft.jitting import helper
+from undertow.grid.jitting import helper
 
 STVK, NEO_HOOKEAN, COROTATED = 0, 1, 2
 MODELS = {"stvk": STVK, "neo_hookean": NEO_HOOKEAN, "corotated": COROTATED}

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
-from undertow.soft.jitting import helper
+from undertow.grid.jitting import helper
 
 LENGTH, BEND, ALTITUDE = 0, 1, 2
 SPRING_MODES = (3, 1, 1)

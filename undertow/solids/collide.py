@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from numba import njit
 
+from undertow.grid.jitting import helper
 from undertow.rigid.bodies import DYNAMIC
-from undertow.rigid.jitting import helper
 from undertow.solids.contact import _apply_impulse, _cross, _multiply_inertia, _relative_velocity, _solve_coulomb
 
 _SWEEPS = 50

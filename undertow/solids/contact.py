@@ -29,8 +29,8 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
+from undertow.grid.jitting import helper, inlined
 from undertow.rigid.bodies import DYNAMIC
-from undertow.rigid.jitting import helper, inlined
 
 DEPTH = 10
 """Iterates the acceleration looks back on."""

@@ -26,8 +26,8 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
+from undertow.grid.jitting import helper
 from undertow.rigid.bodies import DYNAMIC, BodySpec
-from undertow.rigid.jitting import helper
 from undertow.rigid.narrow import ContactSpec
 from undertow.rigid.orientation import exp_quaternion, multiply
 from undertow.solids.contact import _cross, _lever_mass, _multiply_inertia

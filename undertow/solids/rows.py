@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
+from undertow.grid.jitting import helper
 from undertow.rigid.bodies import DYNAMIC
-from undertow.rigid.jitting import helper
 from undertow.solids.contact import _apply_impulse, _apply_turn, _cross, _make_row, _relative_turn, _relative_velocity
 
 FAST_TURN = 0.5
