@@ -26,8 +26,8 @@ _SCENE = (
     "Boat", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Control", "Cylinder", "Domain", "Drain", "Emitter",
     "Fluid", "FluxProbe", "ForceProbe", "Gear", "Hold", "Hull", "Inflow", "Joint", "Keyframes", "LineProbe", "Mesh",
     "MeshSequence", "Open", "Outflow", "Output", "Periodic", "Plane", "PointProbe", "PrescribedVelocity", "RigidBody",
-    "Rope", "Rotation", "Scene", "Sine", "Smoke", "Soft", "SoftBody", "Solids", "Sph", "SphFluid", "Sphere", "Static",
-    "Surface", "Table", "Time", "Torus", "View", "Wall", "Water", "WaterSource",
+    "RigidFluid", "Rope", "Rotation", "Scene", "Sine", "Smoke", "Soft", "SoftBody", "Solids", "Sph", "SphFluid",
+    "Sphere", "Static", "Surface", "Table", "Time", "Torus", "View", "Wall", "Water", "WaterSource",
 )  # fmt: skip
 _HOME = {
     **dict.fromkeys(_SCENE, "undertow.scene"),

@@ -243,7 +243,7 @@ def plot(
 @command
 def export(
     folder: RunPath,
-    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="vtk")],
+    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="vtk or ply")],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="folder to write; must not exist")] = None,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -254,6 +254,38 @@ def export(
     from undertow.output.export import export as write
 
     print(write(folder, to=to, out=out))
+
+
+@command
+def compare(
+    scene: Annotated[str, typer.Argument(metavar="SCENE|FILE.toml|FILE.py", help="gallery name or scene file")],
+    couplings: Annotated[str, typer.Option(metavar="a,b,c", help="couplings to run it under")],
+    resolution: Annotated[int | None, typer.Option(metavar="N", help="cells along the scene's main side")] = None,
+    frames: Annotated[int | None, typer.Option(metavar="N", help="number of frames after the first")] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="a.b=c", help="override a value of the scene (TOML)")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="folder of the runs; must not exist")] = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run a scene under several couplings; leaves one page with pictures, ledgers and timings side by side."""
+    _begin(threads)
+    from undertow.run import compare as comparison
+
+    names = comparison.couplings_of(couplings)
+    described = comparison.comparison_scenes(scene, names, resolution, frames, assignments or ())
+    with _ProgressBar(quiet) as bar:
+        folder, runs = comparison.compare(described, out, threads, bar, functools.partial(_say, quiet))
+    from undertow.output.compare import write_comparison
+    from undertow.output.render import render as draw
+    from undertow.output.report import write_report
+
+    for run_folder in runs:
+        draw(run_folder, quick=True)
+        write_report(run_folder)
+    _say(quiet, f"wrote {write_comparison(folder, runs)}")
+    print(folder)
 
 
 @command

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from undertow.grid import Grid
-from undertow.output.frames import BodyFrame, FrameData, frame_folder, write_frame, write_pvd
+from undertow.output.frames import BodyFrame, FrameData, SurfaceFrame, frame_folder, write_frame, write_pvd
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
@@ -167,3 +167,14 @@ def smoke_run(tmp_path: Path) -> Path:
 @pytest.fixture
 def flat_run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "flat-0001", [flat_frame(i) for i in range(3)], "flat")
+
+
+@pytest.fixture
+def water_run(tmp_path: Path) -> Path:
+    """A ball of water in the middle."""
+    frame = smoke_frame(0)
+    vertices, triangles = sphere_mesh(0.3, (0.4, 0.5, 0.5))
+    frame.cell_fields["level_set"] = frame.cell_fields.pop("smoke")
+    frame.surface = SurfaceFrame(vertices, triangles, (vertices - (0.4, 0.5, 0.5)) / 0.3, np.zeros_like(vertices))
+    frame.bodies = []
+    return write_run(tmp_path / "water-0001", [frame], "water")

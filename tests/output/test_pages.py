@@ -163,3 +163,25 @@ def test_page_shows_the_scene_and_follows_the_run(smoke_run: Path, browser: Any)
         viewer.choose_field(VOLUME)
     finally:
         viewer.close()
+
+
+def test_page_shows_the_surface_of_water(water_run: Path, browser: Any) -> None:
+    pytest.importorskip("viser", reason="the view extra is not installed")
+    from undertow.output.view import WATER, Viewer
+
+    viewer = Viewer(water_run, free_port())
+
+    def water(picture: np.ndarray) -> int:
+        p = picture[:, : int(0.62 * picture.shape[1])].astype(int)
+        return int(((p[..., 2] > p[..., 0] + 25) & (p[..., 2] > p[..., 1]) & (p[..., 2] > 70)).sum())
+
+    try:
+        browser.open(viewer.url)
+        shown = wait_for(browser.screenshot, lambda p: water(p) > 3000)
+        assert water(shown) > 3000, "the ball of water is on the page"
+        viewer.choose_field("velocity_x")
+        gone = wait_for(browser.screenshot, lambda p: ((p[..., 0] > 150) & (p[..., 2] < 90)).sum() > 300)
+        assert ((gone[..., 0] > 150) & (gone[..., 2] < 90)).sum() > 300
+        viewer.choose_field(WATER)
+    finally:
+        viewer.close()

@@ -80,3 +80,12 @@ def test_bad_bodies_are_refused():
     bodies = RigidBodies()
     with pytest.raises(UserError, match="must be positive"):
         bodies.add("flat", 0, np.zeros(3), np.array([1.0, 0, 0, 0]), 1.0, np.array([1.0, 0.0, 1.0]))
+    assert bodies.count == 0
+    upright, moments = np.array([1.0, 0, 0, 0]), np.ones(3)
+    bodies.add("one", 0, np.zeros(3), upright)
+    with pytest.raises(UserError, match="body 'one': exists already; names are unique"):
+        bodies.add("one", 0, np.zeros(3), upright)
+    motion = Keyframes([0.0, 1.0], [(0, 0, 0), (1, 0, 0)])
+    with pytest.raises(UserError, match="body 'two': has both a mass and a prescribed motion; give one of them"):
+        bodies.add("two", 0, np.zeros(3), upright, 1.0, moments, motion)
+    assert bodies.names == ["one"]

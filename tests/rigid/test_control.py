@@ -6,11 +6,16 @@ import pytest
 from undertow.errors import UserError
 from undertow.geometry import ConstantCurve, SineCurve, TableCurve
 from undertow.rigid.bodies import RigidBodies
-from undertow.rigid.control import JointControl, hold
+from undertow.rigid.control import JointControl
 from undertow.rigid.joints import Joints
 from undertow.rigid.orientation import advance_poses
 
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
+
+
+def hold(joint, stiffness, damping, at=0.0):
+    """A controller that keeps a joint where it is asked to be."""
+    return JointControl(joint, ConstantCurve(at), stiffness, damping)
 
 
 def _step(bodies, joints, time, dt, gravity=0.0):
@@ -22,6 +27,7 @@ def _step(bodies, joints, time, dt, gravity=0.0):
     joints.pre_stabilise(v, omega, time, dt, lambda v, w, x, q: advance_poses(bodies.spec, v, w, dt, 2, True, x, q))
     joints.carry(bodies.p_b, bodies.L_b)
     advance_poses(bodies.spec, v, omega, dt, 2, True, bodies.x_b, bodies.q_b)
+    joints.follow(bodies.p_b, bodies.L_b, dt)
     bodies.p_b[dynamic, 1] += dt * gravity * bodies.mass_b[dynamic]
     bodies.derive_velocities()
     joints.apply_control(bodies.v_b, bodies.omega_b, time, dt, carry=False)

@@ -5,7 +5,7 @@ import pytest
 
 from undertow.errors import PhysicsError, UserError
 from undertow.geometry import ConstantCurve, Keyframes, SineCurve, VelocityCurves
-from undertow.rigid.bodies import RigidBodies, rotation_matrix_of
+from undertow.rigid.bodies import RigidBodies, conjugate, multiply_quaternions, rotation_matrix_of
 from undertow.rigid.joint import KINDS
 from undertow.rigid.joints import Joints
 from undertow.rigid.orientation import advance_poses
@@ -38,8 +38,13 @@ def _apart(kind, method, distance):
     """Such a pair, the anchors a distance [m] apart and the frames turned by 6 rad/m times that."""
     angle = 3 * distance
     turn = np.array([np.cos(angle), 0.6 * np.sin(angle), 0.8 * np.sin(angle), 0.0])
-    bodies, joints = _pair(kind, method=method, child_turn=turn)
-    joints._joints[0].position[1] += distance * np.array([0.5, -0.8, 0.6])
+    bodies, joints = _pair(kind, method=method)
+    frame = joints._joints[0]
+    frame.position[1] += distance * np.array([0.5, -0.8, 0.6])
+    q = bodies.q_b[1]
+    frame.turn[1] = multiply_quaternions(
+        multiply_quaternions(conjugate(q), multiply_quaternions(turn, q)), frame.turn[1]
+    )
     return bodies, joints
 
 
@@ -77,12 +82,13 @@ def _step(bodies, joints, time, dt, gravity=-9.81):
     joints.carry(bodies.p_b, bodies.L_b)
     advance(v, omega, bodies.x_b, bodies.q_b)
     bodies.move_kinematic(time + dt, place=True)
+    joints.follow(bodies.p_b, bodies.L_b, dt)
     bodies.p_b[dynamic, 1] += dt * gravity * bodies.mass_b[dynamic]
     bodies.derive_velocities()
     joints.post_stabilise(bodies.v_b, bodies.omega_b)
     for b in np.flatnonzero(dynamic):
         bodies.set_velocity(b, bodies.v_b[b].copy(), bodies.omega_b[b].copy())
-    return joints.end_step(dt)
+    return [broken.name for broken in joints.end_step(dt)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -327,7 +333,9 @@ def test_a_joint_breaks_at_its_threshold():
     bodies, joints = _pair("fixed", break_torque=1e-3)
     assert joints.end_step(1.0) == []
     joints.post_stabilise(bodies.v_b, bodies.omega_b)
-    assert joints.end_step(1.0) == ["joint"] and joints.excluded_pairs().tolist() == []
+    (broken,) = joints.end_step(1.0)
+    assert broken.name == "joint" and broken.torque > 1e-3 and broken.torque == np.linalg.norm(joints.torque_j[0])
+    assert joints.excluded_pairs().tolist() == []
     saved = {name: array.copy() for name, array in joints.arrays().items()}
     _, other = _pair("fixed")
     other.restore(saved)
@@ -400,9 +408,33 @@ def test_hopeless_joints_are_named():
     joints = Joints(bodies)
     joints.add("wall", "ball", None, "rod", (1.0, 0.0, 0.0))
     joints.add("pull", "ball", "crank", "rod", (0.0, 0.0, 0.0))
-    with pytest.raises(PhysicsError, match="joint '(wall|pull)': cannot be held: error"):
+    with pytest.raises(PhysicsError, match="joint '(wall|pull)': cannot be held: a rate of 10 1/s is left"):
         for n in range(60):
             _step(bodies, joints, n / 60, 1 / 60)
+    bodies.x_b[0] = (-1.0, 0.0, 0.0)
+    with pytest.raises(PhysicsError, match="joint '(wall|pull)': cannot be held: error .*length over the arm of 0.5 m"):
+        joints.close()
+
+
+def test_closing_keeps_what_it_must():
+    """A chain pulled apart is closed about its own centre of mass, and its impulses are equal and opposite."""
+    rng = np.random.default_rng(1)
+    bodies = RigidBodies()
+    joints = Joints(bodies)
+    for b in range(5):
+        bodies.add(f"link{b}", 0, np.array([b + 0.5, 0.0, 0.0]), UPRIGHT, rng.uniform(1, 9), rng.uniform(0.1, 0.15, 3))
+        if b:
+            joints.add(f"j{b}", "ball", f"link{b - 1}", f"link{b}", (float(b), 0.0, 0.0))
+    bodies.x_b[...] += 0.3 * rng.standard_normal((5, 3))
+    centre = bodies.mass_b @ bodies.x_b / bodies.mass_b.sum()
+    assert joints.errors().max() > 0.1
+    stats = joints.close(1 / 60)
+    assert stats.iterations < 100 and joints.errors().max() < 1e-8
+    np.testing.assert_allclose(bodies.mass_b @ bodies.x_b / bodies.mass_b.sum(), centre, atol=1e-12)
+    p, L = np.zeros((5, 3)), np.zeros((5, 3))
+    joints.carry(p, L)
+    np.testing.assert_allclose(p.sum(axis=0), 0.0, atol=1e-9)
+    np.testing.assert_allclose((np.cross(bodies.x_b, p) + L).sum(axis=0), 0.0, atol=1e-9)
 
 
 def test_mistakes_are_named():

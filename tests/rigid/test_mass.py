@@ -7,6 +7,8 @@ from undertow.errors import UserError
 from undertow.geometry import Box, Capsule, Cylinder, MeshShape, Plane, Sphere, Torus, rotation_matrix
 from undertow.rigid.bodies import rotation_matrix_of
 from undertow.rigid.mass import integrate_mesh, mass_properties, principal_axes
+from undertow.rigid.sections import section_of
+from undertow.rigid.shapes import CollisionShapes
 
 SHAPES = [Sphere(0.3), Box((1.0, 0.5, 0.2)), Capsule(0.2, 0.7), Cylinder(0.3, 0.8), Torus(0.5, 0.2)]
 
@@ -84,18 +86,20 @@ def test_sections_per_metre_of_depth():
     bar = mass_properties(Cylinder(0.15, 0.4), density=100.0, dimensions=2)
     assert bar.mass == pytest.approx(12.0) and bar.inertia[2] == pytest.approx(box.inertia[2])
     across = rotation_matrix((1.0, 0.0, 0.0), 90.0)
-    wheel = mass_properties(Cylinder(0.3, 0.4), density=100.0, dimensions=2, rotation=across)
-    assert wheel.mass == pytest.approx(disc.mass) and wheel.inertia[2] == pytest.approx(disc.inertia[2])
-    assert np.allclose(rotation_matrix_of(wheel.rotation), across.T)
+    area, centre, moment = section_of(Cylinder(0.3, 0.4), across).measure()
+    assert 100 * area == pytest.approx(disc.mass) and 100 * moment == pytest.approx(disc.inertia[2])
+    assert not centre.any()
     stadium = mass_properties(Capsule(0.2, 0.5), density=1.0, dimensions=2)
     rng = np.random.default_rng(2)
     p = (rng.random((400_000, 3)) - 0.5) * np.array([0.4, 0.9, 0.0])
     inside = p[Capsule(0.2, 0.5).distance(p) < 0]
     assert stadium.mass == pytest.approx(0.36 * len(inside) / len(p), rel=5e-3)
     assert stadium.inertia[2] / stadium.mass == pytest.approx((inside**2).sum(axis=1).mean(), rel=5e-3)
-    ring = mass_properties(Torus(0.5, 0.1), density=1.0, dimensions=2, rotation=across)
-    assert ring.mass == pytest.approx(np.pi * (0.36 - 0.16), rel=1e-12)
-    assert ring.inertia[2] == pytest.approx(0.5 * np.pi * (0.6**4 - 0.4**4), rel=1e-5)
+    area, _, moment = section_of(Torus(0.5, 0.1), across).measure()
+    assert area == pytest.approx(np.pi * (0.36 - 0.16), rel=1e-12)
+    assert moment == pytest.approx(0.5 * np.pi * (0.6**4 - 0.4**4), rel=1e-5)
+    given = mass_properties(Box((0.4, 0.3, 9.0)), density=100.0, dimensions=2, inertia=0.7)
+    assert np.allclose(given.inertia, (0.0, 0.0, 0.7))
 
 
 def _prism(outline, depth):
@@ -126,21 +130,49 @@ def test_a_prism_is_its_outline():
         (Sphere(1.0), {"mass": np.nan}, "must be positive"),
         (Sphere(1.0), {}, "give one of them"),
         (Plane(), {"density": 1.0}, "make it static"),
-        (Box((1, 1, 1)), {"mass": 1.0, "given_inertia": np.array([1.0, 0.0, 1.0])}, "positive definite"),
-        (Box((1, 1, 1)), {"mass": 1.0, "given_inertia": np.array([1.0, 1.0, 3.0])}, "exceeds the sum"),
-        (Box((1, 1, 1)), {"mass": 1.0, "given_inertia": np.array([[1, 1, 0], [0, 1, 0], [0, 0, 1.0]])}, "symmetric"),
-        (Box((1, 1, 1)), {"mass": 1.0, "given_inertia": np.zeros(2)}, "three principal moments"),
+        (Box((1, 1, 1)), {"mass": 1.0, "inertia": np.array([1.0, 0.0, 1.0])}, "positive definite"),
+        (Box((1, 1, 1)), {"mass": 1.0, "inertia": np.array([1.0, 1.0, 3.0])}, "exceeds the sum"),
+        (Box((1, 1, 1)), {"mass": 1.0, "inertia": np.array([[1, 1, 0], [0, 1, 0], [0, 0, 1.0]])}, "symmetric"),
+        (Box((1, 1, 1)), {"mass": 1.0, "inertia": np.zeros(2)}, "three moments"),
         (MeshShape(*Sphere(1.0).surface(16)), {"mass": 1.0, "dimensions": 2}, "prism along z"),
-        (
-            Capsule(0.1, 1.0),
-            {"mass": 1.0, "dimensions": 2, "rotation": rotation_matrix((1, 0, 0), 30.0)},
-            "turn about z only",
-        ),
+        (Box((1, 1, 1)), {"mass": 1.0, "dimensions": 2, "inertia": [1, 1, 1]}, "in 2D give one number"),
+        (Box((1, 1, 1)), {"mass": 1.0, "dimensions": 2, "inertia": -1.0}, "inertia = -1.0 kg m: must be positive"),
     ],
 )
 def test_bad_mass_is_refused(shape, options, message):
     with pytest.raises(UserError, match=message):
         mass_properties(shape, **options)
+
+
+def test_sections_that_cannot_be_are_refused():
+    tilt = rotation_matrix((1, 0, 0), 30.0)
+    for shape in (Capsule(0.1, 1.0), Box((1.0, 1.0, 1.0))):
+        with pytest.raises(UserError, match="turn about z only"):
+            section_of(shape, tilt)
+    v, t = Box((1.0, 1.0, 1.0)).surface()
+    with pytest.raises(UserError, match="does not reach through the plane z = 0"):
+        section_of(MeshShape(v + (0.0, 0.0, 2.0), t), np.eye(3))
+    # two prisms that share one edge along z
+    outline = np.array([(0, 0), (1, 0), (1, 1), (0, 1)], dtype=float)
+    first, second = _prism(outline, 0.5), _prism(outline - 1.0, 0.5)
+    vertices = np.concatenate([first.vertices, second.vertices])
+    triangles = np.concatenate([first.triangles, second.triangles + 8])
+    same = {int(i): int(np.flatnonzero((vertices == vertices[i]).all(axis=1))[0]) for i in range(16)}
+    joined = MeshShape(vertices, np.vectorize(same.get)(triangles))
+    with pytest.raises(UserError, match="outlines that touch in a point"):
+        section_of(joined, np.eye(3))
+
+
+def test_a_mesh_without_inside_has_no_mass():
+    flat = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)], dtype=float)
+    mesh = MeshShape(flat, [(0, 1, 2), (1, 3, 2), (0, 2, 1), (1, 2, 3)], "sheet")
+    with pytest.raises(UserError, match="leaf: encloses no volume .* check the mesh"):
+        mass_properties(mesh, density=1.0, name="leaf")
+
+
+def test_only_shapes_collide():
+    with pytest.raises(UserError, match="collision shape: float is not a shape that can collide"):
+        CollisionShapes(3).add(1.0)
 
 
 def test_an_open_mesh_is_refused():

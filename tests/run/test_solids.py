@@ -136,3 +136,158 @@ def test_a_kinematic_body_carries_what_stands_on_it() -> None:
     assert sim.body("floor").position[1] == pytest.approx(0.15, abs=1e-9)
     assert sim.body("box").position[1] == pytest.approx(0.35, abs=1e-3)
     assert sim.body("box").velocity[1] == pytest.approx(0.5, abs=1e-3)
+
+
+def test_a_body_comes_out_of_a_run_that_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    """The rod of a hinge is taken out: what stays keeps its shape, the hinge is broken, a checkpoint knows it."""
+    scene = make("objects.box.position=[0.0, 0.3, 0.0]", "objects.ball={type='rigid_body', density=500.0, "
+                 "shape={type='sphere', radius=0.1}, position=[-1.0, 0.5, 0.0]}")  # fmt: skip
+    whole = ut.Simulation(scene)
+    whole.advance_to(0.1)
+    whole.remove("box")
+    report = whole.advance_to(0.2)
+    assert report is not None and report.ledger["joints_broken"] == 0
+    whole.remove("rod")
+    assert whole.advance_to(0.3).ledger["joints_broken"] == 1  # type: ignore[union-attr]
+    floor, ball = whole.frame_data().bodies
+    assert (floor.name, ball.name) == ("floor", "ball") and floor.backdrop
+    assert np.allclose(np.linalg.norm(ball.vertices - whole.body("ball").position, axis=1), 0.1)
+    with pytest.raises(UserError, match="body 'rod': no such body; the bodies are floor, ball"):
+        whole.body("rod")
+    whole.save(tmp_path / "half.h5")
+    half = ut.load(tmp_path / "half.h5")
+    whole.advance_to(0.5)
+    half.advance_to(0.5)
+    assert whole.body("ball").contact_force[1] == pytest.approx(500 * 4 / 3 * np.pi * 1e-3 * 9.81, rel=0.01)
+    for name, array in whole.model.arrays().items():
+        assert array.tobytes() == half.model.arrays()[name].tobytes(), name
+
+
+def test_the_inertia_of_a_body_can_be_given(tmp_path: Path) -> None:
+    """A top of given moments 1, 2, 3: omega = I^-1 L; a tensor of the same in other axes turns alike."""
+    free = ("gravity=[0.0, 0.0, 0.0]", "objects.box.position=[0.0, 2.0, 0.0]", "objects.box.mass=4.0")
+    spins = ("objects.box.angular_velocity=[1.0, 0.2, 0.3]",)
+    data = toml.parse(SCENE)
+    del data["objects"]["box"]["density"]
+    toml.override(data, [*free, *spins, "objects.box.inertia=[1.0, 2.0, 3.0]"])
+    scene = toml.scene_from_dict(data)
+    assert toml.scene_from_dict(toml.parse(toml.write(scene))).bodies["box"].inertia == (1.0, 2.0, 3.0)
+    sim = ut.Simulation(scene)
+    b = sim.model.bodies.index("box")  # type: ignore[attr-defined]
+    momentum = sim.model.bodies.L_b[b].copy()  # type: ignore[attr-defined]
+    assert np.allclose(momentum, (1.0, 0.4, 0.9))
+    assert sim.model.bodies.mass_b[b] == 4.0  # type: ignore[attr-defined]
+    sim.advance_to(0.5)
+    turned = sim.body("box").rotation
+    assert np.allclose(turned @ np.diag((1.0, 1 / 2, 1 / 3)) @ turned.T @ momentum, sim.body("box").angular_velocity)
+    # the same body with its shape turned by a quarter about z: x and y change places in the tensor of the shape's axes
+    quarter = ut.Rotation(axis=(0, 0, 1), degrees=90)
+    shape = ut.Box(size=(0.2, 0.4, 0.4))
+    box = scene.bodies["box"].model_copy(
+        update={"shape": shape, "rotation": quarter, "inertia": ((2.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 3.0))}
+    )
+    same = ut.Simulation(scene.model_copy(update={"objects": {**scene.objects, "box": box}}))
+    same.advance_to(0.5)
+    assert np.allclose(same.body("box").angular_velocity, sim.body("box").angular_velocity, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("inertia", "message"),
+    [
+        ("[1.0, -2.0, 3.0]", "objects.box: .* must be positive definite"),
+        ("[1.0, 1.0, 3.0]", "objects.box: .* the largest exceeds the sum of the others"),
+        ("[[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]]", "objects.box: .* must be positive definite"),
+        ("[[1.0, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]", "objects.box: .* must be symmetric"),
+        ("[1.0, 2.0]", "must have 3 components"),
+        ("[[1.0, 0.0, 0.0]]", "must have three rows, not 1"),
+        ("-1.0", "must be positive"),
+        ("1.0", "give three moments or a 3 x 3 tensor"),
+    ],
+)
+def test_an_inertia_that_cannot_be_is_refused(inertia: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        ut.Simulation(make(f"objects.box.inertia={inertia}"))
+
+
+def test_an_inertia_needs_a_mass() -> None:
+    with pytest.raises(UserError, match="inertia has no effect without a density or mass"):
+        make("objects.floor.inertia=[1.0, 1.0, 1.0]")
+
+
+def test_in_two_dimensions_the_inertia_is_one_number() -> None:
+    def spin(inertia: object) -> ut.Simulation:
+        disc = ut.RigidBody(
+            shape=ut.Sphere(radius=0.1), position=(0.0, 0.0), mass=1.0, inertia=inertia,
+            angular_velocity=(0.0, 0.0, 3.0),
+        )  # fmt: skip
+        return ut.Simulation(ut.Scene(name="disc", time=ut.Time(end=0.1), objects={"disc": disc}))
+
+    assert spin(0.5).model.bodies.L_b[0, 2] == pytest.approx(1.5)  # type: ignore[attr-defined]
+    with pytest.raises(UserError, match="objects.disc: .* in 2D give one number"):
+        spin((1.0, 1.0, 1.0))
+
+
+def test_a_joint_breaks_and_says_so(tmp_path: Path) -> None:
+    scene = make("objects.pin.break_force=10.0", "time.end=0.2")
+    run = ut.Simulation(scene).run(tmp_path / "run")
+    assert run.ledger["joints_broken"][-1] == 1
+    log = (run.folder / "log.txt").read_text()
+    first = int(np.argmax(run.ledger["joints_broken"] > 0))
+    assert f"t = {run.ledger['time'][first]:.6g} s, step {first + 1}: objects.pin broke at a force of" in log
+
+
+def test_an_unfinished_contact_solve_says_so_once() -> None:
+    objects = [f"objects.box{i}={{type='rigid_body', density=500.0, shape={{type='box', size=[0.4, 0.2, 0.4]}}, "
+               f"position=[0.0, {0.3 + 0.2 * i}, 0.0]}}" for i in range(3)]  # fmt: skip
+    sim = ut.Simulation(make("solids.iterations=1", *objects))
+    reports = [sim.step() for _ in range(3)]
+    assert all(report.ledger["unconverged"] > 0 for report in reports)
+    (event,) = [event for report in reports for event in report.events]
+    assert "the contact solve stopped after 2 sweeps" in event and "raise solids.iterations" in event
+
+
+def test_joined_bodies_collide_when_asked_to() -> None:
+    """A rod hinged above a post swings down through its parent, or comes to lie on its edge at 45 degrees."""
+    post = "objects.post={type='rigid_body', shape={type='box', size=[0.2, 0.6, 0.2]}, position=[1.1, 0.5, 0.0]}"
+    for collide in (False, True):
+        scene = make(post, "objects.pin.parent='post'", f"objects.pin.collide={str(collide).lower()}", "time.end=1.0")
+        sim = ut.Simulation(scene)
+        lowest = min(float(sim.body("rod").position[1]) for _ in range(30) if sim.step())
+        # the middle of the rod is 0.2 m from the hinge; its lower side touches the edge 0.28 m away
+        expected = 1.0 - 0.2 * np.sin(np.pi / 4 - np.arcsin(0.025 / 0.08**0.5)) if collide else 0.8
+        assert lowest == pytest.approx(expected, abs=0.003)
+
+
+def test_joints_can_be_solved_one_after_the_other() -> None:
+    ends = []
+    for solver in ("global", "pairwise"):
+        sim = ut.Simulation(make(f"solids.joint_solver='{solver}'", "time.end=0.3"))
+        assert sim.model.joints.method == solver  # type: ignore[attr-defined]
+        sim.advance_to(0.3)
+        ends.append(sim.body("rod").position)
+    assert np.allclose(*ends, atol=1e-9)
+
+
+def test_an_animated_mesh_needs_a_fluid(tmp_path: Path) -> None:
+    from undertow.geometry import Box
+
+    vertices, triangles = Box((0.2, 0.2, 0.2)).surface()
+    files = []
+    for i in range(2):
+        lines = [f"v {x} {y + 0.1 * i} {z}" for x, y, z in vertices]
+        lines += ["f " + " ".join(str(j + 1) for j in triangle) for triangle in triangles]
+        files.append(tmp_path / f"{i}.obj")
+        files[-1].write_text("\n".join(lines) + "\n")
+    shape = ut.MeshSequence(files=tuple(str(file) for file in files), frame_rate=10.0)
+    scene = make()
+    moving = ut.RigidBody(shape=shape, position=(0.0, 3.0, 0.0))
+    with pytest.raises(UserError, match=r"objects.moving.shape: an animated mesh needs a \[domain\] with fluid"):
+        ut.Simulation(scene.model_copy(update={"objects": {**scene.objects, "moving": moving}}))
+    with pytest.raises(Exception, match="an animated mesh carries its own motion"):
+        ut.RigidBody(shape=shape, position=(0.0, 3.0, 0.0), density=1.0)
+
+
+def test_bodies_of_a_scene_come_out_only_where_nothing_else_hangs_on_them() -> None:
+    sim = ut.Simulation(make())
+    with pytest.raises(UserError, match="body 'door': no such solid"):
+        sim.remove("door")

@@ -85,7 +85,7 @@ def test_in_three_dimensions_a_frame_has_a_closed_surface(tmp_path: Path) -> Non
 BAD = [
     ("objects.pool.position=[0.5, 5.0]", "water fills the whole domain"),
     ("objects.pool.shape={type='sphere', radius=0.001}", "the water covers no cell centre"),
-    ("fluid.viscosity=0.1", "water with a free surface has no viscosity yet"),
+    ("fluid={viscosity=0.1, viscosity_form='coupled'}", "water has the split form of viscosity"),
     ("fluid.viscosity=-1", "must not be negative"),
     ("smoke={}", "carries no smoke"),
     ("time.stepper='second_order'", "water has the first-order stepper"),

@@ -82,7 +82,7 @@ def test_gradient_and_hessian(kind: str, model: str) -> None:
 def test_degenerate_states_are_finite_and_projected_stiffness_is_positive(model: str) -> None:
     forces, rest = _forces("solid", model)
     f = np.zeros_like(rest)
-    matrix = np.zeros((len(forces.pattern.columns), 9))
+    matrix = forces.make_matrix()
     for squash in (
         (1.0, 1.0, 0.0),
         (1.0, 0.0, 0.0),
@@ -94,8 +94,7 @@ def test_degenerate_states_are_finite_and_projected_stiffness_is_positive(model:
         x = rest * np.array(squash)
         assert np.isfinite(forces.measure(x, f)) and np.isfinite(f).all()
         assert np.abs(f.sum(axis=0)).max() <= 1e-12 * max(1.0, np.abs(f).max())
-        forces.factor(x, 1.0, 0.0)
-        forces.assemble(matrix)
+        forces.assemble(x, 1.0, 0.0, matrix)
         dense = matrix.reshape(4, 4, 3, 3).transpose(0, 2, 1, 3).reshape(12, 12)
         values = np.linalg.eigvalsh(dense)
         assert np.isfinite(values).all() and values.min() >= -1e-10 * max(1.0, values.max())
@@ -158,7 +157,7 @@ def test_factor_is_the_root_of_the_assembled_matrix() -> None:
     bodies = _cloth()
     rows, nodes = ElasticRows(bodies.forces), NodeBlock(bodies)
     bodies.forces.factor(bodies.x, 0.3, 0.7)
-    bodies.forces.assemble(rows.blocks)
+    bodies.forces.assemble(bodies.x, 0.3, 0.7, rows.blocks)
     n = bodies.count
     z, by_rows, by_blocks = np.zeros(rows.shape), np.zeros((n, 3)), np.zeros((n, 3))
     w = np.random.default_rng(3).normal(size=(n, 3))
@@ -178,9 +177,8 @@ def test_damping_does_not_resist_rotation() -> None:
     x, cells = grid_tetrahedra((1.0, 1.0, 1.0), (1, 1, 1))
     mass, group = make_solid("box", x, cells, Elastic(damping=1.0))
     forces = Forces([group], len(x))
-    forces.factor(x * np.array([1.3, 0.8, 1.1]), 0.0, 1.0)
-    blocks, out = np.zeros((len(forces.pattern.columns), 9)), np.zeros_like(x)
-    forces.assemble(blocks)
+    blocks, out = forces.make_matrix(), np.zeros_like(x)
+    forces.assemble(x * np.array([1.3, 0.8, 1.1]), 0.0, 1.0, blocks)
     turning = np.cross(np.array([0.3, -0.5, 0.8]), x * np.array([1.3, 0.8, 1.1]))
     forces.add_product(blocks, turning, out)
     straining = np.zeros_like(x)

@@ -10,6 +10,7 @@ import pytest
 import undertow as ut
 from undertow.errors import UserError
 from undertow.output.frames import write_frame
+from undertow.validation.ball_row.case import strike
 from undertow.validation.incline_mixed.case import expected, slide_soft
 
 
@@ -100,6 +101,41 @@ def test_cloth_and_rope_hang_from_what_holds_them(tmp_path: Any) -> None:
     assert np.array_equal(soft.x, again.model.soft.x) and np.array_equal(soft.v, again.model.soft.v)  # type: ignore[attr-defined]
 
 
+def test_a_soft_body_bound_to_a_bone() -> None:
+    """Bound nodes stay in their place in the bone; momenta of both together are kept."""
+    bone = ut.RigidBody(
+        shape=ut.Box(size=(0.1, 0.1, 0.1)), position=(0.0, 0.0, 0.0), density=3000.0,
+        velocity=(1.0, 0.0, 0.0), angular_velocity=(0.0, 2.0, 0.0),
+    )  # fmt: skip
+    inner = ut.Hold(shape=ut.Box(size=(0.11, 0.11, 0.11)), position=(0.0, 0.0, 0.0), body="bone")
+    box = _box(
+        shape=ut.Box(size=(0.3, 0.3, 0.3)), position=(0.0, 0.0, 0.0), element_size=0.1, youngs_modulus=2e4,
+        holds=(inner,),
+    )  # fmt: skip
+    scene = _scene(bone=bone, box=box)
+    sim = ut.Simulation(scene.model_copy(update={"gravity": (0.0, 0.0, 0.0), "soft": ut.Soft(tolerance=1e-6)}))
+    solids = sim.model.soft_solids  # type: ignore[attr-defined]
+    soft = sim.model.soft  # type: ignore[attr-defined]
+    assert len(solids.bound) == 8
+    size = np.linalg.norm(soft.x[solids.bound], axis=1)
+    start = sim.step().ledger
+    for _ in range(20):
+        row = sim.step().ledger
+    # to the tolerance of the solve; the angular momentum to first order in the step
+    assert row["momentum_x"] == pytest.approx(3.0, abs=1e-4)
+    assert row["angular_momentum_y"] == pytest.approx(start["angular_momentum_y"], rel=0.02)
+    away = soft.x[solids.bound] - sim.model.bodies.x_b[0]  # type: ignore[attr-defined]
+    assert np.allclose(np.linalg.norm(away, axis=1), size, atol=1e-12)
+    assert row["energy"] < start["energy"]
+    assert soft.v[:, 0].mean() > 0.05
+
+
+def test_balls_in_a_row_pass_momentum_on() -> None:
+    """What the volume solve presses on a rigid ball reaches it."""
+    change, last, volume = strike(2, 4, 0.25)
+    assert change < 5e-3 and last > 0.4 and volume < 5e-3
+
+
 def test_two_dimensions_and_incompressible() -> None:
     """A disc that keeps its area lands on the floor of a 2D scene."""
     disc = ut.SoftBody(
@@ -135,6 +171,18 @@ def test_two_dimensions_and_incompressible() -> None:
 def test_bad_soft_bodies(change: dict[str, Any], message: str) -> None:
     with pytest.raises((UserError, ValueError), match=message):
         _box(**change)
+
+
+def test_bad_bindings() -> None:
+    hold = {"shape": ut.Box(size=(0.1, 0.1, 0.1)), "position": (0.0, 0.1, 0.0), "body": "bone"}
+    with pytest.raises(ValueError, match="body = 'bone' is no rigid body of the scene"):
+        _scene(box=_box(holds=(ut.Hold(**hold),)))
+    with pytest.raises(ValueError, match="follow a motion or a body"):
+        ut.Hold(**hold, motion=ut.PrescribedVelocity(linear=(1.0, 0.0, 0.0)))
+    bone = ut.RigidBody(shape=ut.Sphere(radius=0.05), position=(0.0, 0.1, 0.0), density=1000.0)
+    held = _scene(bone=bone, box=_box(holds=(ut.Hold(**{**hold, "shape": ut.Sphere(radius=0.3)}),)))
+    with pytest.raises(UserError, match="need soft.stepper = 'implicit'"):
+        ut.Simulation(held.model_copy(update={"soft": ut.Soft(stepper="newmark")}))
 
 
 def test_bad_scenes() -> None:

@@ -95,9 +95,8 @@ def test_backward_euler_solves_its_equation() -> None:
     stepper.step(dt, weight, Held())
     force = np.zeros_like(x)
     bodies.forces.measure(bodies.x, force)
-    bodies.forces.factor(x, 0.0, dt)
-    blocks, drag = np.zeros_like(stepper.system.rows.blocks), np.zeros_like(x)
-    bodies.forces.assemble(blocks)
+    blocks, drag = bodies.forces.make_matrix(), np.zeros_like(x)
+    bodies.forces.assemble(x, 0.0, dt, blocks)
     bodies.forces.add_product(blocks, bodies.v, drag)
     residual = bodies.mass[:, None] * (bodies.v - v) - dt * (force + weight) + drag
     assert np.abs(residual[1:]).max() < 1e-9
@@ -191,9 +190,8 @@ def test_threads_do_not_change_the_bits() -> None:
         forces = Forces([elements], len(x))
         f, w = np.zeros_like(x), np.zeros_like(x)
         energy = forces.measure(x, f)
-        forces.factor(x, 0.3, 0.2)
-        blocks = np.zeros((len(forces.pattern.columns), 9))
-        forces.assemble(blocks)
+        blocks = forces.make_matrix()
+        forces.assemble(x, 0.3, 0.2, blocks)
         forces.add_product(blocks, f, w)
         found.append((energy, f, blocks, w))
     numba.set_num_threads(before)

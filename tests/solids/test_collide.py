@@ -27,9 +27,11 @@ def test_slide_at_the_frame_rate():
 
 
 def test_random_concave_pairs_keep_momentum(monkeypatch):
+    """In collisions alone, and free pairs over whole steps with and without restitution."""
     monkeypatch.setattr(momentum, "PAIRS", 10)
+    monkeypatch.setattr(momentum, "FREE", 6)
     for line in momentum.run():
-        assert line["measured"] < 1e-12, line
+        assert line["measured"] < (0.05 if line["quantity"].endswith("parted") else 1e-12), line
 
 
 def row_of_balls(moving):

@@ -128,3 +128,21 @@ def test_schemes_and_shares_are_checked() -> None:
     for change in ({"slip": 1.5}, {"restitution": -0.1}, {"scheme": "other"}):
         with pytest.raises(UserError):
             replace(sim.model.forcing.settings, **change)
+
+
+def test_control_forces_and_contact_among_bodies_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    from undertow.validation.sph_contact.case import make_scene as make_stack
+
+    errors = {}
+    for rounds in (1, 8):
+        monkeypatch.setattr("undertow.coupling.direct_forcing.ROUNDS", rounds)
+        sim = ut.Simulation(make_stack(18), threads=1)
+        forcing = sim.model.forcing  # type: ignore[attr-defined]
+        errors[rounds] = 0.0
+        for _ in range(60):
+            sim.step()
+            errors[rounds] = max(errors[rounds], forcing.contact_error())
+        assert forcing.contacts > 0
+    assert errors[1] > 1e-3 and errors[8] < 0.01 * errors[1]
+    forces = forcing.pressure_b[:2, 1] + forcing.solids.contact_force_b[:2, 1]
+    np.testing.assert_allclose(forces, 9.81 * np.array([40.0, 22.5]), rtol=1e-3)

@@ -147,7 +147,7 @@ def test_impossible_fluids_are_refused(changes: dict[str, Any], words: str) -> N
         ({"fluid": ut.Fluid(density=5.0)}, "use the table"),
         ({"objects": {"w": ut.Water(shape=ut.Box(size=(0.1, 0.1)), position=(0.1, 0.1))}}, "exclude each other"),
         ({"output": ut.Output(fields=("velocity",))}, "has no grid"),
-        ({"view": ut.View(field="smoke")}, "'speed' or 'pressure'"),
+        ({"view": ut.View(field="smoke")}, "'speed', 'pressure' or 'density'"),
         ({"probes": {"p": ut.PointProbe(position=(0.1, 0.1))}}, "force probes only"),
         ({"domain": ut.Domain(upper=(0.6, 0.6), resolution=20, sides={
             "y_high": "open", "x_low": {"type": "inflow", "velocity": [1, 0]}})}, "do not come in"),

@@ -5,7 +5,7 @@ import pytest
 
 from undertow.errors import PhysicsError
 from undertow.grid import OPEN, WALL, Array, Grid, Sides
-from undertow.surface import Spray, Surface, SurfaceSettings, surface_contours, surface_mesh
+from undertow.surface import Spray, Surface, SurfaceSettings, drop_mesh, join_meshes, surface_contours, surface_mesh
 
 
 def rotation(grid: Grid) -> Array:
@@ -192,7 +192,23 @@ def test_mesh_is_watertight_with_the_volume_and_normals_of_the_liquid() -> None:
     assert np.allclose(mesh.velocity, [2.0, 0.0, 0.0])
     assert len(surface_mesh(grid, np.ones(grid.padded)).vertices) == 0
     with pytest.raises(ValueError, match="surface_mesh"):
-        surface_contours(grid, phi)
+        surface_contours(grid, surface.phi_c)
+
+
+def test_drops_have_the_volume_of_their_spheres() -> None:
+    position = np.array([[0.3, 0.4, 0.5], [-1.0, 2.0, 0.0]])
+    radius, velocity = np.array([0.1, 0.02]), np.array([[1.0, 0.0, 0.0], [0.0, -2.0, 0.0]])
+    one = drop_mesh(position[:1], radius[:1], velocity[:1])
+    both = join_meshes(one, drop_mesh(position[1:], radius[1:], velocity[1:]))
+    for part, centre, r, u in zip((both.triangles[:20], both.triangles[20:]), position, radius, velocity, strict=True):
+        corners = both.vertices[part]
+        assert np.linalg.det(corners).sum() / 6.0 == pytest.approx(4.0 / 3.0 * np.pi * r**3, rel=1e-12)
+        edges = {(a, b) for t in part for a, b in zip(t, np.roll(t, -1), strict=True)}
+        assert len(edges) == 60 and all((b, a) in edges for a, b in edges), "closed, wound one way"
+        assert np.allclose(corners.reshape(-1, 3).mean(axis=0), centre)
+        assert np.allclose(both.velocity[part.ravel()], u)
+        out = corners - centre
+        assert np.all(np.sum(out * both.normals[part], axis=2) > 0.0)
 
 
 def test_contours_are_closed_at_the_sides() -> None:

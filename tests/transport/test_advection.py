@@ -378,7 +378,27 @@ def test_skipping_the_surroundings_changes_no_bit(scheme, cells, dimensions, mon
         out = np.zeros_like(q)
         advection.centred(q, by, 0.15, out, (0.0, 293.0), (0.0, 293.0))
         results.append(out[(slice(None), *grid.interior)])
-        monkeypatch.setattr(advection, "_find_span", lambda *args: advection._everywhere)
+        monkeypatch.setattr(advection, "_find_span", lambda *_, **__: advection._everywhere)
     assert (advection._span[:, 1] - advection._span[:, 0]).min() <= 0, "some rows are skipped"
     np.testing.assert_array_equal(results[0], results[1])
     assert np.count_nonzero(results[0][0]) > 1
+
+
+@pytest.mark.parametrize("scheme", ["semi_lagrangian", "maccormack"])
+@pytest.mark.parametrize(("cells", "dimensions"), [((14, 18, 10), 3), ((24, 18, 1), 2)])
+def test_velocity_far_from_where_it_is_needed_is_left_alone(scheme, cells, dimensions):
+    """Faces of the cells below a height are transported, to the bit; rows far above keep what they have."""
+    grid = Grid(cells, 0.1, dimensions=dimensions)
+    sides = Sides(grid, kind=[WALL, OUTFLOW, WALL, OPEN, WALL, WALL])
+    u = rough_flow(grid, sides)
+    y = grid.dx * (np.arange(grid.padded[1]) - GHOSTS + 0.5)
+    distance = np.broadcast_to((y - 0.42)[None, :, None], grid.padded).copy()
+    advection, out = Advection(grid, sides, scheme), [np.zeros_like(u), np.zeros_like(u)]
+    advection.velocity(u, u, 0.08, out[0])
+    advection.velocity(u, u, 0.08, out[1], distance)
+    below, above = slice(GHOSTS, GHOSTS + 5), slice(GHOSTS + 12, GHOSTS + 18)
+    z, x = slice(GHOSTS, GHOSTS + cells[2]), slice(GHOSTS, GHOSTS + cells[0])
+    for axis in grid.axes:
+        np.testing.assert_array_equal(out[1][axis, z, below, x], out[0][axis, z, below, x])
+        np.testing.assert_array_equal(out[1][axis, z, above, x], u[axis, z, above, x])
+        assert np.any(out[0][axis, z, below, x] != u[axis, z, below, x])

@@ -9,7 +9,7 @@ from typing import Any
 import undertow as ut
 from undertow.scene.gallery.soft_sphere_drop import make_scene
 
-RESOLUTION, STEPS = 25, 2
+RESOLUTION, STEPS = 25, 4
 THESIS = 18.0
 """Seconds per frame of the thesis for 104k tetrahedra (section 3.5)."""
 

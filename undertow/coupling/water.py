@@ -16,15 +16,18 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from undertow.coupling.drag import BodiesInverse, DragRows
 from undertow.coupling.monolithic import CoupledBodies, MonolithicSolve
 from undertow.coupling.rows import CoupledOperator, CoupledRows
 from undertow.coupling.walls import BodyWalls
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.free_surface import FreeSurfaceRows, FreeSurfaceSolve
 from undertow.fluid.pressure import DivergenceRows
+from undertow.fluid.strain import FreeViscosity
 from undertow.grid import GHOSTS, Array
-from undertow.linalg import DenseBlock, SolveStats, used_planes
+from undertow.linalg import CoupledSystem, DenseBlock, SolveStats, used_planes
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
+from undertow.rigid.rows import BLOCK
 
 CLOSED = 1e-9
 """A body whose walls' area vectors add up to less than this part of their area lies wholly inside the domain."""
@@ -74,6 +77,9 @@ class CoupledWaterSolve(FreeSurfaceSolve):
         self.known_b = np.zeros((bodies.count, 6))
         self.z_c, self.start_c = domain.grid.cell_field(), domain.grid.cell_field()
         self._everywhere_c = np.ones(domain.grid.padded)
+
+    def set_viscosity(self, viscosity: float, slip_b: np.ndarray) -> None:
+        self.viscous = CoupledViscosity(self.rows, self.tolerance, viscosity, slip_b, self.coupled, self.monolithic)
 
     def rebuild(self) -> None:
         self.monolithic.rebuild()
@@ -131,7 +137,7 @@ class CoupledWaterSolve(FreeSurfaceSolve):
         stats = self.monolithic.push(u_f, z)
         np.add(used_planes(z), used_planes(self.start_c), out=used_planes(z))
         rows.pressure_of(z, dt, p_c)
-        return stats
+        return [*self._before, *stats]
 
     def push(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
         """Impulses of ``coupled`` move water and bodies at once; their pressure is added to p_c [Pa]."""
@@ -139,6 +145,40 @@ class CoupledWaterSolve(FreeSurfaceSolve):
         stats = self.monolithic.push(u_f, self.z_c)
         self.z_c /= dt
         p_c += self.z_c
+        return stats
+
+
+class CoupledViscosity(FreeViscosity):
+    """The viscous step of a liquid and the bodies that it drags along, both implicit."""
+
+    def __init__(
+        self, rows: CoupledWaterRows, tolerance: float, viscosity: float, slip_b: np.ndarray, coupled: CoupledBodies,
+        monolithic: MonolithicSolve,
+    ) -> None:  # fmt: skip
+        bodies, count = coupled.bodies, len(slip_b)
+        still = np.where(bodies.kind_b[:count] == DYNAMIC, 1, slip_b).astype(np.int64)
+        super().__init__(rows, tolerance, viscosity, still)
+        self.coupled = coupled
+        # rows on the whole strain give no torque to a body that turns with its fluid: no row of turning
+        self.drag = DragRows(rows.domain, bodies, viscosity, slip_b, np.zeros(bodies.count))
+        self.bodies_inverse = BodiesInverse(self.drag, monolithic.block)
+        self.system = CoupledSystem(
+            [self.block, monolithic.block], [self.strain, self.walls, self.drag], {BLOCK: self.bodies_inverse},
+            self.planar,
+        )  # fmt: skip
+        self._twist = np.zeros((bodies.count, 6))
+
+    def solve(self, u_f: Array, dt: float) -> SolveStats:
+        self.rebuild(dt)
+        self.drag.rebuild()
+        self.drag.time_step = dt
+        self.bodies_inverse.setup()
+        coupled, twist = self.coupled, self._twist
+        coupled.take_twists(twist)
+        stats = self.system.solve({"fluid": u_f, BLOCK: twist}, {}, self.tolerance, scale=self.scale(u_f))
+        coupled.viscous_b[...] = 0.0
+        self.drag.add_impulse(u_f, twist, coupled.viscous_b)
+        coupled.give_twists(twist)
         return stats
 
 

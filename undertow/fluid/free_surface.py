@@ -28,6 +28,7 @@ from undertow.errors import UserError
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.measure import subtract_scaled
 from undertow.fluid.pressure import DivergenceRows
+from undertow.fluid.strain import FreeViscosity
 from undertow.grid import GHOSTS, SIDE_NAMES, Array, share_face_rows, share_rows
 from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock, used_planes, used_ranges
 from undertow.linalg.vectors import multiply
@@ -129,7 +130,9 @@ class FreeSurfaceRows(DivergenceRows):
 
 
 class FreeSurfaceSolve:
-    """The projection of an inviscid liquid with a free surface."""
+    """The projection of a liquid with a free surface, after the implicit step of its viscosity if it has one."""
+
+    viscous: FreeViscosity | None = None
 
     def __init__(
         self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], tolerance: float, scratch_f: Array
@@ -144,6 +147,11 @@ class FreeSurfaceSolve:
         self.scratch_f = scratch_f
         self.z_c = domain.grid.cell_field()
         self.start_c = domain.grid.cell_field()
+        self._before: list[SolveStats] = []
+
+    def set_viscosity(self, viscosity: float, slip_b: np.ndarray) -> None:
+        """Dynamic viscosity [Pa s]; slip_b (n,): 1 for solids along which the liquid slides."""
+        self.viscous = FreeViscosity(self.rows, self.tolerance, viscosity, slip_b)
 
     def rebuild(self) -> None:
         """Take over the present surface, solids and sources."""
@@ -153,8 +161,10 @@ class FreeSurfaceSolve:
         self.rows.set_wall_flux()
 
     def add_known_impulse(self, u_f: Array, dt: float) -> None:
-        """What is known of the pressure's impulse: of the values at the surface and of the cells they nearly fix."""
+        """Viscosity, then what is known of the pressure's impulse: of the values at the surface and of the cells they
+        nearly fix."""
         rows = self.rows
+        self._before = [] if self.viscous is None else [self.viscous.solve(u_f, dt)]
         rows.add_surface_impulse(dt, u_f)
         rows.start_from_surface(dt, self.start_c)
         used_planes(self.scratch_f)[...] = 0.0
@@ -170,7 +180,7 @@ class FreeSurfaceSolve:
         stats = self.system.solve({"fluid": u_f}, {"pressure": z}, self.tolerance)
         np.add(used_planes(z), used_planes(self.start_c), out=used_planes(z))
         self.rows.pressure_of(z, dt, p_c)
-        return [stats]
+        return [*self._before, stats]
 
 
 @njit(cache=True)

@@ -40,9 +40,11 @@ SOLID_LAYERS = 1
 
 @dataclass(frozen=True)
 class WaterSettings:
-    """density [kg/m^3], gravity and further acceleration [m/s^2], scheme of velocity transport, solver tolerance."""
+    """density [kg/m^3], viscosity [Pa s], gravity and further acceleration [m/s^2], scheme of velocity transport,
+    solver tolerance."""
 
     density: float = 1000.0
+    viscosity: float = 0.0
     gravity: tuple[float, float, float] = (0.0, -9.81, 0.0)
     acceleration: tuple[float, float, float] = (0.0, 0.0, 0.0)
     advection: str = "maccormack"
@@ -104,7 +106,8 @@ class WaterFlow:
 
     ``surface`` holds the water of time 0. ``side_velocity(time)`` sets the velocity planes of the sides for a time;
     None when they are constant. ``make_solve``: what takes the arguments of ``FreeSurfaceSolve``, where bodies take
-    part in the solve. Inviscid: walls should slip.
+    part in the solve. ``bodies``: solids that the surface keeps out of although the solve has fluid in their place.
+    Without viscosity walls should slip.
     """
 
     def __init__(
@@ -118,10 +121,12 @@ class WaterFlow:
         sources: Sequence[VolumeSource] = (),
         side_velocity: Callable[[float], None] | None = None,
         make_solve: Callable[..., FreeSurfaceSolve] = FreeSurfaceSolve,
+        bodies: SolidFields | None = None,
     ) -> None:
         self.grid = grid
         self.sides = sides
         self.solids = solids
+        self.bodies = bodies
         self.settings = settings
         self.emitters = tuple(emitters)
         self.sources = tuple(sources)
@@ -133,14 +138,19 @@ class WaterFlow:
         self.solve = make_solve(
             self.domain, surface.phi_c, settings.gravity, settings.tolerance, self.advection.scratch_f
         )
+        if settings.viscosity > 0.0:
+            slips = [solid.slip for solid in solids.solids] if solids is not None else []
+            self.solve.set_viscosity(settings.viscosity, np.array(slips, dtype=np.int64))
         self.u_star = grid.face_field()
         self.row_c = grid.cell_field()
         self.wet_f = np.zeros((3, *grid.padded), dtype=np.uint8)
         self.open_c = np.ones(grid.padded, dtype=np.uint8)
         self.edge_c = np.zeros(grid.padded, dtype=np.uint8)
-        self.solid_c = None if solids is None else grid.cell_field()
+        self.solid_c = None if solids is None and bodies is None else grid.cell_field()
         self.emitted_volume = 0.0
         self.place(0.0)
+        # the volume correction keeps what is outside the solids
+        surface.target_volume = self.volume()
         self.solve.rebuild()
         self._check_regions()
 
@@ -170,7 +180,8 @@ class WaterFlow:
         s.surface.advance(self.u_star, dt, self.solid_c, self.settings.gravity)  # phi_t + u.grad phi = 0
         self.drop_stray_air()
         self.extend_into_solids()
-        self.advection.velocity(s.u, s.u, dt, self.u_star)  # (5.25)
+        near_c = s.surface.phi_c if self.bodies is None else None
+        self.advection.velocity(s.u, s.u, dt, self.u_star, near_c)  # (5.25)
         add_acceleration(self.grid, self.settings.acceleration, dt, self.u_star)
         self.set_sources(time, dt)
         report = self.project(self.u_star, dt)  # (5.3) with thesis 6.3.7
@@ -200,13 +211,23 @@ class WaterFlow:
         """Put sides and solids at ``time`` [s] and rebuild what depends on where they are."""
         if self.side_velocity is not None:
             self.side_velocity(time)
-        if self.solids is not None and self.solid_c is not None and self.solids.update(time):
+        changed = [fields is not None and fields.update(time) for fields in (self.solids, self.bodies)]
+        if changed[0]:
             self.domain.rebuild()
-            pz, py, _ = self.grid.padded
-            share(
-                _average_nodes, pz * py, self.grid.cell_count, self.grid.spec, self.solids.phi_n, self.solid_c,
-                self.open_c,
-            )  # fmt: skip
+        if any(changed):
+            self._see_solids()
+
+    def _see_solids(self) -> None:
+        """Distance of all solids at cell centres and which centres are outside."""
+        assert self.solid_c is not None
+        pz, py, _ = self.grid.padded
+        fields = [found for found in (self.solids, self.bodies) if found is not None]
+        outs = [(self.solid_c, self.open_c), (self.row_c, self.edge_c)]
+        for found, (distance_c, open_c) in zip(fields, outs, strict=False):
+            share(_average_nodes, pz * py, self.grid.cell_count, self.grid.spec, found.phi_n, distance_c, open_c)
+        if len(fields) == 2:
+            np.minimum(self.solid_c, self.row_c, out=self.solid_c)
+            np.minimum(self.open_c, self.edge_c, out=self.open_c)
 
     def drop_stray_air(self) -> None:
         """Remove the particles of the air that have got into the water, now that they have repaired phi once.
@@ -225,7 +246,7 @@ class WaterFlow:
         So no film of air lets pressure out through cut cells, and a solid that leaves the water takes none along. All
         other values stay: the level set of still water around solids keeps its bits.
         """
-        if self.solids is None:
+        if self.solid_c is None:
             return
         phi = self.state.surface.phi_c
         np.copyto(self.row_c, phi)
@@ -357,7 +378,7 @@ class WaterFlow:
         partial = grid.row_sums(8)
         partial[...] = 0.0
         share_rows(
-            grid, _sum_liquid_rows, s.surface.phi_c, self.domain.volume_c, s.u, self.solve.rows.gravity, partial
+            grid, _sum_liquid_rows, s.surface.phi_c, self._open_volume(), s.u, self.solve.rows.gravity, partial
         )  # fmt: skip
         total = partial.sum(axis=0) * mass
         names = (
@@ -368,6 +389,14 @@ class WaterFlow:
         values |= dict(zip(names, (float(x) for x in total), strict=True))
         values["emitted_volume"] = self.emitted_volume
         return values
+
+    def _open_volume(self) -> Array:
+        """Part of each cell outside all solids (Z, Y, X)."""
+        if self.bodies is None:
+            return self.domain.volume_c
+        np.add(self.domain.volume_c, self.bodies.volume_c, out=self.row_c)
+        self.row_c -= 1.0
+        return np.maximum(self.row_c, 0.0, out=self.row_c)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that evolves, by name."""

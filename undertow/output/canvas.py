@@ -40,7 +40,7 @@ def paint_slice(frame: FrameData, values: np.ndarray, name: str, limits: tuple[f
     grid = frame.need_grid()
     nx, ny, nz = grid.cells
     width, height = max(2, round(size * min(1.0, nx / ny))), max(2, round(size * min(1.0, ny / nx)))
-    picture = _colorize(_upsample(values, width, height), name, limits, grid.dimensions)
+    picture = colorize(_upsample(values, width, height), name, limits, grid.dimensions)
     z = grid.lower[2] + 0.5 * grid.dx * nz
     for body in frame.bodies:
         _paint_solid(picture, body, grid.lower[:2], grid.upper[:2], z)
@@ -73,7 +73,7 @@ def particle_image(frame: FrameData, name: str, limits: tuple[float, float], wid
     picture = np.empty((rows, columns, 3), dtype=np.uint8)
     picture[:] = _PAPER
     shown = particles.values(name)
-    paint_particles(picture, particles, _colorize(shown, name, limits, frame.dimensions))
+    paint_particles(picture, particles, colorize(shown, name, limits, frame.dimensions))
     middle = 0.5 * float(particles.lower[2] + particles.upper[2])
     for body in frame.bodies:
         _paint_solid(picture, body, tuple(particles.lower[:2]), tuple(particles.upper[:2]), middle)
@@ -170,7 +170,8 @@ def _upsample(values: np.ndarray, width: int, height: int) -> np.ndarray:
     return np.asarray(resized)
 
 
-def _colorize(values: np.ndarray, name: str, limits: tuple[float, float], dimensions: int) -> np.ndarray:
+def colorize(values: np.ndarray, name: str, limits: tuple[float, float], dimensions: int) -> np.ndarray:
+    """Values in the colors of a field between its limits."""
     low, high = limits
     index = np.clip((values - low) * (255.0 / max(high - low, 1e-30)) + 0.5, 0, 255).astype(np.uint8)
     return color_table(name, dimensions)[index]

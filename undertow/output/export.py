@@ -6,19 +6,22 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
+
 from undertow.errors import UserError
-from undertow.output.frames import frame_folder, read_time
+from undertow.output.frames import frame_folder, read_frame, read_time
+from undertow.output.ply import write_ply
 from undertow.output.render import choose_frames
 from undertow.output.vtk import read_vti, read_vtp, write_collection, write_vti, write_vtp
 
-FORMATS = ("vtk",)
+FORMATS = ("vtk", "ply")
 
 
 def export(run_folder: Path | str, to: str = "vtk", out: Path | str | None = None) -> Path:
     """Write all frames of a run as ``to`` into a new folder (default ``RUN/export-FORMAT``); returns the folder.
 
     vtk: ``grid-NNNNNN.vti``, ``bodies-NNNNNN.vtp`` and whatever else the frames hold, with one .pvd per kind for
-    ParaView.
+    ParaView. ply: meshes alone, ``surface-NNNNNN.ply`` of a fluid in 3D and ``bodies-NNNNNN.ply``.
     """
     run_folder = Path(run_folder)
     if to not in FORMATS:
@@ -32,7 +35,7 @@ def export(run_folder: Path | str, to: str = "vtk", out: Path | str | None = Non
         shutil.rmtree(temporary)
     temporary.mkdir(parents=True)
     try:
-        _export_vtk(run_folder, indices, temporary)
+        (_export_vtk if to == "vtk" else _export_ply)(run_folder, indices, temporary)
         os.rename(temporary, target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -57,3 +60,22 @@ def _export_vtk(run_folder: Path, indices: list[int], target: Path) -> None:
             written.setdefault(kind, []).append((read_time(folder), name, 0))
     for kind, frames in written.items():
         write_collection(target / f"{kind}.pvd", frames)
+
+
+def _export_ply(run_folder: Path, indices: list[int], target: Path) -> None:
+    """Surface and bodies of every frame; a run that has neither is refused."""
+    for index in indices:
+        frame = read_frame(frame_folder(run_folder, index))
+        if frame.surface is not None:
+            surface = frame.surface
+            write_ply(target / f"surface-{index:06d}.ply", surface.vertices, surface.triangles, surface.normals)
+        if frame.bodies:
+            starts = np.cumsum([0, *(len(body.vertices) for body in frame.bodies)])
+            triangles = [body.triangles + first for body, first in zip(frame.bodies, starts, strict=False)]
+            colors = [np.tile(np.round(255 * np.array(body.color)), (len(body.vertices), 1)) for body in frame.bodies]
+            vertices = np.concatenate([body.vertices for body in frame.bodies])
+            write_ply(
+                target / f"bodies-{index:06d}.ply", vertices, np.concatenate(triangles), colors=np.concatenate(colors)
+            )
+    if not any(target.iterdir()):
+        raise UserError(f"{run_folder}: has no surface and no bodies to write as ply; use --to vtk")

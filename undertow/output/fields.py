@@ -19,6 +19,7 @@ UNITS = {
     "velocity_z": "m/s",
     "vorticity": "1/s",
     "pressure": "Pa",
+    "density": "kg/m3",
     "temperature": "K",
     "smoke": "",
     "level_set": "m",

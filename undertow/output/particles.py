@@ -1,12 +1,16 @@
 """Fluids of particles: their frames, their surface, and pictures of them.
 
-Particles are drawn by speed or pressure in 2D; in 3D their surface is drawn as water. The surface is the level one half
-of the share of space that is fluid: every particle spreads its volume over the cells around it, the result is smoothed
-over a spacing, and walls mirror it.
+Particles are drawn by speed, pressure or density; in 3D their surface is drawn as water unless a field is asked for.
+The surface is that of pysplashsurf (Löschner, Böttcher, Jeske and Bender 2023) where it is installed. Otherwise it is
+the level one half of the share of space that is fluid: every particle spreads its volume over the cells around it, the
+result is smoothed over a spacing, and walls mirror it.
 """
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,30 +19,45 @@ import numpy as np
 
 from undertow.output.vtk import PolyFile, read_vtp, write_vtp
 
+FIELDS = ("speed", "pressure", "density")
+"""What particles can be colored by."""
+
 SMOOTHING = 0.9
 """Standard deviation of the smoothing of the fluid's share [spacings]."""
+
+SPLASH_LENGTH, SPLASH_LEVEL, SPLASH_ROUNDS = 2.0, 0.6, 15
+"""For pysplashsurf: smoothing length [radii], level of the surface, and rounds of smoothing of the mesh."""
 
 
 @dataclass
 class ParticleFrame:
-    """Particles of a fluid at one time: position (n, 3) [m], velocity (n, 3) [m/s], pressure (n,) [Pa], spacing [m] and
-    the domain's corners (3,) [m]."""
+    """Particles of a fluid at one time: position (n, 3) [m], velocity (n, 3) [m/s], pressure (n,) [Pa], density (n,)
+    [kg/m3], spacing [m] and the domain's corners (3,) [m]."""
 
     position: np.ndarray
     velocity: np.ndarray
     pressure: np.ndarray
+    density: np.ndarray
     spacing: float
     lower: np.ndarray
     upper: np.ndarray
 
     def __post_init__(self) -> None:
-        for name in ("position", "velocity", "pressure"):
+        for name in ("position", "velocity", "pressure", "density"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float32))
         self.lower, self.upper = np.asarray(self.lower, dtype=float), np.asarray(self.upper, dtype=float)
 
     def values(self, name: str) -> np.ndarray:
-        """``speed`` [m/s] or ``pressure`` [Pa] of the particles (n,)."""
-        return self.pressure if name == "pressure" else np.linalg.norm(self.velocity, axis=1)
+        """``speed`` [m/s], ``pressure`` [Pa] or ``density`` [kg/m3] of the particles (n,)."""
+        return np.linalg.norm(self.velocity, axis=1) if name == "speed" else np.asarray(getattr(self, name))
+
+
+def particle_limits(frames: Sequence[ParticleFrame], name: str) -> tuple[float, float]:
+    """Values of ``name`` at the ends of the color bar, the same for all frames."""
+    values = np.concatenate([frame.values(name) for frame in frames])
+    # density varies by a few percent, and particles at the surface lack neighbours
+    low = float(np.quantile(values, 0.10)) if name == "density" else 0.0
+    return low, max(float(np.quantile(values, 0.99)), low + 1e-30)
 
 
 def write_particles(path: Path, particles: ParticleFrame, head: dict[str, Any]) -> None:
@@ -50,7 +69,7 @@ def write_particles(path: Path, particles: ParticleFrame, head: dict[str, Any]) 
         PolyFile(
             particles.position,
             np.zeros((0, 3), dtype=np.int32),
-            point_data={"velocity": particles.velocity, "pressure": particles.pressure},
+            point_data={name: getattr(particles, name) for name in ("velocity", "pressure", "density")},
             field_data={**head, "spacing": float(particles.spacing), **numbers},
         ),
     )
@@ -63,7 +82,7 @@ def read_particles(path: Path) -> ParticleFrame | None:
     mesh = read_vtp(path)
     lower, upper = ([float(mesh.field_data[f"{end}_{axis}"]) for axis in "xyz"] for end in ("lower", "upper"))  # type: ignore[arg-type]
     return ParticleFrame(
-        mesh.vertices, mesh.point_data["velocity"], mesh.point_data["pressure"],
+        mesh.vertices, mesh.point_data["velocity"], mesh.point_data["pressure"], mesh.point_data["density"],
         float(mesh.field_data["spacing"]), np.array(lower), np.array(upper),  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -73,6 +92,43 @@ def particle_surface(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Surface of particles (n, 3) [m] in a box: vertices (v, 3) [m], triangles (t, 3) wound outwards, normals (v, 3)
     and velocity (v, 3) [m/s] of the vertices."""
+    if has_splashsurf() and len(position):
+        return _splash_surface(position, velocity, spacing)
+    return _level_surface(position, velocity, spacing, lower, upper)
+
+
+def has_splashsurf() -> bool:
+    """Whether pysplashsurf is installed."""
+    return importlib.util.find_spec("pysplashsurf") is not None
+
+
+def _splash_surface(
+    position: np.ndarray, velocity: np.ndarray, spacing: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """By pysplashsurf; its lengths are in radii of the particles."""
+    splash = importlib.import_module("pysplashsurf")
+    found, _ = splash.reconstruction_pipeline(
+        np.ascontiguousarray(position, dtype=float),
+        attributes_to_interpolate={"velocity": np.ascontiguousarray(velocity, dtype=float)},
+        particle_radius=0.5 * spacing,
+        smoothing_length=SPLASH_LENGTH,
+        cube_size=1.0,
+        iso_surface_threshold=SPLASH_LEVEL,
+        mesh_cleanup=True,
+        mesh_smoothing_iters=SPLASH_ROUNDS,
+        compute_normals=True,
+        sph_normals=False,
+    )
+    mesh, data = found.mesh, found.point_attributes
+    return (
+        np.asarray(mesh.vertices), np.asarray(mesh.triangles).astype(int), np.asarray(data["normals"]),
+        np.asarray(data["velocity"]),
+    )  # fmt: skip
+
+
+def _level_surface(
+    position: np.ndarray, velocity: np.ndarray, spacing: float, lower: np.ndarray, upper: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     from scipy.ndimage import gaussian_filter, map_coordinates
     from skimage.measure import marching_cubes
 

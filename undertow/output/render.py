@@ -17,6 +17,7 @@ from undertow.output.canvas import even, particle_image, section_image, slice_im
 from undertow.output.fields import color_limits, default_field, middle_slice, refine, scalar_field
 from undertow.output.film import write_mp4, write_png
 from undertow.output.frames import BodyFrame, FrameData, frame_folder, frame_indices, read_frame, read_time
+from undertow.output.particles import FIELDS, particle_limits
 
 _QUICK_FRAMES = 60
 _OPTICAL_DEPTH = 18.0
@@ -129,11 +130,10 @@ def _water_painter(samples: Sequence[FrameData], camera: dict[str, Any] | None, 
 
 
 def _particle_painter(samples: Sequence[FrameData], name: str, title: str, width: int) -> Painter:
-    """Particles by speed or pressure, seen along z."""
-    if name not in ("speed", "pressure"):
-        raise UserError(f"field {name!r}: particles show speed or pressure; choose one of them")
-    values = np.concatenate([f.particles.values(name) for f in samples if f.particles is not None])
-    limits = (0.0, max(float(np.quantile(values, 0.99)), 1e-30))
+    """Particles by speed, pressure or density, seen along z."""
+    if name not in FIELDS:
+        raise UserError(f"field {name!r}: particles show {', '.join(FIELDS)}; choose one of them")
+    limits = particle_limits([f.particles for f in samples if f.particles is not None], name)
     return lambda frame: particle_image(frame, name, limits, width, title)
 
 

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from undertow.errors import UserError
-from undertow.output.canvas import paint_slice
+from undertow.output.canvas import colorize, paint_slice
 from undertow.output.fields import color_limits, default_field, field_names, middle_slice, scalar_field
 from undertow.output.frames import FrameData, frame_folder, frame_indices, read_frame
+from undertow.output.particles import FIELDS, particle_limits
 from undertow.output.render import choose_frames, read_scene, spread
 
 HOST = "127.0.0.1"
@@ -25,9 +26,17 @@ SOLIDS = "solids"
 VOLUME = "smoke volume"
 """The choice of the field menu that shows smoke as translucent surfaces instead of a slice."""
 
+WATER = "water surface"
+"""The choice of the field menu that shows the surface of water instead of a slice."""
+
+PARTICLES = {f"particles by {name}": name for name in FIELDS}
+"""Choices of the field menu that show a fluid of particles."""
+
 _SMOKE_LEVELS = ((0.10, 0.30), (0.40, 0.75))
 """Surfaces of smoke: share of the densest smoke, opacity."""
 _SMOKE_COLOR = (236, 238, 242)
+_WATER_COLOR = (92, 150, 190)
+_WATER_OPACITY = 0.6
 _IMAGE_SIZE = 900
 _FIELD_OF_VIEW = 30.0
 _SURFACE_CELLS = 96
@@ -134,6 +143,12 @@ class Viewer:
         gui.main_panel.dock_right()
         fields = field_names(frame) if frame.grid is not None else [SOLIDS]
         chosen = default_field(frame, view.get("field")) if frame.grid is not None else SOLIDS
+        if frame.surface is not None:
+            fields = [WATER, *(name for name in fields if name != SOLIDS)]
+            chosen = WATER if chosen in ("level_set", SOLIDS) else chosen
+        if frame.particles is not None:
+            fields = [*(name for name in fields if name != SOLIDS), *PARTICLES]
+            chosen = fields[0]
         if frame.dimensions == 3 and "smoke" in frame.cell_fields:
             fields = [VOLUME, *fields]
             chosen = VOLUME if chosen == "smoke" else chosen
@@ -167,6 +182,10 @@ class Viewer:
             return set()
         if name == VOLUME:
             return self._draw_smoke(frame)
+        if name == WATER:
+            return self._draw_water(frame)
+        if name in PARTICLES:
+            return self._draw_particles(frame, PARTICLES[name])
         grid = frame.need_grid()
         picture = paint_slice(frame, middle_slice(scalar_field(frame, name)), name, self._limits_of(name), _IMAGE_SIZE)
         width, height = (grid.upper[a] - grid.lower[a] for a in (0, 1))
@@ -213,6 +232,37 @@ class Viewer:
             )
             nodes.add(name)
         return nodes
+
+    def _draw_water(self, frame: FrameData) -> set[str]:
+        if frame.surface is None or len(frame.surface.triangles) == 0:
+            return set()
+        self._nodes["/water"] = self._server.scene.add_mesh_simple(
+            "/water",
+            frame.surface.vertices,
+            frame.surface.triangles.astype(np.uint32),
+            color=_WATER_COLOR,
+            opacity=_WATER_OPACITY,
+            side="double",
+            cast_shadow=False,
+            receive_shadow=False,
+        )
+        return {"/water"}
+
+    def _draw_particles(self, frame: FrameData, name: str) -> set[str]:
+        particles = frame.particles
+        if particles is None or len(particles.position) == 0:
+            return set()
+        if name not in self._limits:
+            samples = [read_frame(frame_folder(self.run_folder, i)).particles for i in spread(self.indices, 5)]
+            self._limits[name] = particle_limits([sample for sample in samples if sample is not None], name)
+        self._nodes["/particles"] = self._server.scene.add_point_cloud(
+            "/particles",
+            particles.position,
+            colorize(particles.values(name), name, self._limits[name], frame.dimensions),
+            point_size=0.9 * particles.spacing,
+            point_shape="circle",
+        )
+        return {"/particles"}
 
     def _draw_bodies(self, frame: FrameData) -> set[str]:
         nodes = set()

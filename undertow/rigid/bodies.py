@@ -120,6 +120,8 @@ class RigidBodies:
             raise UserError(f"body {name!r}: exists already; names are unique")
         if mass > 0 and motion is not None:
             raise UserError(f"body {name!r}: has both a mass and a prescribed motion; give one of them")
+        if mass > 0 and not all(np.isfinite(m) and m > 0 for m in np.asarray(inertia, dtype=float)[self._free]):
+            raise UserError(f"body {name!r}: moments of inertia {inertia} kg m2: must be positive; check the mesh")
         if self.count == len(self._arrays["mass"]):
             self._grow()
         b = self.count
@@ -144,15 +146,15 @@ class RigidBodies:
             self.set_velocity(b, velocity, angular_velocity)
         return b
 
+    @property
+    def _free(self) -> list[int]:
+        """The principal axes about which bodies turn."""
+        return [2] if self.dimensions == 2 else [0, 1, 2]
+
     def _set_mass(self, b: int, mass: float, inertia: Array) -> None:
-        free = (2,) if self.dimensions == 2 else (0, 1, 2)
-        if not all(np.isfinite(inertia[i]) and inertia[i] > 0 for i in free):
-            raise UserError(
-                f"body {self.names[b]!r}: moments of inertia {inertia} kg m2: must be positive; check the mesh"
-            )
         self._arrays["inertia"][b] = inertia
         self._arrays["inv_mass"][b] = 1.0 / mass
-        for i in free:
+        for i in self._free:
             self._arrays["inv_inertia"][b, i] = 1.0 / inertia[i]
 
     def set_velocity(self, b: int, velocity: Array | None = None, angular_velocity: Array | None = None) -> None:
@@ -203,7 +205,14 @@ class RigidBodies:
 
     def arrays(self) -> dict[str, Array]:
         """What evolves, by name; saving and restoring it continues the run bit for bit."""
-        return {f"rigid_{name}": self._arrays[name][: self.count] for name in ("x", "q", "p", "L", "v", "omega")}
+        names = ("x", "q", "p", "L", "v", "omega", "identity")
+        return {f"rigid_{name}": self._arrays[name][: self.count] for name in names}
+
+    def keep(self, identities: Array) -> None:
+        """Take out all bodies but those with the given identities."""
+        for b in range(self.count - 1, -1, -1):
+            if self._arrays["identity"][b] not in identities:
+                self.remove(b)
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Take over what ``arrays`` gave."""

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from undertow.errors import UserError
-from undertow.geometry import ConstantCurve, Curve
+from undertow.geometry import Curve
 
 
 class ControlRow(NamedTuple):
@@ -67,8 +67,3 @@ class JointControl:
         rate = float(self.target.derivative(time + 0.5 * horizon))
         pull = kp * (float(self.target.value(time + horizon)) - coordinate) + kd * rate
         return ControlRow(duration * gain, pull / gain)
-
-
-def hold(joint: str, stiffness: float, damping: float, at: float = 0.0) -> JointControl:
-    """A controller that keeps a joint at a fixed angle [rad] or length [m]."""
-    return JointControl(joint, ConstantCurve(at), stiffness, damping)

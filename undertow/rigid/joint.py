@@ -47,11 +47,20 @@ class JointSpec(NamedTuple):
 
 @dataclass(frozen=True)
 class JointStats:
-    """What a stabilisation did: linear solves, and the largest error (as for ``_TOLERANCE``) or rate
-    [1/s] that is left."""
+    """What a stabilisation did: linear solves, the largest error (as for ``_TOLERANCE``) or rate [1/s] that is left,
+    and whether it was settled which limits act."""
 
     iterations: int
     error: float
+    settled: bool = True
+
+
+class BrokenJoint(NamedTuple):
+    """A joint that broke, and the force [N] and torque [N m] it would have had to hold."""
+
+    name: str
+    force: float
+    torque: float
 
 
 @dataclass
@@ -140,19 +149,6 @@ def joint_frame(
     x = x - (x @ z) * z
     x = x / np.linalg.norm(x)
     return quaternion_of_matrix(np.stack([x, np.cross(z, x), z], axis=1))
-
-
-def left_jacobians(u: Array) -> Array:
-    """J (n, 3, 3) of exp(u*), for which exp((u + du)*) = exp((J du)*) exp(u*) to first order."""
-    angle = np.linalg.norm(u, axis=1)[:, None, None]
-    cross = np.zeros((len(u), 3, 3))
-    cross[:, 0, 1], cross[:, 0, 2], cross[:, 1, 2] = -u[:, 2], u[:, 1], -u[:, 0]
-    cross -= cross.transpose(0, 2, 1)
-    small = angle < 1e-4
-    safe = np.where(small, 1.0, angle)
-    first = np.where(small, 0.5, (1.0 - np.cos(safe)) / safe**2)
-    second = np.where(small, 1.0 / 6.0, (safe - np.sin(safe)) / safe**3)
-    return np.asarray(np.eye(3) + first * cross + second * cross @ cross)
 
 
 @njit(cache=True)

@@ -11,7 +11,7 @@ import numpy as np
 from undertow.errors import UserError
 from undertow.grid import Array
 from undertow.linalg import CoupledSystem
-from undertow.rigid.bodies import DYNAMIC, RigidBodies, multiply_quaternions
+from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.control import JointControl
 from undertow.rigid.joint import (
     HINGE,
@@ -79,8 +79,6 @@ class JointSet:
         break_force: float = inf,
         break_torque: float = inf,
         collide: bool = False,
-        child_position: Sequence[float] | Array | None = None,
-        child_turn: Array | None = None,
     ) -> int:
         """Join two bodies at a point of the world [m], in the poses they have now.
 
@@ -88,8 +86,6 @@ class JointSet:
         the axis of a universal joint in its parent (``second_axis``: in its child, across the first). limits: lowest
         and highest angle [rad] of a hinge or length [m] of a prismatic joint, 0 being the pose of now. break_force [N],
         break_torque [N m]: the joint breaks when a step needs more. collide: the two bodies collide all the same.
-        child_position, child_turn: anchor in the child and turn (quaternion) of its frame relative to the parent's, in
-        the world, where the bodies have yet to be pulled together.
         """
         if name in self.names:
             raise UserError(f"joint {name!r}: exists already; names are unique")
@@ -100,9 +96,7 @@ class JointSet:
         check_joint(self.bodies, name, kind, a, b, axis, limits, break_force, break_torque)
         frame = joint_frame(name, kind, axis, second_axis)
         anchor = np.asarray(position, dtype=float)
-        child_anchor = anchor if child_position is None else np.asarray(child_position, dtype=float)
-        child_frame = frame if child_turn is None else multiply_quaternions(np.asarray(child_turn, dtype=float), frame)
-        local = [localise(self.bodies, a, anchor, frame), localise(self.bodies, b, child_anchor, child_frame)]
+        local = [localise(self.bodies, i, anchor, frame) for i in (a, b)]
         arms = [float(np.linalg.norm(p)) for i, (p, _) in zip((a, b), local, strict=True) if moves(self.bodies, i)]
         identities = self.bodies.identity_b
         self._joints.append(

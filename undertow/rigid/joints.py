@@ -14,6 +14,10 @@ at n as well, less what was needed to close old errors: the forces of joints the
 RATTLE (Andersen 1983), and the motion is second order in dt. Without it (thesis) the final projection alone turns the
 velocity with the bodies, which is first order and damps. ``end_step`` reads forces and breaks joints.
 
+Where bodies turn so far in a step that no impulses along the rows at its start can hold them (short links that whip,
+light links that carry a heavy load), velocities are only projected, and ``follow`` closes the poses they lead to, along
+the rows at the end: first order, damped, and stable at any step.
+
 Both stabilisations iterate on the same rows (``rows``): "global" solves all joints at once through
 ``CoupledSystem``, "pairwise" by Gauss-Seidel sweeps over joints. Limits are rows that only push: an active set.
 """
@@ -21,6 +25,7 @@ Both stabilisations iterate on the same rows (``rows``): "global" solves all joi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import inf, sqrt
 
 import numpy as np
@@ -35,7 +40,7 @@ from undertow.rigid.bodies import (
     rotation_matrix_of,
 )
 from undertow.rigid.control import ControlRow
-from undertow.rigid.joint import JointStats, evaluate_joints, left_jacobians
+from undertow.rigid.joint import BrokenJoint, JointStats
 from undertow.rigid.joint_set import JointSet
 from undertow.rigid.orientation import advance_poses
 from undertow.rigid.rows import BLOCK, sweep_pairwise
@@ -53,6 +58,15 @@ _ITERATIONS = 60
 _HISTORY = 5
 _LONGEST = 0.5
 """Iterations close at most this error at a time: beyond it the rows of now say little."""
+
+_ACCEPTED_RATE = 1e-6
+"""Nor may rates larger than this, relative to the velocities, be left."""
+
+_CLOSINGS = 200
+"""Projections of poses at most."""
+
+_FARTHEST = 1.0
+"""Turn of a body by one of them at most [rad]."""
 
 _REFINEMENTS = 10
 _REDUCTION = 1e-4
@@ -74,8 +88,9 @@ _AT_LIMIT = 1e-7
 class Joints(JointSet):
     """All joints of a simulation. method: "global" or "pairwise"; see the head of the module for how a step uses them.
 
-    ``force_b``, ``torque_b`` (n, 3) [N, N m about the centre of mass]: of joints and
-    motors on each body, averaged over the last step; ``force_j``, ``torque_j`` (m, 3): on the child at the anchor.
+    ``loose``: ``pre_stabilise`` could not hold them, and ``follow`` has to. ``force_b``, ``torque_b`` (n, 3) [N, N m
+    about the centre of mass]: of joints and motors on each body, averaged over the last step; ``force_j``, ``torque_j``
+    (m, 3): on the child at the anchor.
     """
 
     def __init__(self, bodies: RigidBodies, method: str = "global") -> None:
@@ -84,7 +99,7 @@ class Joints(JointSet):
         super().__init__(bodies)
         self.method = method
         self._motors: dict[int, tuple[ControlRow, float]] = {}
-        self._corrected, self._carrying = False, True
+        self._corrected, self._carrying, self.loose = False, True, False
 
     # what a step calls ----------------------------------------------------------------------------------------------
 
@@ -146,7 +161,7 @@ class Joints(JointSet):
         self._unwrap()
         here = self._error.copy()
         active: dict[int, float] = {}
-        stats, total = JointStats(0, 0.0), np.zeros_like(self._z)
+        stats, total, settled = JointStats(0, 0.0), np.zeros_like(self._z), False
         for _ in range(_PASSES):
             self._w[...] = start
             self._set_constraints(active, {j: motor for j, (motor, _) in self._motors.items() if j not in active})
@@ -156,11 +171,14 @@ class Joints(JointSet):
             # a limit may push only; one that is overrun joins the set
             pulling = [j for j, sign in active.items() if sign * total[self._coordinate_row(j)] < 0]
             overrun = {j: sign for j, sign in self._overrun(self._predicted).items() if j not in active}
-            if not pulling and not overrun:
+            settled = not pulling and not overrun
+            if settled:
                 break
             active = {j: sign for j, sign in active.items() if j not in pulling} | overrun
+        stats = replace(stats, settled=settled)
         if stats.error > _ACCEPTED:
-            raise self._fail(stats)
+            self._let_go(start, v, omega)
+            return stats
         if self._carrying:
             beyond = (self.coordinate_j - np.clip(self.coordinate_j, self._lower_j, self._upper_j)) / self._unit_j
             here[self._free_r] = beyond[self._with_coordinate]
@@ -170,6 +188,15 @@ class Joints(JointSet):
             for j, (motor, z) in self._motors.items()
         }
         return stats
+
+    def _let_go(self, start: Array, v: Array, omega: Array) -> None:
+        """Velocities v, omega of a step in which bodies turn too far for its impulses: ``start`` (n, 6) less what moves
+        the joints apart at the poses of now. The poses they lead to are closed by ``close``."""
+        _, impulse = self._project(start)
+        self._rows.weight[...] = 1.0
+        self._record(impulse, carry=True)
+        self._put(v, omega)
+        self._carrying, self.loose = False, True
 
     def _record_carried(self, total: Array, old: Array, dt: float) -> None:
         """Record the impulses z of pre-stabilisation less those that closed the errors ``old`` of the poses of now.
@@ -211,14 +238,21 @@ class Joints(JointSet):
         if not self._refresh():
             return JointStats(0, 0.0)
         self._take(v, omega)
-        start = self._w.copy()
         self._evaluate(self.bodies.x_b, self.bodies.q_b, build=True)
         self._unwrap()
+        stats, impulse = self._project(self._w.copy())
+        self._rows.weight[...] = 1.0
+        self._record(impulse, carry=False)
+        self._put(v, omega)
+        return stats
+
+    def _project(self, start: Array) -> tuple[JointStats, Array]:
+        """Remove from ``start`` (n, 6) what moves the joints apart along the rows of now, into ``_w``; the impulses."""
         rows, w, z = self._rows, self._w, self._z
         rates, total = np.empty_like(z), np.zeros_like(z)
         touching = self._overrun(self.coordinate_j, slack=_AT_LIMIT)
         active: dict[int, float] = {}
-        largest, count = 0.0, 0
+        largest, count, settled = 0.0, 0, False
         for _ in range(_PASSES):
             w[...] = start
             total[...] = 0.0
@@ -238,43 +272,95 @@ class Joints(JointSet):
                 j: sign for j, sign in touching.items()
                 if j not in active and sign * rates[self._coordinate_row(j)] > 1e-12
             }  # fmt: skip
-            if not pulling and not pushed:
+            settled = not pulling and not pushed
+            if settled:
                 break
             active = {j: sign for j, sign in active.items() if j not in pulling} | pushed
-        impulse = rows.weight * total
-        rows.weight[...] = 1.0
-        self._record(impulse, carry=False)
-        self._put(v, omega)
-        return JointStats(count, largest)
+        rates[rows.weight == 0] = 0.0
+        largest = float(np.abs(rates).max())
+        if largest > _ACCEPTED_RATE * float(np.abs(rows.k).max()) * float(np.abs(start).max()):
+            worst = np.maximum.reduceat(np.abs(rates), rows.start[:-1])
+            raise PhysicsError(
+                f"joint {self._joints[int(np.argmax(worst))].name!r}: cannot be held: a rate of {largest:.3g} 1/s is "
+                f"left after {count} solves; prescribed motions may pull it apart, or its loop cannot move as asked"
+            )
+        return JointStats(count, largest, settled), rows.weight * total
 
-    def close(self) -> JointStats:
-        """Close what a change of poses has opened by the least motion, measured in kinetic energy; momenta stay.
+    def close(self, dt: float = inf) -> JointStats:
+        """Close what a change of poses has opened by the least motion d in kinetic energy: B d + K^T y = 0 at the end.
 
-        Limits take no part: the next step brings bodies back to them.
+        Newton's method on that and on the errors, along the rows of where the bodies have come to. Of the second
+        derivative of y.error a bound is kept, which is a stiffness g = |y| arm against turning (geometric stiffness,
+        Tournier et al. 2015); without it (fast projection, Goldenthal et al. 2007) light links between a heavy load and
+        its support jump from one side to the other. It works however far bodies turn, unlike impulses along the rows of
+        the start of the step. Limits take no part: the next step brings bodies back to them. dt [s]: of the step whose
+        motion is closed; the impulses y / dt have then acted in it, for ``carry``. Otherwise momenta stay.
         """
+        self.loose = False
         if not self._refresh():
             return JointStats(0, 0.0)
-        spec, nothing = self.bodies.spec, np.zeros((self.bodies.count, 3))
-        v, omega = nothing.copy(), nothing.copy()
-        self._take(v, omega)
-        self._evaluate(spec.x, spec.q, build=True)
-        self._set_constraints({}, {})
-        self._error[self._rows.weight == 0] = 0.0
-        if np.abs(self._error).max() <= _TOLERANCE:
+        spec, rows, w, count = self.bodies.spec, self._rows, self._w, self.bodies.count
+        v, omega, moved = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros((count, 6))
+        impulse = np.zeros_like(self._z)
+        best, stalled, iterations = inf, 0, 0
+        while True:
+            self._take(v, omega)
+            self._evaluate(spec.x, spec.q, build=True)
+            stiffness = self._turning_stiffness(impulse)
+            inverse = self._block.inv_mass[:, 3:, 3:]
+            inverse[...] = np.linalg.solve(np.eye(3) + stiffness[:, None, None] * inverse, inverse)
+            self._block.refresh()
+            self._set_constraints({}, {})
+            self._error[rows.weight == 0] = 0.0
+            error = float(np.abs(self._error).max())
+            stalled = 0 if error < 0.9 * best else stalled + 1
+            best = min(best, error)
+            done = error <= _TOLERANCE or (stalled > 2 and error <= 1e3 * _TOLERANCE)
+            if done or iterations == _CLOSINGS:
+                break
+            iterations += 1
+            # the motion so far is taken back, as far as the stiffness lets it, and made anew along the rows of now
+            w[...] = -moved
+            w[:, 3:] += stiffness[:, None] * np.einsum("bij,bj->bi", inverse, moved[:, 3:])
+            rows.wanted[...] = -rows.weight * np.clip(self._error, -_LONGEST, _LONGEST)
+            self._solve(w, self._z)
+            impulse[...] = rows.weight * self._z
+            w *= min(1.0, _FARTHEST / float(np.abs(w[:, 3:]).max(initial=1e-300)))
+            moved += w
+            self._put(v, omega)
+            advance_poses(spec, v, omega, 1.0, 1, False, spec.x, spec.q)
+        rows.weight[...] = 1.0
+        if error > _ACCEPTED:
+            raise self._fail(JointStats(iterations, error))
+        if dt < inf:
+            self._record(impulse / dt, carry=True)
+        return JointStats(iterations, error)
+
+    def follow(self, p: Array, L: Array, dt: float) -> JointStats:
+        """After the position update of a step dt [s]: close what ``pre_stabilise`` could not hold; momenta p, L (n, 3)
+        get the impulses of that."""
+        if not self.loose:
             return JointStats(0, 0.0)
-
-        def advance(v: Array, omega: Array, out_x: Array, out_q: Array) -> None:
-            advance_poses(spec, v, omega, 1.0, 1, False, out_x, out_q)
-
-        stats, _ = self._iterate(v, omega, 1.0, advance, [], {})
-        self._rows.weight[...] = 1.0
-        self._carrying = True
-        if stats.error <= _ACCEPTED:
-            advance(v, omega, spec.x, spec.q)
+        stats = self.close(dt)
+        self.carry(p, L)
         return stats
 
-    def end_step(self, dt: float) -> list[str]:
-        """Forces of the step that took dt [s]; breaks the joints that needed too much and returns their names."""
+    def _turning_stiffness(self, impulse: Array) -> Array:
+        """|impulse| times arm, summed over the joints of each body (n,): what its turn changes their torques by."""
+        child = impulse[:, None] * self._rows.k[:, 1]
+        along = np.abs(child[:, :3]).max(axis=1) > 0
+        child[along, 3:] = 0.0
+        on_joint = np.add.reduceat(child, self._rows.start[:-1])
+        force, torque = np.linalg.norm(on_joint[:, :3], axis=1), np.linalg.norm(on_joint[:, 3:], axis=1)
+        stiffness = np.zeros(self.bodies.count)
+        for side, body in enumerate((self._parent, self._child)):
+            held = body >= 0
+            arm = np.linalg.norm(self._spec.position[held, side], axis=1)
+            np.add.at(stiffness, body[held], force[held] * arm + torque[held])
+        return stiffness
+
+    def end_step(self, dt: float) -> list[BrokenJoint]:
+        """Forces of the step that took dt [s]; breaks the joints that needed too much and returns them."""
         if not self._refresh():
             self.force_b = np.zeros((self.bodies.count, 3))
             self.torque_b = np.zeros((self.bodies.count, 3))
@@ -288,7 +374,7 @@ class Joints(JointSet):
             force, torque = float(np.linalg.norm(self.force_j[j])), float(np.linalg.norm(self.torque_j[j]))
             if not self.broken_j[j] and (force > joint.break_force or torque > joint.break_torque):
                 self.broken_j[j] = 1
-                broken.append(joint.name)
+                broken.append(BrokenJoint(joint.name, force, torque))
         return broken
 
     # the pieces of a stabilisation ----------------------------------------------------------------------------------
@@ -352,10 +438,8 @@ class Joints(JointSet):
 
         C.2, with the error measured and not linearised: z <- z + f, f the impulses that the rows of now ask for. The
         rows stay, because impulses act along them, and the iteration converges the faster the less the bodies turn;
-        Anderson acceleration (Walker & Ni 2011) learns the rest. Where that fails, because bodies turn so far in the
-        step that no impulses along the rows of now can hold them, Newton's method goes on along those of its end,
-        halving steps until they help; such impulses are not carried.
-        Returns the sum of the weighted impulses z.
+        Anderson acceleration (Walker & Ni 2011) learns the rest. It fails where bodies turn so far in the step that no
+        impulses along the rows of now can hold them. Returns the sum of the weighted impulses z.
         """
         rows, w = self._rows, self._w
         start, z = w.copy(), np.zeros_like(self._z)
@@ -363,8 +447,7 @@ class Joints(JointSet):
         predicted = self._predicted.copy()
         steps: list[tuple[Array, Array]] = []
         before: tuple[Array, Array, Array] | None = None
-        factor, stalled, iterations = 1.0, 0, 1
-        newton, dw, dz = False, best_w, best_z
+        stalled, iterations = 0, 1
         # first the linear form: the velocities may be far from what the joints allow
         rows.wanted[...] = -rows.weight * np.clip(self._error, -_LONGEST, _LONGEST) / dt
         for j, (motor, before_z) in self._motors.items():
@@ -375,35 +458,25 @@ class Joints(JointSet):
             self._predict(v, omega, advance, moved)
             self._set_limit_errors(self._predicted, active)
             self._set_motor_errors(z, dt, active)
-            if best == inf and not newton and np.abs(self._error).max() > _FAR:
+            if best == inf and np.abs(self._error).max() > _FAR:
                 self._carrying = False
             error = float(np.linalg.norm(self._error))
             if not np.isfinite(error):
                 raise PhysicsError("joints: the velocities are not finite; a force or a contact went wrong")
-            better = error < best
-            stalled = 0 if error < (1.0 if newton else 0.8) * best else stalled + 1
-            if better:
-                best, factor = error, min(1.0, 2.0 * factor)
+            stalled = 0 if error < 0.8 * best else stalled + 1
+            if error < best:
+                best = error
                 best_w[...], best_z[...], best_error[...], predicted[...] = w, z, self._error, self._predicted
             # close to the goal the poses carry rounding, and nothing more is to be had
             done = best <= _TOLERANCE or (stalled > 2 and best <= 1e3 * _TOLERANCE)
-            if done or stalled > 10 or iterations == _ITERATIONS:
+            if done or stalled > 4 or iterations == _ITERATIONS:
                 break
             iterations += 1
-            if newton:
-                if better:
-                    dw, dz = self._newton_step(dt, active)
-                else:
-                    factor *= 0.5
-                w[...], z[...] = best_w + factor * dw, best_z + factor * dz
-                continue
-            if error > 4.0 * best or stalled > 4:
-                # back to the best; once more without history, or by Newton's method
-                newton = not steps or stalled > 4
+            if error > 4.0 * best:
+                if not steps:
+                    break
+                # back to the best, and on without history
                 w[...], z[...], self._error[...], before, steps = best_w, best_z, best_error, None, []
-                if newton:
-                    best, stalled, self._carrying = inf, 0, False
-                    continue
             e = self._error.copy()
             rows.apply({BLOCK: w}, rows.wanted)
             rows.wanted -= rows.weight * np.clip(e, -_LONGEST, _LONGEST) / dt
@@ -423,32 +496,6 @@ class Joints(JointSet):
         self._error[...], self._predicted[...] = best_error, predicted
         self._put(v, omega)
         return JointStats(iterations, float(np.abs(best_error).max())), best_z
-
-    def _newton_step(self, dt: float, active: Mapping[int, float]) -> tuple[Array, Array]:
-        """Changes of w and z that remove ``_error`` to first order, along the rows and turns at the end of the step.
-
-        With J the left Jacobian of the rotation exp(dt omega) of each body an impulse y changes the velocities by dw =
-        -B^-1 (k J)^T y and the errors by dt k J dw. Dense: least squares, because rows of loops are redundant.
-        """
-        rows, m = self._rows, len(self._z)
-        error, end = self._error.copy(), np.zeros_like(rows.k)
-        evaluate_joints(self._spec, self._x, self._q, True, end, self._error, self._raw)
-        self._error[...] = error
-        k = np.zeros((m, self.bodies.count, 6))
-        for side in range(2):
-            r = np.flatnonzero(rows.body[:, side] >= 0)
-            k[r, rows.body[r, side]] = end[r, side]
-        k[:, :, 3:] = np.einsum("rbi,bij->rbj", k[:, :, 3:], left_jacobians(dt * self._w[:, 3:]))
-        response = np.einsum("bij,rbj->rbi", self._block.inv_mass, k)
-        a = k.reshape(m, -1) @ response.reshape(m, -1).T
-        for motor in set(self._motors) - set(active):
-            at = self._coordinate_row(motor)
-            a[at, at] += 1.0 / rows.weight[at] ** 2
-        on = rows.weight > 0
-        y = np.zeros(m)
-        right = np.clip(error, -_LONGEST, _LONGEST)[on] / dt
-        y[on] = np.linalg.lstsq(a[np.ix_(on, on)], right, rcond=1e-9)[0]
-        return -np.einsum("rbi,r->bi", response, y), np.divide(y, rows.weight, out=np.zeros(m), where=on)
 
     def _predict(self, v: Array, omega: Array, advance: Advance, moved: list[tuple[int, Array, Array]]) -> None:
         """Errors and coordinates after the position update at the velocities in ``_w``."""

@@ -39,15 +39,13 @@ def mass_properties(
     density: float | None = None,
     mass: float | None = None,
     dimensions: int = 3,
-    rotation: Array | None = None,
-    given_inertia: Array | None = None,
+    inertia: object = None,
     name: str = "body",
 ) -> MassProperties:
     """Mass properties of a solid of uniform density [kg/m3], or of the given mass [kg; 2D kg/m].
 
-    rotation (3, 3), shape to world: needed in 2D when the shape is not in its own x-y plane (a cylinder laid along z).
-    given_inertia: (3, 3) or principal (3,) about the centre of mass in the frame of the shape [kg m2], instead of the
-    one of uniform density; 2D: the moment about z [kg m].
+    inertia: (3, 3), or the moments (3,) about the axes of the shape, at the centre of mass [kg m2], instead of the one
+    of uniform density; 2D: the moment about z [kg m].
     """
     if isinstance(shape, Plane):
         raise UserError(f"{name}: a plane has no finite mass; make it static (no mass, no density)")
@@ -57,36 +55,31 @@ def mass_properties(
         if value is not None and not (np.isfinite(value) and value > 0):
             raise UserError(f"{name}: {word} = {value}: must be positive; a body without mass is static")
     if dimensions == 2:
-        return _flat_properties(shape, density, mass, np.eye(3) if rotation is None else rotation, given_inertia, name)
+        return _flat_properties(shape, density, mass, inertia, name)
     volume, centre, tensor = _uniform(shape)
     if not volume > 0:
         raise UserError(f"{name}: encloses no volume ({volume:.3g} m3); check the mesh")
     total = float(mass if mass is not None else density * volume)  # type: ignore[operator]
-    tensor = total / volume * tensor if given_inertia is None else _read_inertia(given_inertia, name)
+    tensor = total / volume * tensor if inertia is None else _read_inertia(inertia, name)
     moments, frame = principal_axes(tensor)
     _check_moments(moments, name)
     return MassProperties(total, centre, moments, quaternion_of_matrix(frame))
 
 
 def _flat_properties(
-    shape: AnalyticShape | MeshShape,
-    density: float | None,
-    mass: float | None,
-    rotation: Array,
-    given: Array | None,
-    name: str,
+    shape: AnalyticShape | MeshShape, density: float | None, mass: float | None, given: object, name: str
 ) -> MassProperties:
     """Of the section, per metre of depth; the principal frame has the world's z axis."""
-    area, centre, moment = section_of(shape, rotation).measure()
+    area, centre, moment = section_of(shape, np.eye(3)).measure()
     total = float(mass if mass is not None else density * area)  # type: ignore[operator]
     about_z = total / area * moment
     if given is not None:
-        about_z = float(np.asarray(given, dtype=float).reshape(-1)[-1])
+        if np.ndim(given) != 0:  # type: ignore[arg-type]
+            raise UserError(f"{name}: inertia = {given}: in 2D give one number, the moment about z [kg m]")
+        about_z = float(given)  # type: ignore[arg-type]
         if not (np.isfinite(about_z) and about_z > 0):
-            raise UserError(f"{name}: moment of inertia {about_z} kg m: must be positive")
-    upright = abs(rotation[2, 2] - 1.0) < 1e-9
-    turn = np.array([1.0, 0.0, 0.0, 0.0]) if upright else quaternion_of_matrix(rotation.T)
-    return MassProperties(total, rotation.T @ centre, np.array([0.0, 0.0, about_z]), turn)
+            raise UserError(f"{name}: inertia = {about_z} kg m: must be positive")
+    return MassProperties(total, centre, np.array([0.0, 0.0, about_z]), np.array([1.0, 0.0, 0.0, 0.0]))
 
 
 def _uniform(shape: AnalyticShape | MeshShape) -> tuple[float, Array, Array]:
@@ -151,13 +144,13 @@ def principal_axes(tensor: Array) -> tuple[Array, Array]:
     return moments[order], axes
 
 
-def _read_inertia(given: Array, name: str) -> Array:
+def _read_inertia(given: object, name: str) -> Array:
     """The user's inertia as a symmetric tensor."""
     tensor = np.asarray(given, dtype=float)
     if tensor.shape == (3,):
         tensor = np.diag(tensor)
     if tensor.shape != (3, 3):
-        raise UserError(f"{name}: inertia of shape {tensor.shape}: give three principal moments or a 3 x 3 tensor")
+        raise UserError(f"{name}: inertia of shape {tensor.shape}: give three moments or a 3 x 3 tensor")
     if not np.allclose(tensor, tensor.T, rtol=1e-9, atol=1e-9 * np.abs(tensor).max()):
         raise UserError(f"{name}: inertia {tensor.tolist()} kg m2: must be symmetric")
     return 0.5 * (tensor + tensor.T)
@@ -165,7 +158,9 @@ def _read_inertia(given: Array, name: str) -> Array:
 
 def _check_moments(moments: Array, name: str) -> None:
     if not (np.all(np.isfinite(moments)) and moments.min() > 0):
-        raise UserError(f"{name}: principal moments {moments} kg m2: must be positive definite; check mesh or inertia")
+        raise UserError(
+            f"{name}: inertia with principal moments {moments} kg m2: must be positive definite; check it, or the mesh"
+        )
     largest = float(moments.max())
     if 2.0 * largest > float(moments.sum()) * (1.0 + 1e-9):
         raise UserError(

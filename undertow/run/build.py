@@ -123,8 +123,9 @@ def build_sides(scene: Scene, grid: Grid) -> tuple[Sides, Callable[[float], None
     for name, side in scene.need_domain().sides.items():
         index = SIDE_NAMES.index(name)
         kind[index] = KIND_NAMES.index(side.type)
-        # water has no viscosity and slides along walls
-        slip[index] = isinstance(side, Wall | Inflow) and (side.slip or scene.has_surface)
+        # water without viscosity slides along walls
+        inviscid = scene.has_surface and scene.fluid.viscosity == 0
+        slip[index] = isinstance(side, Wall | Inflow) and (side.slip or inviscid)
     sides = Sides(grid, kind, slip)
     curves, profiles = {}, {}
     for name, side in scene.need_domain().sides.items():

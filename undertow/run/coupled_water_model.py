@@ -1,33 +1,40 @@
-"""Water under a free surface and bodies that move each other: one solve for both (``coupling = "monolithic"``)."""
+"""Water under a free surface and bodies that move each other; one solve for both: ``coupling = "monolithic"``."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import undertow.geometry as geometry
 from undertow.coupling.water import CoupledWaterSolve
 from undertow.fluid import FlowReport
 from undertow.grid import Array
+from undertow.run import build
 from undertow.run.bodies_in_fluid import NONE, BodiesInFluid
 from undertow.run.models import BodyForces, BodyState, ModelStep
 from undertow.run.water_model import WaterModel
 from undertow.scene import Scene
 from undertow.solids import SolidsReport
+from undertow.solids.step import Medium
 
 if TYPE_CHECKING:
     from undertow.output import BodyFrame
 
 
-class CoupledWaterModel(WaterModel):
-    """Water and the bodies in it, built from a scene.
+class WaterAround(Medium, Protocol):
+    """The water as what bodies move in during one step."""
+
+    report: FlowReport
+
+
+class BodiesInWater(WaterModel, ABC):
+    """Water and the bodies in it, built from a scene; how they move each other is for the couplings to say.
 
     A step is that of the solids (thesis 4.2) with the water's whole step in the place of their forces: bodies collide
-    and move with v^n, surface and velocity are transported, water and bodies are projected together at the new
+    and move with v^n, surface and velocity are transported, water and bodies are advanced together at the new
     positions, then contact stops what still approaches.
     """
-
-    flow_solve: CoupledWaterSolve
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
@@ -38,21 +45,24 @@ class CoupledWaterModel(WaterModel):
         self.notes += self.within.notes
         return self.within.placed
 
-    def _make_solve(self, *args: Any) -> CoupledWaterSolve:
-        domain, phi_c, gravity, tolerance, scratch_f = args
-        self.flow_solve = CoupledWaterSolve(domain, phi_c, gravity, tolerance, scratch_f, self.within.coupled)
-        return self.flow_solve
+    @abstractmethod
+    def _surround(self, time: float, time_step: float) -> WaterAround:
+        """The water of one step."""
 
     def limits(self, time: float) -> dict[str, float]:
         return {**super().limits(time), **self.within.limits()}
 
     def step(self, time: float, time_step: float) -> ModelStep:
-        around = _WaterAround(self, time, time_step)
+        around = self._surround(time, time_step)
         self._solids_report = self.within.model.solids.step(time, time_step, medium=around)
+        self._end_step(time_step)
         self._forces = self.flow.forces() | self.within.fluid_forces(time_step)
         quantities = self._quantities(around.report)
         self._check_volume(quantities, time + time_step)
         return ModelStep(around.report.iterations, around.report, quantities)
+
+    def _end_step(self, time_step: float) -> None:
+        """What follows the contact at the end of a step."""
 
     def _quantities(self, report: FlowReport) -> dict[str, float]:
         return {**super()._quantities(report), **self.within.quantities(self._solids_report)}
@@ -68,7 +78,7 @@ class CoupledWaterModel(WaterModel):
         return self.within.forces(name, self._forces.get(name, NONE))
 
     def body_frames(self, time: float) -> list[BodyFrame]:
-        return self.within.model.body_frames(time)
+        return build.prescribed_frames(self.scene, self.within.placed, time)
 
     def arrays(self) -> dict[str, Array]:
         return {**super().arrays(), **self.within.model.arrays()}
@@ -82,8 +92,22 @@ class CoupledWaterModel(WaterModel):
         return super().locate(name, index) if name in super().arrays() else self.within.model.locate(name, index)
 
 
-class _WaterAround:
-    """The water as what bodies move in during one step."""
+class CoupledWaterModel(BodiesInWater):
+    """Water and bodies projected together."""
+
+    flow_solve: CoupledWaterSolve
+
+    def _make_solve(self, *args: Any) -> CoupledWaterSolve:
+        domain, phi_c, gravity, tolerance, scratch_f = args
+        self.flow_solve = CoupledWaterSolve(domain, phi_c, gravity, tolerance, scratch_f, self.within.coupled)
+        return self.flow_solve
+
+    def _surround(self, time: float, time_step: float) -> WaterAround:
+        return _CoupledWater(self, time, time_step)
+
+
+class _CoupledWater:
+    """Water that is solved for together with the bodies."""
 
     def __init__(self, model: CoupledWaterModel, time: float, time_step: float) -> None:
         self.model, self.time, self.time_step = model, time, time_step

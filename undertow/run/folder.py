@@ -144,6 +144,8 @@ class RunFolder:
         if list(row) != self.columns:
             raise ValueError(f"ledger: the columns changed from {self.columns} to {list(row)}")
         self.tables["ledger"].append(list(row.values()))
+        for event in report.events:
+            self.log(f"t = {report.time:.6g} s, step {report.step}: {event}")
         if sim.scene.output.bodies == "steps" or sim.at_frame:
             for values in body_rows(sim):
                 self.tables["bodies"].append(values)

@@ -120,7 +120,8 @@ def body_columns(dimensions: int) -> list[str]:
 def body_rows(sim: Simulation) -> list[list[Cell]]:
     """One row per solid."""
     rows: list[list[Cell]] = []
-    for name in sim.scene.bodies:
+    there = getattr(sim.model, "has", lambda name: True)
+    for name in filter(there, sim.scene.bodies):
         body, split = sim.model.state(name, sim.time), sim.model.forces(name)
         vectors = (
             body.position, body.velocity, body.angular_velocity, split.pressure, split.viscous, split.contact,

@@ -50,11 +50,13 @@ class BodyState:
 
 @dataclass(frozen=True)
 class ModelStep:
-    """What a step of a model did: iterations of its largest solve, its own report, and the ledger's quantities."""
+    """What a step of a model did: iterations of its largest solve, its own report, the ledger's quantities, and what
+    happened that a user should know, in words."""
 
     iterations: int
     report: Any
     ledger: dict[str, float] = field(default_factory=dict)
+    events: tuple[str, ...] = ()
 
 
 class Model(Protocol):

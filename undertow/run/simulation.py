@@ -33,7 +33,7 @@ class StepReport:
 
     step: number of the step, from 1; time: at its end [s]; time_step [s]; limit: the rule that set it ("frame" when the
     next frame did); iterations: of the largest solve; details: the report of the fluid or of the solids; ledger: the
-    quantities of the ledger row, SI units.
+    quantities of the ledger row, SI units; events: what happened, in words (a joint broke, a solve did not converge).
     """
 
     step: int
@@ -43,6 +43,7 @@ class StepReport:
     iterations: int
     details: Any
     ledger: dict[str, float]
+    events: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,10 @@ def _make_model(scene: Scene) -> Model:
             from undertow.run.coupled_water_model import CoupledWaterModel
 
             return CoupledWaterModel(scene)
+        if scene.coupling == "rigid_fluid":
+            from undertow.run.rigid_fluid_model import RigidFluidModel
+
+            return RigidFluidModel(scene)
         from undertow.run.water_model import WaterModel
 
         return WaterModel(scene)
@@ -180,8 +185,9 @@ class Simulation:
         if self.time == self.next_frame_time():
             self.frame += 1
         return StepReport(
-            self.steps, self.time, choice.time_step, choice.limit, done.iterations, done.report, done.ledger
-        )
+            self.steps, self.time, choice.time_step, choice.limit, done.iterations, done.report, done.ledger,
+            done.events,
+        )  # fmt: skip
 
     def _check_finite(self, row: dict[str, float], time: float) -> None:
         """A value that is no finite number stops the run with what, where and when."""
@@ -220,6 +226,15 @@ class Simulation:
             np.array(forces.contact),
             np.array(forces.joint),
         )
+
+    def remove(self, name: str) -> None:
+        """Take a rigid body out of a scene of rigid bodies alone; joints that held it are broken."""
+        from undertow.run.solids_model import SolidsModel
+
+        self.body(name)
+        if type(self.model) is not SolidsModel:
+            raise UserError(f"body {name!r}: cannot be removed: bodies come out of scenes of rigid bodies alone")
+        self.model.remove(name)
 
     def sample(self, field: str, points: object) -> Array:
         """A field at points (n, 3) [m] (or (n, 2) in 2D, or one point): velocity, pressure, density, smoke, ..."""

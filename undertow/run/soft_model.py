@@ -17,6 +17,7 @@ from undertow.run.models import BodyForces, BodyState, ModelStep, vector
 from undertow.run.solids_model import SolidsModel
 from undertow.scene import Box, Cloth, Hold, Rope, Scene, SoftBody, Sphere
 from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_membrane, make_solid, meshes
+from undertow.soft.collision import SurfaceCollisions
 from undertow.soft.rings import RingProjection
 from undertow.solids.soft_step import SoftContacts, SoftSolids, SoftStepReport
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 QUANTITIES = (
     "soft_elastic_energy", "soft_volume", "soft_volume_error", "soft_contacts", "soft_newton",
-    "soft_iterations", "soft_penetration",
+    "soft_iterations", "soft_penetration", "soft_collisions", "soft_joined",
 )  # fmt: skip
 
 
@@ -37,6 +38,7 @@ class SoftModel(SolidsModel):
         super().__init__(scene)
         self.soft = SoftBodies(scene.dimensions)
         self._air: list[tuple[Any, Array, float]] = []
+        self._bound: list[tuple[Any, int]] = []
         nodes, radius, friction = [], [], []
         for name, item in scene.softs.items():
             part = self._add(name, item)
@@ -52,7 +54,14 @@ class SoftModel(SolidsModel):
         )
         chosen = scene.soft
         rings = self._make_rings(chosen.volume_recovery)
-        self.soft_solids = SoftSolids(self.soft, contacts, chosen.stepper, min(sizes), chosen.tolerance, rings)
+        surfaces = self._make_surfaces() if chosen.collisions else None
+        self.soft_solids = SoftSolids(
+            self.soft, contacts, chosen.stepper, min(sizes), chosen.tolerance, rings, surfaces
+        )
+        if self._bound:
+            nodes_of = np.concatenate([nodes for nodes, _ in self._bound])
+            bodies_of = np.concatenate([np.full(len(nodes), body) for nodes, body in self._bound])
+            self.soft_solids.bind(nodes_of, bodies_of)
         self._gravity = np.array(build.vector3(scene.gravity))
         self._weight = self.soft.mass[:, None] * self._gravity
         self._stable = self.soft.stable_step() if chosen.stepper != "implicit" else math.inf
@@ -147,6 +156,9 @@ class SoftModel(SolidsModel):
                 f"objects.{name}.holds: no node lies inside the {hold.shape.type} at {list(hold.position)} m; move or "
                 f"enlarge it"
             )
+        if hold.body is not None:
+            self._bound.append((inside, self.bodies.index(hold.body)))
+            return
         motion = build.make_motion(hold)
         self.soft.hold(inside, None if isinstance(motion, geometry.Static) else motion)
 
@@ -159,6 +171,21 @@ class SoftModel(SolidsModel):
         ]
         return RingProjection(self.soft, np.concatenate(found), recovery) if found else None
 
+    def _make_surfaces(self) -> SurfaceCollisions | None:
+        """Surfaces of cloth and solids that can meet: none in 2D, nor of ropes, nor of one solid alone."""
+        parts = [part for part in self.soft.parts if part.surface.shape[1] == 3]
+        if self.soft.dimensions == 2 or not parts or (len(parts) == 1 and parts[0].closed):
+            return None
+        reach, friction = np.zeros(self.soft.count), np.zeros(self.soft.count)
+        for part in parts:
+            item = self.scene.softs[part.name]
+            assert not isinstance(item, Rope)
+            wanted = 0.5 * item.thickness if isinstance(item, Cloth) else 0.01 * item.element_size
+            # thinner than the triangles, or neighbours would repel each other
+            reach[part.nodes] = min(wanted, 0.2 * item.element_size)
+            friction[part.nodes] = item.friction
+        return SurfaceCollisions(self.soft.x, np.concatenate([part.surface for part in parts]), reach, friction)
+
     # the step ---------------------------------------------------------------------------------------------------------
 
     def limits(self, time: float) -> dict[str, float]:
@@ -170,6 +197,7 @@ class SoftModel(SolidsModel):
         done = self.soft_solids.step(time, time_step, self._weight + self._drag(), self._gravity)
         if self.bodies.count:
             report: Any = self.solids.step(time, time_step, self.soft_solids.force_b, self.soft_solids.torque_b)
+            self.soft_solids.follow()
             found = self._quantities(report)
         else:
             report, found = done, dict.fromkeys(super().columns(), 0.0)
@@ -203,6 +231,7 @@ class SoftModel(SolidsModel):
         volume = sum(self.soft.volume(part) for part in self.soft.parts if part.closed)
         values = (
             done.elastic, volume, done.volume_error, done.contacts, done.newton, done.iterations, done.penetration,
+            self.soft_solids.met.pushed, self.soft_solids.met.joined,
         )  # fmt: skip
         return found | {name: float(value) for name, value in zip(QUANTITIES, values, strict=True)}
 

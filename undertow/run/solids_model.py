@@ -12,16 +12,11 @@ import numpy as np
 import undertow.geometry as geometry
 from undertow.errors import UserError
 from undertow.grid import Array
-from undertow.rigid.bodies import (
-    RigidBodies,
-    conjugate,
-    multiply_quaternions,
-    quaternion_of_matrix,
-    rotation_matrix_of,
-)
+from undertow.rigid.bodies import RigidBodies
 from undertow.rigid.control import JointControl
 from undertow.rigid.joints import Joints
-from undertow.rigid.mass import mass_properties
+from undertow.rigid.mass import MassProperties, mass_properties
+from undertow.rigid.placing import place_body
 from undertow.rigid.shapes import CollisionShapes
 from undertow.run import build
 from undertow.run.models import BodyForces, BodyState, ModelStep, take_arrays, vector
@@ -37,20 +32,19 @@ HOPELESS = 0.25
 QUANTITIES = (
     "momentum_x", "momentum_y", "momentum_z", "angular_momentum_x", "angular_momentum_y", "angular_momentum_z",
     "kinetic_energy", "potential_energy", "energy", "contacts", "collisions", "clamped", "penetration", "joint_error",
-    "iterations", "residual",
+    "joint_iterations", "joint_rate", "joint_closings", "joints_unsettled", "joints_broken", "iterations", "residual",
+    "unconverged",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Form:
-    """A shape with what bodies of it share: mass and principal moments at density 1, and its surface for drawing."""
+    """A shape with what bodies of it share: index of its collision shape, mass properties at density 1 (or with the
+    inertia given) of dynamic ones, and its surface for drawing."""
 
     shape: build.SolidShape
     index: int
-    mass: float
-    inertia: Array
-    centre: Array
-    rotation: Array
+    found: MassProperties | None
     surface: tuple[Array, Any]
 
 
@@ -62,10 +56,11 @@ class SolidsModel:
         self.bodies = RigidBodies(scene.dimensions)
         self.shapes = CollisionShapes(scene.dimensions)
         self._forms: dict[Any, _Form] = {}
-        self._form_b: list[_Form] = []
+        self._said: set[str] = set()
+        self._form_of: dict[str, _Form] = {}
         for name, body in scene.bodies.items():
             self._add_body(name, body)
-        self.joints = Joints(self.bodies)
+        self.joints = Joints(self.bodies, scene.solids.joint_solver)
         for name, joint in scene.joints.items():
             self._add_joint(name, joint)
         chosen = scene.solids
@@ -89,58 +84,61 @@ class SolidsModel:
         form = self._form(name, body)
         motion = build.make_motion(body)
         position, R = motion.pose(0.0)
-        common: dict[str, Any] = {
+        options: dict[str, Any] = {
             "friction": body.friction,
             "restitution": body.restitution,
             "rolling": body.rolling_friction,
             "spinning": body.spinning_friction,
         }
-        if not body.is_dynamic:
-            moving = None if isinstance(body.motion, Static) else motion
-            self.bodies.add(name, form.index, position, quaternion_of_matrix(R), motion=moving, **common)
-            return
-        mass = body.mass if body.mass is not None else (body.density or 0.0) * form.mass
-        b = self.bodies.add(
-            name,
-            form.index,
-            position + R @ form.centre,
-            multiply_quaternions(quaternion_of_matrix(R), form.rotation),
-            mass,
-            form.inertia * (mass / form.mass),
-            velocity=np.array(build.vector3(body.velocity)),
-            angular_velocity=np.array(body.angular_velocity),
-            shape_offset=-(rotation_matrix_of(form.rotation).T @ form.centre),
-            shape_turn=conjugate(form.rotation),
-            **common,
-        )
-        assert b == len(self._form_b) - 1
+        found = form.found
+        if found is None:
+            options["motion"] = None if isinstance(body.motion, Static) else motion
+        else:
+            mass = body.mass if body.mass is not None else (body.density or 0.0) * found.mass
+            inertia = found.inertia if body.inertia is not None else found.inertia * (mass / found.mass)
+            found = found._replace(mass=mass, inertia=inertia)
+            options["velocity"] = np.array(build.vector3(body.velocity))
+            options["angular_velocity"] = np.array(body.angular_velocity)
+        place_body(self.bodies, name, form.index, position, R, found, **options)
 
     def _form(self, name: str, body: RigidBody) -> _Form:
         """The form of a body; equal shapes share one."""
-        key = (body.shape, body.is_dynamic)
+        key = (body.shape, body.is_dynamic, body.inertia)
         if key not in self._forms:
             shape = build.make_shape(name, body)
             if isinstance(shape, geometry.AnimatedMesh):
                 raise UserError(f"objects.{name}.shape: an animated mesh needs a [domain] with fluid; use a mesh")
             if isinstance(shape, geometry.Plane):
                 shape = replace(shape, extent=self._reach())
-            mass, inertia, centre, rotation = 0.0, np.zeros(3), np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+            found = None
             if body.is_dynamic:
                 try:
-                    found = mass_properties(shape, density=1.0, dimensions=self.scene.dimensions)
+                    found = mass_properties(
+                        shape, density=1.0, dimensions=self.scene.dimensions, inertia=body.inertia, name="mass"
+                    )
                 except UserError as error:
                     raise UserError(f"objects.{name}: {error}") from None
-                mass, inertia, centre, rotation = found.mass, found.inertia, found.centre, found.rotation
-            index = self.shapes.add(shape, centre, rotation)
+            frame = () if found is None else (found.centre, found.rotation)
+            index = self.shapes.add(shape, *frame)
             count = len(self.scene.bodies)
             surface = shape.surface(48 if count <= 50 else 24 if count <= 300 else 16)
-            self._forms[key] = _Form(shape, index, mass, inertia, centre, rotation, surface)
-        self._form_b.append(self._forms[key])
+            self._forms[key] = _Form(shape, index, found, surface)
+        self._form_of[name] = self._forms[key]
         return self._forms[key]
+
+    def remove(self, name: str) -> None:
+        """Take a body out; joints that held it are broken."""
+        self.bodies.remove(self.bodies.index(name))
+        self.solids.prepare()
+
+    def has(self, name: str) -> bool:
+        """Whether a body of the scene is still there."""
+        return name in self.bodies.names
 
     def displaced_volume(self, b: int) -> float:
         """Volume of body b, what it displaces in a fluid [m3; 2D m2]; 0 unless it is dynamic."""
-        return self._form_b[b].mass
+        found = self._form_of[self.bodies.names[b]].found
+        return 0.0 if found is None else found.mass
 
     def _reach(self) -> float:
         """How far planes are drawn [m]."""
@@ -166,6 +164,7 @@ class SolidsModel:
             limits,
             math.inf if joint.break_force is None else joint.break_force,
             math.inf if joint.break_torque is None else joint.break_torque,
+            joint.collide,
         )
         if joint.control is not None:
             control = joint.control
@@ -177,7 +176,7 @@ class SolidsModel:
         """Notes on bodies that start inside one another; a UserError where they cannot be parted."""
         notes = []
         for first, second, depth in self.solids.overlapping():
-            thin = min(self._form_b[self.bodies.index(name)].shape.thickness() for name in (first, second))
+            thin = min(self._form_of[name].shape.thickness() for name in (first, second))
             text = f"objects.{first} and objects.{second} overlap by {depth:.3g} m at the start"
             if depth > HOPELESS * thin:
                 raise UserError(f"{text}, too deep to be parted; move them apart")
@@ -190,17 +189,39 @@ class SolidsModel:
 
     def step(self, time: float, time_step: float) -> ModelStep:
         report = self.solids.step(time, time_step)
-        return ModelStep(report.iterations, report, self._quantities(report))
+        return ModelStep(report.iterations, report, self._quantities(report), tuple(self.events(report)))
+
+    def events(self, report: SolidsReport) -> list[str]:
+        """What happened in a step that a user should know; a solve that does not converge is named once per run."""
+        events = [
+            f"objects.{joint.name} broke at a force of {joint.force:.4g} N and a torque of {joint.torque:.4g} N m"
+            for joint in report.joints.broken
+        ]
+        troubles = {
+            "contact": report.unconverged
+            and f"the contact solve stopped after {report.iterations} sweeps with velocities still changing by "
+            f"{report.residual:.3g} m/s; raise solids.iterations or shorten the step",
+            "limits": report.joints.unsettled
+            and "which limits of joints act could not be settled; they may be overrun: shorten the step",
+            "joints": report.joints.closings
+            and "bodies turned so far in a step that joints were closed after it, which damps: shorten the step",
+        }
+        for kind, text in troubles.items():
+            if text and kind not in self._said:
+                self._said.add(kind)
+                events.append(f"{text} (the ledger counts how often)")
+        return events
 
     def _quantities(self, report: SolidsReport) -> dict[str, float]:
-        bodies = self.bodies
+        bodies, held = self.bodies, report.joints
         momentum = bodies.p_b.sum(axis=0)
         angular = (bodies.L_b + np.cross(bodies.x_b, bodies.p_b)).sum(axis=0)
         error = float(np.abs(self.joints.errors()).max(initial=0.0)) if self.joints.count else 0.0
         values = (
             *momentum, *angular, report.kinetic_after, report.potential_after,
             report.kinetic_after + report.potential_after, report.contacts, report.collisions, report.clamped,
-            report.penetration, error, report.iterations, report.residual,
+            report.penetration, error, held.iterations, held.rate, held.closings, held.unsettled,
+            int(self.joints.broken_j.sum()), report.iterations, report.residual, report.unconverged,
         )  # fmt: skip
         return {name: float(value) for name, value in zip(QUANTITIES, values, strict=True)}
 
@@ -225,12 +246,14 @@ class SolidsModel:
         from undertow.output import BodyFrame
 
         frames = []
-        for b, form in enumerate(self._form_b):
+        for b, name in enumerate(self.bodies.names):
+            if name not in self.scene.bodies:  # a side of the domain
+                continue
+            form = self._form_of[name]
             position, rotation = self.bodies.shape_pose(b)
             vertices, triangles = form.surface
             placed = vertices @ rotation.T + position
             velocity = self.bodies.v_b[b] + np.cross(self.bodies.omega_b[b], placed - self.bodies.x_b[b])
-            name = self.bodies.names[b]
             color = build.vector3(self.scene.bodies[name].color)
             endless = isinstance(form.shape, geometry.Plane)
             frames.append(BodyFrame(name, placed, triangles, color, velocity, endless))
@@ -247,6 +270,7 @@ class SolidsModel:
         return {}
 
     def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
+        self.bodies.keep(arrays["rigid_identity"])
         fixed = {**self.bodies.arrays(), **self.joints.arrays()}
         take_arrays(fixed, {name: array for name, array in arrays.items() if name in fixed})
         self.joints.restore(arrays)

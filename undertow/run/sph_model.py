@@ -70,9 +70,16 @@ class SphModel:
             self.fluid.add_fluid(self._compress(position), velocity)
         self.forcing = self._add_bodies()
         self._sources, self._drains = self._regions()
+        self._tell_surface()
         self.fluid.begin()
         if self.forcing is not None:
             self.forcing.begin()
+
+    def _tell_surface(self) -> None:
+        from undertow.output.particles import has_splashsurf
+
+        if self._grid.dimensions == 3 and not has_splashsurf():
+            self.notes.append('surface: made by Undertow; for that of pysplashsurf: pip install "undertow[sph]"')
 
     @property
     def grid(self) -> Grid | None:
@@ -130,6 +137,8 @@ class SphModel:
 
     def _settings(self, speed: float, regions: list[tuple[Array, Array]]) -> SphSettings:
         sph, dx, dimensions = self.scene.sph, self._grid.dx, self._grid.dimensions
+        # a drop of one spacing has the pressure sigma / dx, which must not compress it either
+        speed = math.hypot(speed, math.sqrt(sph.surface_tension / (sph.density * dx)))
         chosen = sph.sound_speed
         sound = MACH * max(speed, 1e-9) if chosen is None else chosen
         if chosen is not None and chosen < LEAST_MACH * speed:
@@ -144,7 +153,9 @@ class SphModel:
             )
         viscosity = viscosity_of_alpha(sph.alpha, dx, sound, dimensions) if sph.viscosity is None else sph.viscosity
         full = OPEN not in self._box_kind and sum(len(position) for position, _ in regions) == self._room
-        return SphSettings(sph.density, sound, viscosity, build.vector3(self.scene.gravity), sph.restitution, full)
+        return SphSettings(
+            sph.density, sound, viscosity, build.vector3(self.scene.gravity), sph.restitution, full, sph.surface_tension
+        )
 
     def _fill(self, lattice: Array) -> list[tuple[Array, Array]]:
         """Particles of the fluids on the lattice of the domain, and their velocity; the first shape counts."""
@@ -344,7 +355,9 @@ class SphModel:
         from undertow.output.particles import ParticleFrame
 
         fluid, lower, upper = self.fluid, np.array(self._grid.lower), np.array(self._grid.upper)
-        return ParticleFrame(fluid.positions(), fluid.velocities(), fluid.pressures(), fluid.spacing, lower, upper)
+        return ParticleFrame(
+            fluid.positions(), fluid.velocities(), fluid.pressures(), fluid.densities(), fluid.spacing, lower, upper
+        )
 
     def arrays(self) -> dict[str, Array]:
         if self.forcing is None:

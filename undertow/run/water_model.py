@@ -20,7 +20,7 @@ from undertow.run.ledger import solve_quantities
 from undertow.run.machine import check_memory
 from undertow.run.models import BodyForces, BodyState, ModelStep
 from undertow.scene import Drain, Inflow, Open, Outflow, Scene, Water, WaterSource
-from undertow.surface import Surface, SurfaceSettings, surface_mesh
+from undertow.surface import Surface, SurfaceSettings, drop_mesh, join_meshes, surface_mesh
 
 if TYPE_CHECKING:
     from undertow.output import BodyFrame, SurfaceFrame
@@ -54,6 +54,7 @@ class WaterModel:
         fluid = scene.fluid
         settings = WaterSettings(
             density=fluid.density,
+            viscosity=fluid.viscosity,
             gravity=build.vector3(scene.gravity),
             acceleration=build.vector3(fluid.acceleration),
             advection=fluid.advection,
@@ -63,7 +64,8 @@ class WaterModel:
         fields = SolidFields(self.grid, self.solids) if self.solids else None
         emitters, drains = self._regions()
         self.flow = WaterFlow(
-            self.grid, self.sides, fields, surface, settings, emitters, drains, side_velocity, self._make_solve
+            self.grid, self.sides, fields, surface, settings, emitters, drains, side_velocity, self._make_solve,
+            self._make_bodies(),
         )  # fmt: skip
         self._forces: dict[str, SolidForce] = {}
         self._start_volume = self.flow.volume()
@@ -79,6 +81,10 @@ class WaterModel:
     def _make_solve(self, *args: Any) -> FreeSurfaceSolve:
         """The pressure solve, from the arguments of ``FreeSurfaceSolve``."""
         return FreeSurfaceSolve(*args)
+
+    def _make_bodies(self) -> SolidFields | None:
+        """Solids that the surface keeps out of although the solve has fluid in their place."""
+        return None
 
     def _distance(self, items: Mapping[str, Water | WaterSource]) -> Array:
         """Signed distance of the union of shapes at cell centres, ghosts included [m]; far away without any."""
@@ -190,12 +196,15 @@ class WaterModel:
         return build.prescribed_frames(self.scene, self.solids, time)
 
     def surface_frame(self) -> SurfaceFrame | None:
-        """The surface as triangles; None in 2D."""
+        """The surface and the drops of the spray as triangles; None in 2D."""
         if self.grid.dimensions == 2:
             return None
         from undertow.output import SurfaceFrame
 
-        return SurfaceFrame(*surface_mesh(self.grid, self.flow.state.surface.phi_c, self.flow.state.u))
+        surface = self.flow.state.surface
+        spray = surface.spray
+        drops = drop_mesh(spray.position, spray.radius(), spray.velocity)
+        return SurfaceFrame(*join_meshes(surface_mesh(self.grid, surface.phi_c, self.flow.state.u), drops))
 
     def arrays(self) -> dict[str, Array]:
         return self.flow.arrays()

@@ -22,6 +22,7 @@ from undertow.scene.objects import (
     Water,
     WaterSource,
 )
+from undertow.scene.rigid_fluid import RigidFluid
 from undertow.scene.scene import (
     COUPLINGS,
     Camera,
@@ -59,9 +60,9 @@ __all__ = [
     "COUPLINGS", "MATERIALS", "SOLID_MATERIALS", "Boat", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Control",
     "Cylinder", "Domain", "Drain", "Emitter", "Fluid", "FluxProbe", "ForceProbe", "Gear", "Hold", "Hull", "Inflow",
     "Joint", "Keyframes", "LineProbe", "Material", "Mesh", "MeshSequence", "Open", "Outflow", "Output", "Periodic",
-    "Plane", "PointProbe", "PrescribedVelocity", "RigidBody", "Rope", "Rotation", "Scene", "Sine", "Smoke", "Soft",
-    "SoftBody", "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Time", "Torus",
-    "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names", "with_frames",
+    "Plane", "PointProbe", "PrescribedVelocity", "RigidBody", "RigidFluid", "Rope", "Rotation", "Scene", "Sine",
+    "Smoke", "Soft", "SoftBody", "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table",
+    "Time", "Torus", "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names", "with_frames",
 ]  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import BeforeValidator, Field, Tag, model_validator
 
 from undertow.scene.base import (
     AngularVelocity,
@@ -29,7 +29,10 @@ from undertow.scene.base import (
     Torque,
     Velocity,
     VolumeRate,
+    check_number,
+    check_vector,
     complain,
+    plain,
     suggest,
 )
 from undertow.scene.choice import BY_TYPE, check_type
@@ -38,6 +41,21 @@ from undertow.scene.materials import SOLID_MATERIALS
 from undertow.scene.motion import Keyframes, Motion, Rotation, Static
 from undertow.scene.shapes import MeshSequence, Plane, Shape
 from undertow.scene.soft import Cloth, Rope, SoftBody
+
+
+def _check_inertia(value: Any) -> Any:
+    """One number, three numbers, or three rows of three; what is physical is checked with the mass."""
+    value, unit = plain(value), "kg m2"
+    if isinstance(value, list | tuple) and value and all(isinstance(row, list | tuple) for row in value):
+        if len(value) != 3:
+            raise complain(f"must have three rows, not {len(value)}; or give three moments in {unit}")
+        return tuple(check_vector(row, unit, (3,)) for row in value)
+    if isinstance(value, list | tuple):
+        return check_vector(value, unit, (3,))
+    return check_number(value, f"{unit} (2D: kg m)", above=0.0)
+
+
+Inertia = Annotated[float | tuple[float, ...] | tuple[tuple[float, ...], ...], BeforeValidator(_check_inertia)]
 
 
 class RigidBody(Model):
@@ -51,6 +69,11 @@ class RigidBody(Model):
     material: Text | None = Field(None, description="name of a solid material that gives the density")
     density: Density | None = Field(None, description="density [kg/m3]; makes the body dynamic")
     mass: Mass | None = Field(None, description="mass [kg; 2D kg/m] in place of a density; makes the body dynamic")
+    inertia: Inertia | None = Field(
+        None,
+        description="three moments about the axes of the shape or a 3 x 3 tensor, at the centre of mass [kg m2]; 2D: "
+        "the moment about z [kg m]; absent: of uniform density",
+    )
     velocity: Velocity = Field((0.0, 0.0, 0.0), description="dynamic: velocity of the centre of mass at t = 0 [m/s]")
     angular_velocity: AngularVelocity = Field((0.0, 0.0, 0.0), description="dynamic: at t = 0 [rad/s]; along z in 2D")
     friction: NonNegativeNumber = Field(0.5, description="Coulomb friction; a pair has the geometric mean [-]")
@@ -106,6 +129,8 @@ class RigidBody(Model):
             raise complain("has both a density and a mass; give one of them")
         if self.is_dynamic and not isinstance(motion, Static):
             raise complain("has a density or mass and a prescribed motion; forces move it, or motion does: remove one")
+        if self.inertia is not None and not self.is_dynamic:
+            raise complain("inertia has no effect without a density or mass; add one of them or remove it")
         if self.is_dynamic and isinstance(self.shape, Plane):
             raise complain("a plane has no end and no mass; remove density and mass, or use a box")
         if not self.is_dynamic and (any(self.velocity) or any(self.angular_velocity)):
@@ -146,6 +171,7 @@ class Joint(Model):
     upper: Number | None = Field(None, description="largest angle [degrees] of a hinge or displacement [m] of a slider")
     break_force: Force | None = Field(None, description="the joint breaks above this force [N]; absent: never")
     break_torque: Torque | None = Field(None, description="the joint breaks above this torque [N m]; absent: never")
+    collide: Flag = Field(False, description="true: the two bodies collide with each other all the same")
     control: Control | None = Field(None, description="drives the angle or displacement; absent: moves freely")
 
     @model_validator(mode="after")

@@ -44,11 +44,12 @@ from undertow.scene.objects import (
     Water,
     WaterSource,
 )
+from undertow.scene.rigid_fluid import RigidFluid, check_rigid_fluid
 from undertow.scene.shapes import Box, Hull, Plane
 from undertow.scene.soft import Cloth, Rope, Soft, SoftBody, check_soft
 from undertow.scene.sph import Sph, check_sph, check_without_sph
 
-COUPLINGS = ("none", "monolithic", "direct_forcing", "penalty")
+COUPLINGS = ("none", "monolithic", "rigid_fluid", "direct_forcing", "penalty")
 """Coupling methods by name; ``none``: solids move as prescribed."""
 
 FrameField = Literal["velocity", "pressure", "smoke", "temperature", "vorticity", "divergence", "level_set"]
@@ -166,6 +167,9 @@ class Solids(Model):
         1e-5, description="of the contact solve: change of velocity in a sweep / largest violation before it [-]"
     )
     iterations: Count = Field(50, description="most sweeps up and down of the contact solve")
+    joint_solver: Literal["global", "pairwise"] = Field(
+        "global", description="all joints at once (appendix C), or one after the other in sweeps (4.5.1)"
+    )
 
 
 class PointProbe(Model):
@@ -258,6 +262,7 @@ class Scene(Model):
     solids: Solids = Field(Solids(), description="how dynamic bodies are advanced")
     soft: Soft = Field(Soft(), description="how soft bodies, cloth and ropes are advanced")
     sph: Sph = Field(Sph(), description="how a fluid of particles is computed")
+    rigid_fluid: RigidFluid = Field(RigidFluid(), description="how bodies are solved as fluid")
     smoke: Smoke | None = Field(None, description="smoke; absent: none")
     objects: dict[Name, SceneObject] = Field({}, description="solids and sources by name")
     probes: dict[Name, Probe] = Field({}, description="probes by name")
@@ -342,6 +347,7 @@ class Scene(Model):
             check_without_sph(self)
         if self.coupling == "monolithic":
             check_monolithic(self)
+        check_rigid_fluid(self)
         self._check_smoke()
         self._check_water()
         self._check_probes(domain)
@@ -360,7 +366,7 @@ class Scene(Model):
                 "nothing moves: there is no [domain] with fluid and no dynamic body; add a domain, "
                 "or give a body a density"
             )
-        for key in ("fluid", "smoke", "surface", "coupling", "sph"):
+        for key in ("fluid", "smoke", "surface", "coupling", "sph", "rigid_fluid"):
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise complain(f"{key} has no effect without a [domain]; add one, or remove {key}")
         for name, item in self.objects.items():
@@ -520,8 +526,10 @@ class Scene(Model):
             raise complain("surface.particles_per_cell has no effect with particles = false; remove it")
         if self.smoke is not None:
             raise complain("smoke: water with a free surface carries no smoke; remove one of them")
-        if self.fluid.viscosity != 0:
-            raise complain("fluid.viscosity: water with a free surface has no viscosity yet; set it to 0")
+        if self.fluid.viscosity_form != "split" or self.fluid.no_slip != "wall_rows":
+            raise complain(
+                "fluid: water has the split form of viscosity with rows at walls; remove viscosity_form, no_slip"
+            )
         if self.time.stepper != "first_order":
             raise complain(f"time.stepper = {self.time.stepper!r}: water has the first-order stepper; remove it")
         if self.fluid.advection == "none":

@@ -18,6 +18,7 @@ from undertow.scene.base import (
     NonNegativeNumber,
     Point,
     PositiveNumber,
+    Text,
     Velocity,
     check_number,
     check_vector,
@@ -51,12 +52,19 @@ Poisson = Annotated[float, BeforeValidator(_check_poisson)]
 
 
 class Hold(Model):
-    """The nodes inside a shape stay where they are, or follow a motion."""
+    """The nodes inside a shape stay where they are, follow a motion, or are bound to a rigid body."""
 
     shape: Shape = Field(description="the shape, such as { type = 'box', size = [0.1, 0.1, 0.1] }")
     position: Point = Field(description="position of the centre [m]")
     rotation: Rotation = Field(Rotation(), description="rotation")
     motion: Motion = Field(Static(), description="static, velocity or keyframes: how the nodes are moved")
+    body: Text | None = Field(None, description="name of a rigid body that carries the nodes, and feels them")
+
+    @model_validator(mode="after")
+    def _check(self) -> Hold:
+        if self.body is not None and not isinstance(self.motion, Static):
+            raise complain("the nodes follow a motion or a body; remove one of them")
+        return self
 
 
 class SoftBody(Model):
@@ -155,6 +163,9 @@ class Soft(Model):
     tolerance: PositiveNumber = Field(
         1e-3, description="implicit: move of a node in the last iteration / element size [-]"
     )
+    collisions: Flag = Field(
+        True, description="in 3D: soft bodies and cloth keep apart from each other, and cloth from itself"
+    )
     volume_recovery: Instant = Field(
         0.01, description="incompressible: shortest time over which lost volume is regained [s]; 0: at once"
     )
@@ -169,6 +180,10 @@ def check_soft(scene: Scene) -> None:
             raise complain(f"{path}: a {item.type} in fluid has no coupling; remove the [domain]")
         if dimensions == 2 and isinstance(item, Cloth):
             raise complain(f"{path}: a 2D scene has no cloth; use a rope")
+        for hold in item.holds:
+            if hold.body is not None and hold.body not in scene.bodies:
+                names = ", ".join(scene.bodies) or "(none)"
+                raise complain(f"{path}.holds: body = {hold.body!r} is no rigid body of the scene, which has {names}")
         vectors = [item.position, *(hold.position for hold in item.holds)]
         vectors += [item.end] if isinstance(item, Rope) else [item.velocity]
         for vector in vectors:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from undertow.scene.scene import Scene
 
 KinematicViscosity = Annotated[float, BeforeValidator(lambda value: check_number(value, "m2/s", low=0.0))]
+Tension = Annotated[float, BeforeValidator(lambda value: check_number(value, "N/m", low=0.0))]
 Speed = Annotated[float, BeforeValidator(lambda value: check_number(value, "m/s", above=0.0))]
 
 
@@ -29,6 +30,7 @@ class Sph(Model):
     alpha: NonNegativeNumber = Field(
         0.1, description="artificial viscosity where none is given: nu = alpha h c / (2 (d + 2)) [-]"
     )
+    surface_tension: Tension = Field(0.0, description="of the free surface [N/m]; it meets walls at a right angle")
     sound_speed: Speed | None = Field(None, description="[m/s]; absent: ten times the fastest motion of the scene")
     slip: Share = Field(
         1.0, description="share of the tangential velocity kept per step by particles that touch a body (eps of eq. 8)"
@@ -68,8 +70,8 @@ def check_sph(scene: Scene) -> None:
         raise complain("time: a fluid of particles chooses its step by sound speed; remove fixed_step and stepper")
     if scene.output.fields:
         raise complain("output.fields: a fluid of particles has no grid; frames hold its particles; remove the fields")
-    if scene.view.field not in (None, "speed", "pressure"):
-        raise complain(f"view.field = {scene.view.field!r}: particles show 'speed' or 'pressure'")
+    if scene.view.field not in (None, "speed", "pressure", "density"):
+        raise complain(f"view.field = {scene.view.field!r}: particles show 'speed', 'pressure' or 'density'")
     for name, side in scene.need_domain().sides.items():
         if isinstance(side, Inflow):
             raise complain(f"domain.sides.{name}: particles do not come in through sides; use a wall or 'open'")

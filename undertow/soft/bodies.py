@@ -129,9 +129,8 @@ class SoftBodies:
     def stable_step(self) -> float:
         """Longest step of the explicit schemes [s], 2 / omega of the fastest vibration about the present positions."""
         forces = self.forces
-        forces.factor(self.x, 1.0, 0.0)
-        blocks = np.zeros((len(forces.pattern.columns), 9))
-        forces.assemble(blocks)
+        blocks = forces.make_matrix()
+        forces.assemble(self.x, 1.0, 0.0, blocks)
         rng = np.random.default_rng(0)
         u, omega_sq = rng.normal(size=(self.count, 3)), 0.0
         root = np.sqrt(self.inv_mass)[:, None]

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numba import njit
 
-from undertow.grid import Array
+from undertow.grid import Array, share
+from undertow.grid.jitting import helper
 from undertow.linalg import CoupledSystem, Stencil
 from undertow.linalg.krylov import ConjugateGradients
-from undertow.soft.assembly import Forces
+from undertow.soft.assembly import Forces, _multiply_blocks
 from undertow.soft.bodies import SoftBodies
 
 
@@ -58,6 +60,7 @@ class Held:
     body: Any = field(default_factory=_nothing)
     arm: Array = field(default_factory=lambda: np.zeros((0, 3)))
     carriers: Carriers = field(default_factory=Carriers)
+    careful: bool = False
 
     def remove(self, v: Array) -> None:
         """v (n, 3) without what is prescribed."""
@@ -151,53 +154,133 @@ class Held:
 
         Along the slide it is 0, and steps that slow a node down would jump over the kink at rest. They, told by the
         gradient (n, 3) of everything, get rub / |u| instead: the parabola that touches the potential and lies above it.
+        ``careful``: all get that, which is slower and cannot jump to and fro.
         """
         if not len(self.slip):
             return
         u, size = self._slide(v)
         t = u / np.maximum(size, 1e-300)[:, None]
-        speeds_up = (size >= self.creep) & (np.einsum("ki,ki->k", gradient[self.slip], t) < 0)
+        speeds_up = (size >= self.creep) & (np.einsum("ki,ki->k", gradient[self.slip], t) < 0) & (not self.careful)
         across = np.eye(3) - self.normal[:, :, None] * self.normal[:, None, :]
         across -= np.where(speeds_up[:, None, None], t[:, :, None] * t[:, None, :], 0.0)
         blocks[places] += ((self.rub / np.maximum(size, self.creep))[:, None, None] * across).reshape(-1, 9)
 
 
+@helper
+def _project(free, n, a, b, c):  # type: ignore[no-untyped-def]
+    """(a, b, c) in the free directions of node n, whose projection is the symmetric matrix free[n]."""
+    return (
+        free[n, 0] * a + free[n, 1] * b + free[n, 2] * c,
+        free[n, 3] * a + free[n, 4] * b + free[n, 5] * c,
+        free[n, 6] * a + free[n, 7] * b + free[n, 8] * c,
+    )
+
+
+@njit(cache=True, nogil=True)
+def _project_sum(free, mass, v, weight, force, out, start, stop):  # type: ignore[no-untyped-def]
+    """out = mass v + weight force in the free directions of every node."""
+    for n in range(start, stop):
+        m, w = mass[n], weight[n]
+        out[n, 0], out[n, 1], out[n, 2] = _project(
+            free, n, m * v[n, 0] + w * force[n, 0], m * v[n, 1] + w * force[n, 1], m * v[n, 2] + w * force[n, 2]
+        )
+
+
+@njit(cache=True, nogil=True)
+def _invert_diagonal(free, mass, places, blocks, out, start, stop):  # type: ignore[no-untyped-def]
+    """out (n, 9) = inverse of mass + block of every node among its free directions, 0 in the others."""
+    A = np.zeros((3, 3))
+    for n in range(start, stop):
+        p = places[n]
+        size = 3 * mass[n] + blocks[p, 0] + blocks[p, 4] + blocks[p, 8]
+        for j in range(3):
+            m = mass[n]
+            A[0, j], A[1, j], A[2, j] = _project(
+                free, n,
+                blocks[p, j] + (m if j == 0 else 0.0),
+                blocks[p, 3 + j] + (m if j == 1 else 0.0),
+                blocks[p, 6 + j] + (m if j == 2 else 0.0),
+            )  # fmt: skip
+        # projected from the other side too, and filled up where nothing is free
+        for i in range(3):
+            A[i, 0], A[i, 1], A[i, 2] = _project(free, n, A[i, 0], A[i, 1], A[i, 2])
+            for j in range(3):
+                A[i, j] += size * ((1.0 if i == j else 0.0) - free[n, 3 * i + j])
+        a, b, c = A[0, 0], A[0, 1], A[0, 2]
+        d, e, f = A[1, 1], A[1, 2], A[2, 2]
+        det = a * (d * f - e * e) - b * (b * f - c * e) + c * (b * e - c * d)
+        w = 1.0 / det if det > 0.0 else 0.0
+        B = (
+            w * (d * f - e * e), w * (c * e - b * f), w * (b * e - c * d),
+            w * (a * f - c * c), w * (b * c - a * e), w * (a * d - b * b),
+        )  # fmt: skip
+        A[0, 0], A[0, 1], A[0, 2] = _project(free, n, B[0], B[1], B[2])
+        A[1, 0], A[1, 1], A[1, 2] = _project(free, n, B[1], B[3], B[4])
+        A[2, 0], A[2, 1], A[2, 2] = _project(free, n, B[2], B[4], B[5])
+        for i in range(3):
+            for j in range(3):
+                out[n, 3 * i + j] = A[i, j]
+
+
 class NodeBlock:
-    """Velocities (n, 3) of nodes as a block of a ``CoupledSystem``: one mass per node, ``held`` directions
-    prescribed."""
+    """Velocities (n, 3) of nodes as a block of a ``CoupledSystem``: one mass per node, some directions prescribed:
+    those of held nodes, those of ``hold``, and z in 2D. free (n, 9): the projection onto the others."""
 
     name = "soft"
 
     def __init__(self, bodies: SoftBodies) -> None:
         self.bodies = bodies
         self.held = Held()
-        self.inv_mass = np.repeat(bodies.inv_mass[:, None], 3, axis=1)
+        n = bodies.count
+        self.inv_mass, self.free = np.zeros((n, 3)), np.zeros((n, 9))
+        self._mass, self._inverse, self._one, self._none = (np.zeros(n) for _ in range(4))
+        self._own = np.zeros((n, 9))
         self.refresh()
 
     def refresh(self) -> None:
         """Take note that masses or held nodes have changed."""
-        self.inv_mass[...] = self.bodies.inv_mass[:, None]
-        self.inv_mass[:, self.bodies.dimensions :] = 0.0
-        self._mass = np.where(self.inv_mass > 0, self.bodies.mass[:, None], 0.0)
-        self._free = (self.inv_mass > 0).astype(float)
+        bodies = self.bodies
+        self.inv_mass[...] = bodies.inv_mass[:, None]
+        self.inv_mass[:, bodies.dimensions :] = 0.0
+        self._mass[...], self._inverse[...], self._one[...] = bodies.mass, bodies.inv_mass, 1.0
+        self._own[:, ::4] = self.inv_mass > 0
+        self.hold(self.held)
+
+    def hold(self, held: Held) -> None:
+        """Prescribed directions from now on."""
+        self.held = held
+        self.free[...] = self._own
+        self.free[held.fixed] = 0.0
+        n = held.normal * (self.bodies.inv_mass[held.slip, None] > 0)
+        self.free[held.slip] -= (n[:, :, None] * n[:, None, :]).reshape(-1, 9)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.inv_mass.shape
 
+    def project(self, v: Array, out: Array) -> None:
+        """out = v in the free directions."""
+        self._sum(self._one, v, self._none, v, out)
+
     def apply_inverse_mass(self, force: Array, out: Array) -> None:
-        np.multiply(force, self.inv_mass, out=out)
-        self.held.remove(out)
+        self._sum(self._inverse, force, self._none, force, out)
 
     def apply_inertia(self, v: Array, force: Array, out: Array) -> None:
-        np.add(self._mass * v, self._free * force, out=out)
-        self.held.remove(out)
+        self._sum(self._mass, v, self._one, force, out)
+
+    def _sum(self, mass: Array, v: Array, weight: Array, force: Array, out: Array) -> None:
+        share(_project_sum, len(mass), 4 * len(mass), self.free, mass, v, weight, force, out)
 
     def fold_diagonal(self, diagonal: Array, work: Array) -> Array:
-        diagonal[...] = self._mass + self._free * diagonal
+        free = self.free[:, ::4]
+        diagonal[...] = free * (self._mass[:, None] + diagonal)
         work[...] = 0.0
         np.divide(1.0, diagonal, out=work, where=diagonal > 0)
         return work
+
+    def invert_diagonal(self, places: Any, blocks: Array, out: Array) -> None:
+        """out (n, 9) = (mass + block)^-1 of every node among its free directions; its block is blocks[places]."""
+        share(_invert_diagonal, len(places), 32 * len(places), self.free, self._mass, places, blocks, out)
 
 
 class ElasticRows:
@@ -212,7 +295,7 @@ class ElasticRows:
         self.shape: tuple[int, ...] = (forces.row_count,)
         self.target: Array | None = None
         self.stencil: Stencil | None = None
-        self.blocks = np.zeros((len(forces.pattern.columns), 9))
+        self.blocks = forces.make_matrix()
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         self.forces.apply_rows(w["soft"], out)
@@ -240,27 +323,18 @@ class _BlockJacobi:
 
     def __init__(self, nodes: NodeBlock, rows: ElasticRows) -> None:
         self.nodes, self.rows = nodes, rows
-        self.inverse = np.zeros((len(nodes.inv_mass), 3, 3))
+        n = len(nodes.inv_mass)
+        self.inverse = np.zeros((n, 9))
+        self._places, self._starts = np.arange(n), np.arange(n + 1)
 
     def setup(self) -> None:
-        nodes = self.nodes
-        blocks = self.rows.blocks[self.rows.forces.pattern.diagonal].reshape(-1, 3, 3)
-        free = nodes._free
-        blocks = blocks * (free[:, :, None] * free[:, None, :])
-        blocks[:, range(3), range(3)] += np.where(free > 0, nodes._mass, 1.0)
-        slip, n = nodes.held.slip, nodes.held.normal
-        if len(slip):
-            # (I - n n^T) A (I - n n^T) + a n n^T has the inverse of A across n
-            across = np.eye(3) - n[:, :, None] * n[:, None, :]
-            along = np.trace(blocks[slip], axis1=1, axis2=2)[:, None, None] * (n[:, :, None] * n[:, None, :])
-            blocks[slip] = across @ blocks[slip] @ across + along
-        self.inverse = np.linalg.inv(blocks)
+        self.nodes.invert_diagonal(self.rows.forces.pattern.diagonal, self.rows.blocks, self.inverse)
 
     def apply(self, x: Array, out: Array) -> None:
         r, z = x.reshape(-1, 3), out.reshape(-1, 3)
-        np.einsum("nij,nj->ni", self.inverse, r, out=z)
-        z *= self.nodes._free
-        self.nodes.held.remove(z)
+        z[...] = 0.0
+        n = len(r)
+        share(_multiply_blocks, n, 8 * n, self._starts, self._places, self.inverse, r, z)
 
 
 class _CarriedSystem:
@@ -280,17 +354,19 @@ class _CarriedSystem:
         system._jacobi.setup()
         total = carriers.mass * carriers.free[:, :, None] * carriers.free[:, None, :]
         total[:, range(6), range(6)] += 1.0 - carriers.free
-        nodes = np.concatenate([held.fixed, held.slip])
+        chosen = np.flatnonzero(held.body >= 0)
+        nodes = np.concatenate([held.fixed, held.slip])[chosen]
         blocks = system.rows.blocks[system.rows.forces.pattern.diagonal[nodes]].reshape(-1, 3, 3).copy()
         blocks[:, range(3), range(3)] += system.bodies.mass[nodes, None]
-        along = held.normal[:, :, None] * held.normal[:, None, :]
-        k = len(held.fixed)
-        blocks[k:] = along @ blocks[k:] @ along
-        for b in range(len(total)):
-            for i in np.flatnonzero(held.body == b):
-                x, y, z = held.arm[i]
-                J = np.concatenate([np.eye(3), [[0, z, -y], [-z, 0, x], [y, -x, 0]]], axis=1) * carriers.free[b]
-                total[b] += J.T @ blocks[i] @ J
+        along = np.concatenate(
+            [np.broadcast_to(np.eye(3), (len(held.fixed), 3, 3)), held.normal[:, :, None] * held.normal[:, None, :]]
+        )[chosen]
+        J = np.zeros((len(chosen), 3, 6))
+        J[:, range(3), range(3)] = 1.0
+        x, y, z = held.arm[chosen].T
+        J[:, 0, 4], J[:, 0, 5], J[:, 1, 3], J[:, 1, 5], J[:, 2, 3], J[:, 2, 4] = z, -y, -z, x, y, -x
+        J = along @ (J * carriers.free[held.body[chosen], None, :])
+        np.add.at(total, held.body[chosen], np.swapaxes(J, 1, 2) @ blocks @ J)
         self.inverse = np.asarray(np.linalg.inv(total), dtype=np.float64)
 
     def apply(self, x: Array, out: Array) -> None:
@@ -304,8 +380,7 @@ class _CarriedSystem:
         system.rows.forces.add_product(system.rows.blocks, full, force)
         held.collect(force, g)
         g += np.einsum("bij,bj->bi", held.carriers.mass, w)
-        f[...] = force * system.nodes._free
-        held.remove(f)
+        system.nodes.project(force, f)
 
     def precondition(self, x: Array, out: Array) -> None:
         self.system._jacobi.apply(x[: self.nodes], out[: self.nodes])
@@ -317,8 +392,7 @@ class _CarriedSystem:
         self.setup()
         held = self.system.nodes.held
         b = np.concatenate([np.zeros(self.nodes), (push * held.carriers.free).reshape(-1)])
-        b[: self.nodes] = (r * self.system.nodes._free).reshape(-1)
-        held.remove(b[: self.nodes].reshape(-1, 3))
+        self.system.nodes.project(r, b[: self.nodes].reshape(-1, 3))
         x = np.zeros_like(b)
         stats = ConjugateGradients(len(b)).solve(self, b, x, tolerance, iterations, _Preconditioned(self))
         out[...] = x[: self.nodes].reshape(-1, 3)
@@ -349,20 +423,20 @@ class ImplicitSystem:
         self.system = CoupledSystem([self.nodes], [self.rows], {"soft": self._jacobi})
         self._solver = ConjugateGradients(3 * bodies.count)
         self.carried = _CarriedSystem(self)
+        self._b = np.zeros((bodies.count, 3))
 
     def set_stiffness(self, x: Array, elastic: float, damping: float) -> None:
         """The matrix at the positions x (n, 3)."""
-        self.rows.forces.factor(x, elastic, damping)
-        self.rows.forces.assemble(self.rows.blocks)
+        self.rows.forces.assemble(x, elastic, damping, self.rows.blocks)
 
     def hold(self, held: Held) -> None:
         """Prescribed directions of the next solves."""
-        self.nodes.held = held
+        self.nodes.hold(held)
 
     def solve(self, r: Array, out: Array, tolerance: float, iterations: int = 5000) -> int:
         """out (n, 3) [m/s] solves the system with the impulses r (n, 3) [N s]; starts from 0; iterations taken."""
-        b = r * self.nodes._free
-        self.nodes.held.remove(b)
+        b = self._b
+        self.nodes.project(r, b)
         out[...] = 0.0
         if self.direct and not len(self.nodes.held.slip):
             self._eliminate(b, out)
@@ -375,10 +449,9 @@ class ImplicitSystem:
         import scipy.sparse as sparse
         import scipy.sparse.linalg
 
-        free = self.nodes._free > 0
-        free[self.nodes.held.fixed] = False
-        chosen = np.flatnonzero(free.reshape(-1))
-        matrix = self.rows.forces.sparse_matrix(self.rows.blocks) + sparse.diags(self.nodes._mass.reshape(-1))
+        chosen = np.flatnonzero(self.nodes.free[:, ::4].reshape(-1) > 0)
+        matrix = self.rows.forces.sparse_matrix(self.rows.blocks)
+        matrix = matrix + sparse.diags(np.repeat(self.bodies.mass, 3))
         out.reshape(-1)[chosen] = scipy.sparse.linalg.spsolve(
             matrix[chosen][:, chosen].tocsc(), b.reshape(-1)[chosen], permc_spec="MMD_AT_PLUS_A"
         )

@@ -100,7 +100,16 @@ def fill_shape(name: str, distance: Callable[[Array], Array], lower: Array, uppe
     kept = np.linalg.det(edges) > 1e-6 * spacing**3
     cells = cells[kept]
     used, cells = np.unique(cells, return_inverse=True)
-    return points[used], np.ascontiguousarray(cells.reshape(-1, 4))
+    return _sorted_along(points[used], cells.reshape(-1, 4))
+
+
+def _sorted_along(points: Array, cells: Any) -> Mesh:
+    """Nodes numbered along the longest side, so that neighbours have near numbers and threads share few elements."""
+    axis = int(np.ptp(points, axis=0).argmax())
+    order = np.lexsort((points[:, (axis + 1) % 3], points[:, (axis + 2) % 3], points[:, axis]))
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    return points[order], np.ascontiguousarray(number[cells])
 
 
 def _lattice(origin: Array, counts: list[int], spacing: float) -> tuple[Array, Any, Any]:

@@ -3,8 +3,9 @@
 The ring of a node is the elements around it; each element of k nodes gives a k-th of its volume to each of them.
 Keeping the volume of rings instead of elements leaves as many constraints as nodes, and does not lock.
 
-    volumes    V_i(x) = sum of V_e / k over the ring,        rows  (G^T v)_i = dV_i/dt = sum over the ring of grad V_e
-    . v / k positions  G^T w = (V_0 - V(x)) / dt, clamped to V_0 / recovery      (3.1)
+    volumes    V_i(x) = sum of V_e / k over the ring
+    rows       (G^T v)_i = dV_i/dt = sum over the ring of grad V_e . v / k
+    positions  G^T w = (V_0 - V(x)) / dt, clamped to V_0 / recovery      (3.1)
     velocity   G^T v = 0                                                 (3.2)
 
 Rows are a constraint block of a ``CoupledSystem``: alone they are the Poisson solves of (3.1) and (3.2); beside the
@@ -17,17 +18,48 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from undertow.grid import Array, share
 from undertow.linalg import CoupledSystem, Stencil
 from undertow.linalg.coupled import SolveStats
 from undertow.soft.bodies import SoftBodies
 from undertow.soft.implicit import Held, NodeBlock
-from undertow.soft.simplices import PLANE, SOLID, Simplices, _measure_volumes
+from undertow.soft.simplices import PLANE, SOLID, Simplices, _add_ring_rows
+from undertow.soft.spread import Pattern
+
+
+@njit(cache=True, nogil=True)
+def _apply_rings(starts, columns, rows, v, out, start, stop):  # type: ignore[no-untyped-def]
+    """out_i = sum_j dV_i/dx_j . v_j"""
+    for i in range(start, stop):
+        a, b, c = 0.0, 0.0, 0.0
+        for p in range(starts[i], starts[i + 1]):
+            j = columns[p]
+            a += rows[p, 0] * v[j, 0]
+            b += rows[p, 1] * v[j, 1]
+            c += rows[p, 2] * v[j, 2]
+        out[i] = a + b + c
+
+
+@njit(cache=True, nogil=True)
+def _add_rings_transposed(starts, columns, rows, z, out, start, stop):  # type: ignore[no-untyped-def]
+    """out_j += sum_i dV_i/dx_j z_i"""
+    for j in range(start, stop):
+        a, b, c = 0.0, 0.0, 0.0
+        for p in range(starts[j], starts[j + 1]):
+            w = z[columns[p]]
+            a += rows[p, 0] * w
+            b += rows[p, 1] * w
+            c += rows[p, 2] * w
+        out[j, 0] += a
+        out[j, 1] += b
+        out[j, 2] += c
 
 
 class RingRows:
-    """The rows of the rings of chosen nodes as constraints on the velocities ``soft``."""
+    """The rows of the rings of chosen nodes as constraints on the velocities ``soft``: one row per node of all bodies,
+    empty for those not chosen."""
 
     name = "rings"
     damping = False
@@ -35,8 +67,6 @@ class RingRows:
 
     def __init__(self, bodies: SoftBodies, nodes: Any) -> None:
         """nodes: those whose bodies keep their volume."""
-        import scipy.sparse as sparse
-
         self.bodies = bodies
         chosen = np.zeros(bodies.count, dtype=bool)
         chosen[nodes] = True
@@ -44,58 +74,46 @@ class RingRows:
         kept = [_select(group, chosen[group.nodes[:, 0]]) for group in groups]
         self.groups = [group for group in kept if len(group.nodes)]
         self.nodes = np.flatnonzero(chosen)
-        row_of = np.cumsum(chosen) - 1
-        self._volume = [np.zeros(len(g.nodes)) for g in self.groups]
-        self._normal = [np.zeros(g.gradient.shape) for g in self.groups]
-        total = sum(len(g.nodes) for g in self.groups)
-        # elements to rings, and velocities to elements: one matrix of constant places for each
-        share_of, ring, element, columns, first = [], [], [], [], 0
-        for g in self.groups:
-            m, k = g.nodes.shape
-            ring.append(row_of[g.nodes].reshape(-1))
-            element.append(np.repeat(first + np.arange(m), k))
-            share_of.append(np.full(m * k, 1.0 / k))
-            columns.append((3 * g.nodes[:, :, None] + np.arange(3)).reshape(-1))
-            first += m
-        self._share = sparse.csr_matrix(
-            (np.concatenate(share_of), (np.concatenate(ring), np.concatenate(element))), shape=(len(self.nodes), total)
-        )
-        counts = np.concatenate([np.full(len(g.nodes), 3 * g.nodes.shape[1]) for g in self.groups])
-        pointers = np.concatenate([[0], np.cumsum(counts)])
-        self._flux = sparse.csr_matrix(
-            (np.zeros(int(pointers[-1])), np.concatenate(columns), pointers), shape=(total, 3 * bodies.count)
-        )
-        self.shape: tuple[int, ...] = (len(self.nodes),)
+        self.pattern = Pattern([g.nodes for g in self.groups], bodies.count)
+        places = len(self.pattern.columns)
+        self._rows, self._columns = np.zeros((places, 3)), np.zeros((places, 3))
+        self._volume = np.zeros(bodies.count)
+        self.shape: tuple[int, ...] = (bodies.count,)
         self.target: Array | None = None
         self.stencil: Stencil | None = None
         self.rest = self.measure(bodies.rest)
         """Volumes of the rings at rest."""
-        self._matrix: Any = None
 
     def measure(self, x: Array) -> Array:
         """Volumes of the rings (rows,) at x (n, 3); the rows are set to those of x."""
-        for group, volume, normal in zip(self.groups, self._volume, self._normal, strict=True):
-            share(_measure_volumes, len(group.nodes), 32 * len(group.nodes), group, x, volume, normal)
-        self._flux.data[...] = np.concatenate([normal.reshape(-1) for normal in self._normal])
-        self._matrix = None
-        return np.asarray(self._share @ np.concatenate(self._volume))
+        for array in (self._volume, self._rows, self._columns):
+            array[...] = 0.0
+        for group, spread in zip(self.groups, self.pattern.spreads, strict=True):
+            share(
+                _add_ring_rows, len(self._volume), 64 * len(group.nodes), group, spread, x,
+                self._volume, self._rows, self._columns,
+            )  # fmt: skip
+        return self._volume.copy()
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
-        out[...] = self._share @ (self._flux @ w["soft"].reshape(-1))
+        p = self.pattern
+        share(_apply_rings, len(out), self._rows.size, p.rows, p.columns, self._rows, w["soft"], out)
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
-        flat = w["soft"].reshape(-1)
-        flat += self._flux.T @ (self._share.T @ z)
+        p = self.pattern
+        share(_add_rings_transposed, len(z), self._rows.size, p.rows, p.columns, self._columns, z, w["soft"])
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
-        rows = self.matrix()
-        out += rows.multiply(rows) @ inv_mass["soft"].reshape(-1)
+        squares = np.einsum("pi,pi,pi->p", self._rows, self._rows, inv_mass["soft"][self.pattern.columns])
+        out += np.add.reduceat(squares, self.pattern.rows[:-1])
 
     def matrix(self) -> Any:
         """G^T as a sparse matrix (rows, 3 n)."""
-        if self._matrix is None:
-            self._matrix = (self._share @ self._flux).tocsr()
-        return self._matrix
+        import scipy.sparse as sparse
+
+        columns = (3 * self.pattern.columns[:, None] + np.arange(3)).reshape(-1)
+        shape = (self.shape[0], 3 * self.bodies.count)
+        return sparse.csr_matrix((self._rows.reshape(-1), columns, 3 * self.pattern.rows), shape=shape)
 
 
 def _select(group: Simplices, rows: Any) -> Simplices:
@@ -105,11 +123,13 @@ def _select(group: Simplices, rows: Any) -> Simplices:
 class RingProjection:
     """Keeps the volume of rings: corrects the velocity of the positions (3.1), and projects velocities (3.2)."""
 
-    def __init__(self, bodies: SoftBodies, nodes: Any, recovery: float, tolerance: float = 1e-6) -> None:
-        """recovery [s]: shortest time over which lost volume is regained; tolerance: volume that
-        may be wrong after a step, relative."""
+    def __init__(self, bodies: SoftBodies, nodes: Any, recovery: float, tolerance: float = 3e-4) -> None:
+        """recovery [s]: shortest time over which lost volume is regained; tolerance: root mean
+        square of the volumes of rings that may be wrong after a solve, relative."""
         self.bodies, self.recovery, self.tolerance = bodies, recovery, tolerance
         self.rows = RingRows(bodies, nodes)
+        chosen = np.isin(np.arange(bodies.count), nodes)
+        self.parts = {part.name for part in bodies.parts if chosen[part.first]}
         self.block = NodeBlock(bodies)
         self.system = CoupledSystem([self.block], [self.rows])
         self._pressure = {False: np.zeros(self.rows.shape), True: np.zeros(self.rows.shape)}
@@ -128,9 +148,9 @@ class RingProjection:
         such that no velocity has them, because pressures whose mean in every element is 0 do nothing."""
         rate = rate.copy()
         for part in self.bodies.parts:
-            rows = (self.rows.nodes >= part.first) & (self.rows.nodes < part.stop)
-            most = float(np.max(np.abs(rate[rows]) * self.recovery / self.rows.rest[rows], initial=0.0))
-            rate[rows] /= max(1.0, most)
+            if part.name in self.parts:
+                rows, rest = rate[part.nodes], self.rows.rest[part.nodes]
+                rows /= max(1.0, float(np.max(np.abs(rows) * self.recovery / rest, initial=0.0)))
         return rate
 
     def project(self, v: Array, x: Array, dt: float, held: Held | None = None) -> SolveStats:
@@ -139,9 +159,13 @@ class RingProjection:
         self.rows.target = None
         return self._solve(v, dt, held, False)
 
+    def add_impulse(self, out: Array) -> None:
+        """out (n, 3) [N s] += what would have held all nodes against the last ``project``: G p."""
+        self.rows.add_transpose(self._pressure[False], {"soft": out})
+
     def _solve(self, v: Array, dt: float, held: Held | None, positions: bool) -> SolveStats:
         """The tolerance is relative to all volume in a step, so that round-off in a body at rest is not solved for."""
-        self.block.held = held or Held()
+        self.block.hold(held or Held())
         pressure = self._pressure[positions]
         scale = float(np.linalg.norm(self.rows.rest)) / dt
         return self.system.solve({"soft": v}, {"rings": pressure}, self.tolerance, 5000, scale)
@@ -151,7 +175,7 @@ class RingProjection:
         now = self.rows.measure(x)
         worst = 0.0
         for part in self.bodies.parts:
-            rows = (self.rows.nodes >= part.first) & (self.rows.nodes < part.stop)
-            if rows.any():
-                worst = max(worst, abs(float(now[rows].sum() / self.rows.rest[rows].sum()) - 1.0))
+            if part.name in self.parts:
+                now_of, rest_of = now[part.nodes].sum(), self.rows.rest[part.nodes].sum()
+                worst = max(worst, abs(float(now_of / rest_of) - 1.0))
         return worst

@@ -29,7 +29,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
-from undertow.grid.jitting import helper
+from undertow.grid.jitting import helper, inlined
 
 STVK, NEO_HOOKEAN, COROTATED = 0, 1, 2
 MODELS = {"stvk": STVK, "neo_hookean": NEO_HOOKEAN, "corotated": COROTATED}
@@ -59,15 +59,15 @@ class Simplices(NamedTuple):
     kind: Any
 
 
-@helper
+@inlined
 def _rotate_columns(A, V, p, q):  # type: ignore[no-untyped-def]
-    """One rotation of one-sided Jacobi (Hestenes 1958): columns p and q of A made orthogonal; the cosine between them
-    before."""
+    """One rotation of one-sided Jacobi (Hestenes 1958): columns p and q of A made orthogonal; the squared cosine
+    between them before."""
     app = A[0, p] * A[0, p] + A[1, p] * A[1, p] + A[2, p] * A[2, p]
     aqq = A[0, q] * A[0, q] + A[1, q] * A[1, q] + A[2, q] * A[2, q]
     apq = A[0, p] * A[0, q] + A[1, p] * A[1, q] + A[2, p] * A[2, q]
-    size = sqrt(app * aqq)
-    if not abs(apq) > 1e-16 * size:
+    square = app * aqq
+    if not apq * apq > 1e-32 * square:
         return 0.0
     zeta = 0.5 * (aqq - app) / apq
     t = (1.0 if zeta >= 0.0 else -1.0) / (abs(zeta) + sqrt(1.0 + zeta * zeta))
@@ -78,7 +78,7 @@ def _rotate_columns(A, V, p, q):  # type: ignore[no-untyped-def]
         A[i, p], A[i, q] = c * a - s * b, s * a + c * b
         a, b = V[i, p], V[i, q]
         V[i, p], V[i, q] = c * a - s * b, s * a + c * b
-    return abs(apq) / size
+    return apq * apq / square
 
 
 @helper
@@ -89,15 +89,67 @@ def _set_perpendicular(U, a, b, c):  # type: ignore[no-untyped-def]
     U[2, c] = U[0, a] * U[1, b] - U[1, a] * U[0, b]
 
 
+@inlined
+def _diagonalise_pair(app, aqq, apq, apr, aqr):  # type: ignore[no-untyped-def]
+    """One rotation of Jacobi's method for a symmetric matrix: (app, aqq, apr, aqr, c, s) with apq made zero."""
+    if abs(apq) <= 1e-17 * (abs(app) + abs(aqq)):
+        return app, aqq, apr, aqr, 1.0, 0.0
+    d = 0.5 * (aqq - app)
+    t = apq / (abs(d) + sqrt(d * d + apq * apq))
+    if d < 0.0:
+        t = -t
+    c = 1.0 / sqrt(1.0 + t * t)
+    s = c * t
+    return app - t * apq, aqq + t * apq, c * apr - s * aqr, s * apr + c * aqr, c, s
+
+
+@inlined
+def _turn_columns(V, p, q, c, s):  # type: ignore[no-untyped-def]
+    for i in range(3):
+        a, b = V[i, p], V[i, q]
+        V[i, p], V[i, q] = c * a - s * b, s * a + c * b
+
+
+@helper
+def _diagonalise_gram(F, V):  # type: ignore[no-untyped-def]
+    """V: the eigenvectors of F^T F (columns) by Jacobi's method; F becomes F V. Whether its columns are orthogonal to
+    round-off: not so where the stretches differ by much, since F^T F squares them."""
+    a = F[0, 0] * F[0, 0] + F[1, 0] * F[1, 0] + F[2, 0] * F[2, 0]
+    b = F[0, 1] * F[0, 1] + F[1, 1] * F[1, 1] + F[2, 1] * F[2, 1]
+    c = F[0, 2] * F[0, 2] + F[1, 2] * F[1, 2] + F[2, 2] * F[2, 2]
+    d = F[0, 0] * F[0, 1] + F[1, 0] * F[1, 1] + F[2, 0] * F[2, 1]
+    e = F[0, 0] * F[0, 2] + F[1, 0] * F[1, 2] + F[2, 0] * F[2, 2]
+    f = F[0, 1] * F[0, 2] + F[1, 1] * F[1, 2] + F[2, 1] * F[2, 2]
+    for _ in range(8):
+        off = d * d + e * e + f * f
+        if off <= 1e-34 * (a * a + b * b + c * c):
+            break
+        a, b, e, f, p, q = _diagonalise_pair(a, b, d, e, f)
+        d = 0.0
+        _turn_columns(V, 0, 1, p, q)
+        a, c, d, f, p, q = _diagonalise_pair(a, c, e, d, f)
+        e = 0.0
+        _turn_columns(V, 0, 2, p, q)
+        b, c, d, e, p, q = _diagonalise_pair(b, c, f, d, e)
+        f = 0.0
+        _turn_columns(V, 1, 2, p, q)
+    for i in range(3):
+        u, v, w = F[i, 0], F[i, 1], F[i, 2]
+        for j in range(3):
+            F[i, j] = u * V[0, j] + v * V[1, j] + w * V[2, j]
+    return min(a, b, c) > 1e-4 * max(a, b, c)
+
+
 @helper
 def decompose(F, U, s, V):  # type: ignore[no-untyped-def]
     """F = U diag(s) V^T with rotations U, V; the s of smallest size carries the sign of det F. F becomes U diag(s)."""
     for i in range(3):
         for j in range(3):
             V[i, j] = 1.0 if i == j else 0.0
-    for _ in range(30):
+    for _ in range(0 if _diagonalise_gram(F, V) else 30):
         off = max(_rotate_columns(F, V, 0, 1), _rotate_columns(F, V, 0, 2), _rotate_columns(F, V, 1, 2))
-        if off < 1e-15:
+        # the rotations square what is left: cosines of 1e-8 become 1e-16
+        if off < 1e-16:
             break
     for j in range(3):
         s[j] = sqrt(F[0, j] * F[0, j] + F[1, j] * F[1, j] + F[2, j] * F[2, j])
@@ -256,29 +308,195 @@ def _eigen(A, W):  # type: ignore[no-untyped-def]
                     W[k, p], W[k, q] = c * a - s * b, s * a + c * b
 
 
-@njit(cache=True, nogil=True)
-def _measure_simplices(group, x, out_energy, out_force, start, stop):  # type: ignore[no-untyped-def]
-    """Energy (m,) [J] and forces -V P g_a (m k, 3) [N] of the elements."""
-    F, U, V, s = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3)
-    k = group.nodes.shape[1]
-    for e in range(start, stop):
-        _deform(group, e, x, F)
-        decompose(F, U, s, V)
-        psi, g0, g1, g2 = _respond(group.model[e], group.mu[e], group.lam[e], s[0], s[1], s[2])
-        w = group.volume[e]
-        out_energy[e] = w * psi
-        # columns of U diag(g), then P = F V^T
-        for i in range(3):
-            F[i, 0], F[i, 1], F[i, 2] = g0 * U[i, 0], g1 * U[i, 1], g2 * U[i, 2]
+@helper
+def _set_cofactor(F, C):  # type: ignore[no-untyped-def]
+    """C = cof F, the derivative of det F; returns det F."""
+    for i in range(3):
+        p, q = (i + 1) % 3, (i + 2) % 3
+        C[i, 0] = F[p, 1] * F[q, 2] - F[p, 2] * F[q, 1]
+        C[i, 1] = F[p, 2] * F[q, 0] - F[p, 0] * F[q, 2]
+        C[i, 2] = F[p, 0] * F[q, 1] - F[p, 1] * F[q, 0]
+    return F[0, 0] * C[0, 0] + F[0, 1] * C[0, 1] + F[0, 2] * C[0, 2]
+
+
+@helper
+def _stress(model, mu, lam, F, U, s, V, P):  # type: ignore[no-untyped-def]
+    """Energy density [Pa] and stress P = dpsi/dF [Pa]; only the corotated model needs U diag(s) V^T, which take F."""
+    if model == NEO_HOOKEAN:
+        f, q, _ = _volume_energy(mu, lam, _set_cofactor(F, P))
+        square = 0.0
         for i in range(3):
             for j in range(3):
-                U[i, j] = F[i, 0] * V[j, 0] + F[i, 1] * V[j, 1] + F[i, 2] * V[j, 2]
+                square += F[i, j] * F[i, j]
+                P[i, j] = mu * F[i, j] + q * P[i, j]
+        return 0.5 * mu * (square - 3.0) + f
+    if model == STVK:
+        # V is the strain (F^T F - 1) / 2
+        psi, trace = 0.0, 0.0
+        for i in range(3):
+            for j in range(3):
+                V[i, j] = 0.5 * (F[0, i] * F[0, j] + F[1, i] * F[1, j] + F[2, i] * F[2, j] - (1.0 if i == j else 0.0))
+                psi += mu * V[i, j] * V[i, j]
+            trace += V[i, i]
+        for i in range(3):
+            for j in range(3):
+                strain = F[i, 0] * V[0, j] + F[i, 1] * V[1, j] + F[i, 2] * V[2, j]
+                P[i, j] = 2 * mu * strain + lam * trace * F[i, j]
+        return psi + 0.5 * lam * trace * trace
+    decompose(F, U, s, V)
+    psi, g0, g1, g2 = _respond(model, mu, lam, s[0], s[1], s[2])
+    for i in range(3):
+        for j in range(3):
+            P[i, j] = g0 * U[i, 0] * V[j, 0] + g1 * U[i, 1] * V[j, 1] + g2 * U[i, 2] * V[j, 2]
+    return psi
+
+
+@njit(cache=True, nogil=True)
+def _add_simplex_forces(group, spread, x, out_energy, out_force, start, stop):  # type: ignore[no-untyped-def]
+    """Energy (m,) [J] of the elements; their forces -V P g_a [N] added to the nodes start ... stop of (n, 3)."""
+    F, U, V, P, s = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3)
+    k = group.nodes.shape[1]
+    for e in range(spread.begin[start], spread.end[stop]):
+        if spread.high[e] < start:
+            continue
+        _deform(group, e, x, F)
+        psi = _stress(group.model[e], group.mu[e], group.lam[e], F, U, s, V, P)
+        w = group.volume[e]
+        if spread.low[e] >= start:
+            out_energy[e] = w * psi
+        for a in range(k):
+            n = group.nodes[e, a]
+            if start <= n < stop:
+                for i in range(3):
+                    f = P[i, 0] * group.gradient[e, a, 0] + P[i, 1] * group.gradient[e, a, 1]
+                    out_force[n, i] -= w * (f + P[i, 2] * group.gradient[e, a, 2])
+
+
+@helper
+def _project_positive(A, W, B):  # type: ignore[no-untyped-def]
+    """A symmetric (3, 3) without its negative eigenvalues; W, B are scratch."""
+    first = A[0, 0] * A[1, 1] - A[0, 1] * A[0, 1]
+    whole = (
+        A[2, 2] * first
+        - A[1, 2] * (A[0, 0] * A[1, 2] - A[0, 1] * A[0, 2])
+        + A[0, 2] * (A[0, 1] * A[1, 2] - A[1, 1] * A[0, 2])
+    )
+    size = A[0, 0] + A[1, 1] + A[2, 2]
+    if A[0, 0] > 0.0 and first > 0.0 and whole > 1e-9 * size * size * size:
+        return
+    for i in range(3):
+        for j in range(3):
+            B[i, j] = A[i, j]
+    _eigen(B, W)
+    for i in range(3):
+        for j in range(3):
+            A[i, j] = 0.0
+            for r in range(3):
+                A[i, j] += max(B[r, r], 0.0) * W[i, r] * W[j, r]
+
+
+@helper
+def _set_moduli(group, e, elastic, damping, project, s, A, D, X, W, B):  # type: ignore[no-untyped-def]
+    """Moduli in the frame of U and V [Pa]: A_ij = C_iijj, D_ij = C_ijij, X_ij = C_ijji; all others vanish.
+
+    A flip d and a twist t make D_ij = D_ji = (d + t) / 2 and X_ij = (d - t) / 2. The damping of the rate of strain,
+    the mode a e_ij + b e_ji of stretches a, b (see ``_add_damping``), adds the squares and the product of a and b.
+    """
+    model, mu, lam, kind = group.model[e], group.mu[e], group.lam[e], group.kind[e]
+    rate = damping * group.damping[e]
+    axes = 3 if kind == SOLID else 2
+    for i in range(3):
+        for j in range(3):
+            A[i, j], D[i, j], X[i, j] = 0.0, 0.0, 0.0
+    if elastic != 0.0:
+        _stretch_stiffness(model, mu, lam, s, A)
+        if axes == 2:
+            A[0, 2], A[1, 2], A[2, 0], A[2, 1], A[2, 2] = 0.0, 0.0, 0.0, 0.0, 0.0
+        if project:
+            _project_positive(A, W, B)
+    for i in range(axes):
+        for j in range(axes):
+            A[i, j] = elastic * A[i, j] + rate * (lam + (2 * mu if i == j else 0.0))
+    for i in range(axes - 1):
+        for j in range(i + 1, axes):
+            flip, twist = _pair_stiffness(model, mu, lam, s, i, j)
+            if project:
+                flip, twist = max(flip, 0.0), max(twist, 0.0)
+            a, b = s[i], s[j]
+            c = 2.0 * rate * mu / max(a * a + b * b, 1e-300)
+            D[i, j] = 0.5 * elastic * (flip + twist) + c * a * a
+            D[j, i] = 0.5 * elastic * (flip + twist) + c * b * b
+            X[i, j] = 0.5 * elastic * (flip - twist) + c * a * b
+            X[j, i] = X[i, j]
+    if kind == MEMBRANE:
+        _, g0, g1, _ = _respond(model, mu, lam, s[0], s[1], s[2])
+        for i in range(2):
+            value = (g0 if i == 0 else g1) / max(s[i], _LEAST_SUM)
+            D[2, i] = elastic * (max(value, 0.0) if project else value)
+
+
+@helper
+def _set_element(w, A, D, X, U, h, k, B, K):  # type: ignore[no-untyped-def]
+    """K (k, k, 9) = w U C(a, b) U^T, C_ij = sum C_irjs h_ar h_bs: the stiffness between nodes a and b with gradients h
+    in the frame of V. Gradients add up to 0, and so do the blocks of a row: those of node 0 are the rest."""
+    for b in range(k):
+        for i in range(9):
+            K[0, b, i], K[b, 0, i] = 0.0, 0.0
+    for a in range(1, k):
+        for b in range(a, k):
+            for i in range(3):
+                j, l = (i + 1) % 3, (i + 2) % 3  # noqa: E741
+                B[i, i] = w * (A[i, i] * h[a, i] * h[b, i] + D[i, j] * h[a, j] * h[b, j] + D[i, l] * h[a, l] * h[b, l])
+                B[i, j] = w * (A[i, j] * h[a, i] * h[b, j] + X[i, j] * h[a, j] * h[b, i])
+                B[i, l] = w * (A[i, l] * h[a, i] * h[b, l] + X[i, l] * h[a, l] * h[b, i])
+            for i in range(3):
+                b0 = U[i, 0] * B[0, 0] + U[i, 1] * B[1, 0] + U[i, 2] * B[2, 0]
+                b1 = U[i, 0] * B[0, 1] + U[i, 1] * B[1, 1] + U[i, 2] * B[2, 1]
+                b2 = U[i, 0] * B[0, 2] + U[i, 1] * B[1, 2] + U[i, 2] * B[2, 2]
+                for j in range(3):
+                    K[a, b, 3 * i + j] = b0 * U[j, 0] + b1 * U[j, 1] + b2 * U[j, 2]
+            for i in range(3):
+                for j in range(3):
+                    K[b, a, 3 * j + i] = K[a, b, 3 * i + j]
+    for a in range(1, k):
+        for b in range(1, k):
+            for i in range(9):
+                K[a, 0, i] -= K[a, b, i]
+                K[0, a, i] -= K[b, a, i]
+    for a in range(1, k):
+        for i in range(9):
+            K[0, 0, i] -= K[a, 0, i]
+
+
+@njit(cache=True, nogil=True)
+def _add_simplex_blocks(group, spread, x, elastic, damping, project, out_blocks, start, stop):  # type: ignore[no-untyped-def]
+    """elastic K + damping (-D) of the elements added to the rows start ... stop of a matrix of blocks (., 9).
+
+    The matrix of ``_factor_simplices``, from the moduli in the frame of U and V instead of from modes: a fifth
+    of the operations.
+    """
+    F, U, V, s = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3)
+    A, D, X, W = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3))
+    B, K, h = np.zeros((3, 3)), np.zeros((4, 4, 9)), np.zeros((4, 3))
+    k = group.nodes.shape[1]
+    for e in range(spread.begin[start], spread.end[stop]):
+        if spread.high[e] < start or (elastic == 0.0 and group.damping[e] == 0.0):
+            continue
+        _deform(group, e, x, F)
+        decompose(F, U, s, V)
         for a in range(k):
             for i in range(3):
-                f = 0.0
+                h[a, i] = 0.0
                 for j in range(3):
-                    f -= U[i, j] * group.gradient[e, a, j]
-                out_force[e * k + a, i] = w * f
+                    h[a, i] += V[j, i] * group.gradient[e, a, j]
+        _set_moduli(group, e, elastic, damping, project, s, A, D, X, W, B)
+        _set_element(group.volume[e], A, D, X, U, h, k, B, K)
+        for a in range(k):
+            if start <= group.nodes[e, a] < stop:
+                for b in range(k):
+                    p = spread.slot[e, a, b]
+                    for i in range(9):
+                        out_blocks[p, i] += K[a, b, i]
 
 
 @helper
@@ -388,20 +606,28 @@ def _factor_simplices(group, x, elastic, damping, project, out_modes, out_values
 
 
 @njit(cache=True, nogil=True)
-def _measure_volumes(group, x, out_volume, out_normal, start, stop):  # type: ignore[no-untyped-def]
-    """Volume (m,) and its gradient V cof(F) g_a (m, k, 3): the inward area-weighted normals of thesis 3.3 over 3."""
-    F, C = np.zeros((3, 3)), np.zeros((3, 3))
-    for e in range(start, stop):
+def _add_ring_rows(group, spread, x, out_volume, out_row, out_column, start, stop):  # type: ignore[no-untyped-def]
+    """Each element of k nodes adds a k-th of its volume to those of its nodes, V_i (n,), and of the gradient of its
+    volume, V cof(F) g_a, the area-weighted normals of thesis 3.3 over 3 (inward), to dV_i/dx_j, by rows i and, in
+    ``out_column``, by rows j of the same pattern (., 3)."""
+    F, C, g = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((4, 3))
+    k = group.nodes.shape[1]
+    for e in range(spread.begin[start], spread.end[stop]):
+        if spread.high[e] < start:
+            continue
         _deform(group, e, x, F)
-        for i in range(3):
-            for j in range(3):
-                p, q, r, t = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
-                C[i, j] = F[p, r] * F[q, t] - F[p, t] * F[q, r]
-        J = F[0, 0] * C[0, 0] + F[0, 1] * C[0, 1] + F[0, 2] * C[0, 2]
-        out_volume[e] = group.volume[e] * J
-        for a in range(group.nodes.shape[1]):
+        w = group.volume[e] / k
+        J = _set_cofactor(F, C)
+        for a in range(k):
             for i in range(3):
-                n = 0.0
-                for j in range(3):
-                    n += C[i, j] * group.gradient[e, a, j]
-                out_normal[e, a, i] = group.volume[e] * n
+                h = C[i, 0] * group.gradient[e, a, 0] + C[i, 1] * group.gradient[e, a, 1]
+                g[a, i] = w * (h + C[i, 2] * group.gradient[e, a, 2])
+        for a in range(k):
+            n = group.nodes[e, a]
+            if start <= n < stop:
+                out_volume[n] += w * J
+                for b in range(k):
+                    p = spread.slot[e, a, b]
+                    for i in range(3):
+                        out_row[p, i] += g[b, i]
+                        out_column[p, i] += g[a, i]

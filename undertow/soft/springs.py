@@ -157,19 +157,55 @@ def _measure(group, e, k, x, y, h, g):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _measure_springs(group, x, out_energy, out_force, start, stop):  # type: ignore[no-untyped-def]
-    """Energy (m,) [J] and forces (m k, 3) [N] of the springs."""
+def _add_spring_forces(group, spread, x, out_energy, out_force, start, stop):  # type: ignore[no-untyped-def]
+    """Energy (m,) [J] of the springs; their forces [N] added to the nodes start ... stop of (n, 3)."""
     z, g, y, h = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((4, 3)), np.zeros((4, 3))
     k = group.nodes.shape[1]
-    for e in range(start, stop):
+    for e in range(spread.begin[start], spread.end[stop]):
+        if spread.high[e] < start:
+            continue
         for a in range(k):
             for i in range(3):
                 z[a, i] = x[group.nodes[e, a], i]
         c = _measure(group, e, k, z, y, h, g) - group.rest[e]
-        out_energy[e] = 0.5 * group.stiffness[e] * c * c
+        if spread.low[e] >= start:
+            out_energy[e] = 0.5 * group.stiffness[e] * c * c
+        for a in range(k):
+            n = group.nodes[e, a]
+            if start <= n < stop:
+                for i in range(3):
+                    out_force[n, i] -= group.stiffness[e] * c * g[a, i]
+
+
+@njit(cache=True, nogil=True)
+def _add_spring_blocks(group, spread, x, elastic, damping, project, out_blocks, start, stop):  # type: ignore[no-untyped-def]
+    """elastic K + damping (-D) of the springs, see ``_factor_springs``, added to the rows start ... stop of a matrix of
+    blocks (., 9)."""
+    z, g, y, h = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((4, 3)), np.zeros((4, 3))
+    k = group.nodes.shape[1]
+    for e in range(spread.begin[start], spread.end[stop]):
+        if spread.high[e] < start:
+            continue
         for a in range(k):
             for i in range(3):
-                out_force[e * k + a, i] = -group.stiffness[e] * c * g[a, i]
+                z[a, i] = x[group.nodes[e, a], i]
+        c = _measure(group, e, k, z, y, h, g)
+        along, across = elastic * group.stiffness[e] + damping * group.damping[e], 0.0
+        if group.kind[e] == LENGTH:
+            # the two modes across an edge together: 1 - g g^T
+            across = elastic * group.stiffness[e] * (1.0 - group.rest[e] / c)
+            if project:
+                across = max(across, 0.0)
+        for a in range(k):
+            if not start <= group.nodes[e, a] < stop:
+                continue
+            for b in range(k):
+                p = spread.slot[e, a, b]
+                for i in range(3):
+                    for j in range(3):
+                        out_blocks[p, 3 * i + j] += (along - across) * g[a, i] * g[b, j]
+                    if across != 0.0:
+                        out_blocks[p, 4 * i] += across if a == b else -across
 
 
 @njit(cache=True, nogil=True)

@@ -410,7 +410,7 @@ def _sweep_rows(rows, count, backward, turning, v, omega, inv_mass, inv_inertia)
 def _solve_rows(  # type: ignore[no-untyped-def]
     rows, count, history, gram, v, omega, inv_mass, inv_inertia, iterations, tolerance
 ):
-    """Change v, omega (n, 3) by the contact impulses; returns (sweeps done, largest change in the last one [m/s]).
+    """Change v, omega (n, 3) by the contact impulses; returns (sweeps, largest change in the last one [m/s], its goal).
 
     One iteration is a sweep forward and one back. tolerance is relative to the largest violation before the solve.
     history (2, DEPTH, room, 3), gram (DEPTH, DEPTH + 1): scratch of the acceleration.
@@ -472,7 +472,7 @@ def _solve_rows(  # type: ignore[no-untyped-def]
     for n in range(count):
         for c in range(3):
             rows.impulse[rows.order[n], c] = packed[n, _IMPULSE + c]
-    return sweeps, change
+    return sweeps, change, goal
 
 
 @helper

@@ -50,9 +50,10 @@ class Overlaps:
     def reserve(self, contacts: int, bodies: int) -> None:
         """Room for so many contacts and bodies."""
         if contacts > len(self.body):
-            self.body = np.zeros((contacts, 2), dtype=np.int64)
-            self.lump = np.zeros((contacts, 7))
-            self.outer = np.zeros(2 * contacts, dtype=np.int64)
+            room = max(64, 2 * contacts)
+            self.body = np.zeros((room, 2), dtype=np.int64)
+            self.lump = np.zeros((room, 7))
+            self.outer = np.zeros(2 * room, dtype=np.int64)
         if bodies > len(self.moved):
             self.start = np.zeros(bodies + 2, dtype=np.int64)
             self.moved = np.zeros((bodies, 6))

@@ -9,6 +9,7 @@ stick), at the velocity that closes their gap; who touches, slides and sticks is
 
 Dynamic rigid bodies are part of the solve: nodes that touch them move with them and weigh on them. What they get from
 the nodes is then a force in their own step, which adds their contacts with other rigid bodies: those come a step late.
+Soft surfaces are kept from each other after that, by impulses on the velocity of the positions.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from undertow.errors import UserError
 from undertow.grid import Array, share
 from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotate, rotate_back, rotation_matrix_of
 from undertow.rigid.fields import shape_distance, shape_gradient, unit_vector
 from undertow.rigid.shapes import BOUND, CollisionShapes
 from undertow.soft import BackwardEuler, Carriers, Held, Leapfrog, Newmark, SoftBodies
+from undertow.soft.collision import CollisionReport, SurfaceCollisions
 from undertow.soft.rings import RingProjection
 
 PASSES = 100
@@ -31,6 +34,10 @@ PASSES = 100
 
 SETTLE = 10
 """From this iteration on nodes that touch are no longer let go or caught, so that the search ends."""
+
+RUBBED = 5
+"""From this iteration on a step ends when nodes have settled and nothing enters or pulls: changes of friction alone are
+left to the next step."""
 
 FREE, SLIDES, STICKS = 0, 1, 2
 
@@ -50,13 +57,18 @@ class SoftStepReport:
 
 
 @njit(cache=True, nogil=True)
-def _find_nearest(nodes, x, radius, reach, shapes, bodies, out_body, out_gap, out_normal, start, stop):  # type: ignore[no-untyped-def]
-    """Nearest rigid body of every node within its reach: its number (-1: none), gap and normal towards the node."""
+def _find_nearest(nodes, x, radius, reach, ignored, shapes, bodies, out_body, out_gap, out_normal, start, stop):  # type: ignore[no-untyped-def]
+    """Nearest rigid body of every node within its reach: its number (-1: none), gap and normal towards the node.
+
+    ignored (k, bodies): 1 for the bodies a node does not touch; of no length: none.
+    """
     for k in range(start, stop):
         n = nodes[k]
         out_body[k] = -1
         best = reach[k]
         for b in range(len(bodies.kind)):
+            if k < len(ignored) and ignored[k, b] == 1:
+                continue
             s = bodies.shape[b]
             dx, dy, dz = x[n, 0] - bodies.x[b, 0], x[n, 1] - bodies.x[b, 1], x[n, 2] - bodies.x[b, 2]
             bound = shapes.number[s, BOUND] + best + radius[k]
@@ -89,6 +101,8 @@ class SoftContacts:
         self.gap, self.normal = np.zeros(k), np.zeros((k, 3))
         self.carrier = np.full(k, -1, dtype=np.int64)
         """Which of the bodies that move with the nodes."""
+        self.ignored = np.zeros((0, 0), dtype=np.int64)
+        """1 where a node does not touch a body (k, bodies), or of no length."""
         self.velocity = np.zeros((k, 3))
         """Velocity of the body at the node (k, 3) [m/s]."""
 
@@ -99,8 +113,8 @@ class SoftContacts:
             return
         spec, k = rigid.spec, len(self.nodes)
         share(
-            _find_nearest, k, 32 * k * rigid.count, self.nodes, x, self.radius, reach, self.shapes.arrays(), spec,
-            self.body, self.gap, self.normal,
+            _find_nearest, k, 32 * k * rigid.count, self.nodes, x, self.radius, reach, self.ignored,
+            self.shapes.arrays(), spec, self.body, self.gap, self.normal,
         )  # fmt: skip
         if self.soft.dimensions == 2:
             self.normal[:, 2] = 0.0
@@ -136,8 +150,11 @@ class SoftSolids:
         length: float,
         tolerance: float = 1e-3,
         rings: RingProjection | None = None,
+        surfaces: SurfaceCollisions | None = None,
     ) -> None:
-        self.soft, self.contacts, self.rings = soft, contacts, rings
+        self.soft, self.contacts, self.rings, self.surfaces = soft, contacts, rings, surfaces
+        self.met = CollisionReport()
+        """What soft surfaces did to each other in the last step."""
         self.implicit: BackwardEuler | None = None
         self.explicit: Newmark | Leapfrog | None = None
         if stepper == "implicit":
@@ -145,12 +162,47 @@ class SoftSolids:
         else:
             self.explicit = Newmark(soft) if stepper == "newmark" else Leapfrog(soft)
         k = len(contacts.nodes)
+        self.bound, self.bone = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        """Nodes that rigid bodies carry, and the bodies."""
+        self._place, self._bound_impulse = np.zeros((0, 3)), np.zeros((0, 3))
+        self._loose = soft.inv_mass
         self.state = np.zeros(k, dtype=np.int64)
         self.press = np.zeros(k)
         """Normal impulse on the nodes over the last step (k,) [N s]."""
         self.impulse = np.zeros((k, 3))
         self._step = 1.0
         self.force_b, self.torque_b = np.zeros((0, 3)), np.zeros((0, 3))
+
+    def bind(self, nodes: Any, bodies: Any) -> None:
+        """Nodes (b,) move with rigid bodies (b,) from where they are, and weigh on them (thesis 4.6, embedding).
+
+        The soft body they belong to and these bodies do not collide.
+        """
+        if self.implicit is None:
+            raise UserError("nodes bound to a rigid body need soft.stepper = 'implicit'; change it, or remove the body")
+        rigid, contacts = self.contacts.rigid, self.contacts
+        self.bound, self.bone = np.asarray(nodes, dtype=np.int64), np.asarray(bodies, dtype=np.int64)
+        self._place = np.zeros((len(self.bound), 3))
+        self._bound_impulse = np.zeros((len(self.bound), 3))
+        contacts.ignored = np.zeros((len(contacts.nodes), rigid.count), dtype=np.int64)
+        for b in np.unique(self.bone):
+            own = self.bone == b
+            self._place[own] = (self.soft.x[self.bound[own]] - rigid.x_b[b]) @ rotation_matrix_of(rigid.q_b[b])
+            for part in self.soft.parts:
+                if ((self.bound[own] >= part.first) & (self.bound[own] < part.stop)).any():
+                    contacts.ignored[(contacts.nodes >= part.first) & (contacts.nodes < part.stop), b] = 1
+        contacts.ignored[np.isin(contacts.nodes, self.bound)] = 1
+        self._loose = self.soft.inv_mass.copy()
+        self._loose[self.bound] = 0.0
+
+    def follow(self) -> None:
+        """After the step of the rigid bodies: bound nodes are where their bodies are."""
+        rigid = self.contacts.rigid
+        for b in np.unique(self.bone):
+            own = self.bone == b
+            arm = self._place[own] @ rotation_matrix_of(rigid.q_b[b]).T
+            self.soft.x[self.bound[own]] = rigid.x_b[b] + arm
+            self.soft.v[self.bound[own]] = rigid.v_b[b] + np.cross(rigid.omega_b[b], arm)
 
     def step(self, time: float, dt: float, external: Array, gravity: Array) -> SoftStepReport:
         """Advance from ``time`` by ``dt`` [s] under forces (n, 3) [N]; gravity (3,) [m/s2]: of the rigid bodies."""
@@ -179,14 +231,18 @@ class SoftSolids:
         closing = np.where(near, -contacts.gap / dt, 0.0)
         carriers = self._carriers(dt, gravity)
         before, v = soft.v.copy(), soft.v
+        # nodes that would enter if nothing changed
+        coming = np.einsum("ki,ki->k", v[nodes] - contacts.velocity, normal) < closing
+        state = np.where(near & coming & (state == FREE), np.where(mu > 0, STICKS, SLIDES), state)
         creep = 0.1 * stepper.tolerance * stepper.length / dt
         iterations, fresh = 0, False
         for newton in range(1, PASSES + 1):
             touching, slides, sticks = state > FREE, state == SLIDES, state == STICKS
             held = self._hold(sticks, slides, closing, (mu * press)[slides], creep, carriers)
+            held.careful = newton > SETTLE
             if newton == 1:
                 stepper.prepare(dt, external, held, before, v)
-            held.place(v)
+            iterations += stepper.place(dt, external, held, before, v)
             done = stepper.solve(dt, external, held, before, v, 1)
             iterations += done.iterations
             reaction = stepper.reaction[nodes]
@@ -199,16 +255,19 @@ class SoftSolids:
             scale = 1e-9 + 1e-6 * float(np.abs(found).max(initial=0.0))
             undecided = newton < SETTLE
             enters = near & ~touching & (approach < -stepper.tolerance * stepper.length / dt)
-            lets_go = touching & (found < -scale) & undecided
+            # forces of an iteration that moved nodes by elements tell nothing
+            lets_go = touching & (found < -scale) & undecided & (done.moved < 0.3 * stepper.length)
             slips = sticks & (shear > mu * found + scale) & ~lets_go
             # friction follows the normal impulse of the iteration before
             rubs = slides & (np.abs(found - press) > 1e-2 * found + scale) & (mu > 0) & undecided
             catches = slides & slow & (mu > 0) & ~lets_go & ~rubs & undecided
-            changes = bool((enters | lets_go | slips | catches | rubs).any())
+            changes = bool((enters | lets_go).any())
+            if newton < RUBBED:
+                changes |= bool((slips | catches | rubs).any())
             if done.converged and not changes and not fresh:
                 break
             # friction is weak at the first move of a node that begins to slide: look again
-            fresh = changes
+            fresh = changes and newton < RUBBED
             state[enters] = np.where(mu[enters] > 0, STICKS, SLIDES)
             state[lets_go], state[slips], state[catches] = FREE, SLIDES, STICKS
             if undecided:
@@ -217,8 +276,9 @@ class SoftSolids:
             raise stepper.failure(done)
         self.impulse[...] = np.where(sticks[:, None], reaction, found[:, None] * normal)
         self.impulse[slides] += held.friction(v)
+        self._bound_impulse = stepper.reaction[self.bound]
         elastic, press = done.elastic, found
-        solves = self._move(v, dt, held)
+        solves = self._move(v, dt, held, state)
         # the push out of an overlap moves positions alone
         out = (state > FREE) & (contacts.gap < 0)
         push = closing[out, None] * normal[out]
@@ -232,9 +292,10 @@ class SoftSolids:
     def _carriers(self, dt: float, gravity: Array) -> Carriers:
         """The dynamic bodies that nodes are near, as they would move without them."""
         rigid, contacts = self.contacts.rigid, self.contacts
-        chosen = np.unique(contacts.body[contacts.body >= 0])
+        chosen = np.unique(np.concatenate([contacts.body[contacts.body >= 0], self.bone]))
         chosen = chosen[rigid.kind_b[chosen] == DYNAMIC] if len(chosen) else chosen
         contacts.carrier[...] = -1
+        self._carried_by = np.full(len(self.bone), -1, dtype=np.int64)
         count = len(chosen)
         found = Carriers(np.zeros((count, 6, 6)), np.ones((count, 6)), np.zeros((count, 6)), np.zeros((count, 6)))
         for i, b in enumerate(chosen):
@@ -245,6 +306,7 @@ class SoftSolids:
             found.mass[i, 3:, 3:] = R @ np.diag(moments) @ R.T
             found.w[i, :3], found.w[i, 3:] = rigid.v_b[b], rigid.omega_b[b]
             contacts.carrier[contacts.body == b] = i
+            self._carried_by[self.bone == b] = i
         if self.soft.dimensions == 2:
             found.free[:, 2:5] = 0.0
         found.wanted[...] = found.w
@@ -258,21 +320,46 @@ class SoftSolids:
         carrier = contacts.carrier[both]
         still = np.where((carrier < 0)[:, None], contacts.velocity[both], 0.0)
         arm = self.soft.x[nodes[both]] - contacts.rigid.x_b[np.maximum(contacts.body[both], 0)] if len(both) else still
+        speed = still + closing[both, None] * contacts.normal[both]
+        fixed = nodes[sticks]
+        if len(self.bound):
+            rigid, mine = contacts.rigid, self._carried_by
+            lever = self.soft.x[self.bound] - rigid.x_b[self.bone]
+            pace = rigid.v_b[self.bone] + np.cross(rigid.omega_b[self.bone], lever)
+            fixed = np.concatenate([self.bound, fixed])
+            speed = np.concatenate([np.where((mine < 0)[:, None], pace, 0.0), speed])
+            carrier, arm = np.concatenate([mine, carrier]), np.concatenate([lever, arm])
         return Held(
-            nodes[sticks], nodes[slides], contacts.normal[slides], rub, contacts.velocity[slides], creep,
-            still + closing[both, None] * contacts.normal[both], carrier, arm, carriers,
+            fixed, nodes[slides], contacts.normal[slides], rub, contacts.velocity[slides], creep, speed, carrier, arm,
+            carriers,
         )  # fmt: skip
 
-    def _move(self, v: Array, dt: float, held: Held) -> int:
-        """Positions with v, corrected for volume (3.1); then v without divergence (3.2); iterations of the solves."""
+    def _move(self, v: Array, dt: float, held: Held, state: Any) -> int:
+        """Positions with v, corrected for volume (3.1); then v without divergence (3.2); iterations of the solves.
+
+        What holds nodes back takes the impulse of the pressure on them.
+        """
+        way = v.copy()
+        first = self.rings.correct(way, dt, held).iterations if self.rings is not None else 0
+        self._keep_apart(way, v, dt)
+        self.soft.x += dt * way
         if self.rings is None:
-            self.soft.x += dt * v
             return 0
-        corrected = v.copy()
-        first = self.rings.correct(corrected, dt, held)
-        self.soft.x += dt * corrected
         second = self.rings.project(v, self.soft.x, dt, held)
-        return first.iterations + second.iterations
+        pressed = np.zeros_like(v)
+        self.rings.add_impulse(pressed)
+        self._bound_impulse = self._bound_impulse + pressed[self.bound]
+        part, normal = pressed[self.contacts.nodes], self.contacts.normal
+        along = np.einsum("ki,ki->k", part, normal)[:, None] * normal
+        self.impulse += np.where((state == STICKS)[:, None], part, 0.0) + np.where(
+            (state == SLIDES)[:, None], along, 0.0
+        )
+        return first + second.iterations
+
+    def _keep_apart(self, way: Array, v: Array, dt: float) -> None:
+        """Change the velocity of the positions (n, 3) so that soft surfaces do not meet, and v with it."""
+        if self.surfaces is not None:
+            self.met = self.surfaces.resolve(self.soft.x, way, v, dt, self._loose)
 
     def _volume_error(self) -> float:
         return 0.0 if self.rings is None else self.rings.error(self.soft.x)
@@ -295,6 +382,13 @@ class SoftSolids:
                 self.rings.correct(v, dt)
             else:
                 self.rings.project(v, self.soft.x, self._step)
+        self._touch(v, dt)
+        if dt > 0:
+            # leapfrog has one velocity for both
+            self._keep_apart(v, self.soft.v if v is not self.soft.v else np.zeros_like(v), dt)
+
+    def _touch(self, v: Array, dt: float) -> None:
+        """Impulses of the rigid bodies."""
         contacts, nodes = self.contacts, self.contacts.nodes
         mass = self.soft.mass[nodes]
         free = self.soft.inv_mass[nodes] > 0
@@ -326,6 +420,9 @@ class SoftSolids:
         arm = self.soft.x[contacts.nodes[near]] - rigid.x_b[b]
         np.add.at(self.force_b, b, force)
         np.add.at(self.torque_b, b, np.cross(arm, force))
+        force = -self._bound_impulse / dt
+        np.add.at(self.force_b, self.bone, force)
+        np.add.at(self.torque_b, self.bone, np.cross(self.soft.x[self.bound] - rigid.x_b[self.bone], force))
 
     def arrays(self) -> dict[str, Array]:
         """What evolves beside nodes and bodies."""

@@ -1,20 +1,21 @@
 """One time step of all solids, in the five steps of thesis 4.2 [@schroeder2011]: a Newmark scheme.
 
-Positions move with a velocity of their own, v^n+1/2, that closes gaps exactly and holds joints; velocities are advanced
-apart, from v^n, so that nothing of that correction stays in them.
+Positions move with a velocity of their own, v^n+1/2, that closes gaps exactly and holds joints. The impulses of that
+act on the momenta at n too, less what closes old errors of joints: contact and joints work at both ends of the step, as
+in RATTLE (Andersen 1983).
 
 All geometry of steps II and III is that of x^n: contacts are found within the reach of the step and may close their
-gap, not more. Impulses act at one point on both bodies, so collisions conserve linear and angular momentum to
-round-off. Over a whole step that holds for linear momentum; contacts without restitution move positions by impulses
-that the momenta do not carry, and change angular momentum so.
+gap, not more. Impulses act at one point on both bodies, and bodies move along the momentum that they carry, so linear
+and angular momentum are conserved to round-off over whole steps, but for the parting of overlaps, which moves bodies
+and leaves their momenta as they are (4.6.1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numba import njit
@@ -22,6 +23,8 @@ from numba import njit
 from undertow.errors import UserError
 from undertow.grid import Array
 from undertow.rigid.bodies import DYNAMIC, BodySpec, RigidBodies, apply_inverse_inertia, rotate, rotate_back
+from undertow.rigid.joint import BrokenJoint, JointStats
+from undertow.rigid.joints import Joints
 from undertow.rigid.narrow import ContactSpec
 from undertow.rigid.orientation import advance_poses, rotational_energy
 from undertow.rigid.shapes import BOUND, CollisionShapes
@@ -95,13 +98,35 @@ class SolidSettings:
                 raise UserError(f"{name} = {getattr(self, name)}: must be positive")
 
 
+@dataclass
+class JointReport:
+    """What one step did to hold the joints.
+
+    iterations: linear solves; rate [1/s]: largest at which a joint is left coming apart; closings: solves that closed
+    poses where velocities could not; unsettled: stabilisations in which limits went on and off to the end; broken: the
+    joints that broke.
+    """
+
+    iterations: int = 0
+    rate: float = 0.0
+    closings: int = 0
+    unsettled: int = 0
+    broken: list[BrokenJoint] = field(default_factory=list)
+
+    def add(self, stats: JointStats) -> None:
+        """Count a stabilisation."""
+        self.iterations += stats.iterations
+        self.unsettled += not stats.settled
+
+
 @dataclass(frozen=True)
 class SolidsReport:
     """What one step did; energies in J (2D: J/m), of the dynamic bodies, at the start and the end of the step.
 
     contacts: touching at the end; collisions: pairs that bounced; clamped: impulses (of pairs or groups of bodies)
-    scaled back; iterations, residual [m/s]: of the two contact solves, the larger; resolve_iterations, penetration
-    [m]: sweeps of the interpenetration resolution and the deepest overlap it leaves.
+    scaled back; iterations, residual [m/s]: of the two contact solves, the larger; unconverged: how many of them
+    stopped short of their tolerance, or were undone by joints; resolve_iterations, penetration [m]: sweeps of the
+    interpenetration resolution and the deepest overlap it leaves. joints: what was done to hold them.
     """
 
     contacts: int
@@ -109,8 +134,10 @@ class SolidsReport:
     clamped: int
     iterations: int
     residual: float
+    unconverged: int
     resolve_iterations: int
     penetration: float
+    joints: JointReport
     kinetic_before: float
     potential_before: float
     kinetic_after: float
@@ -121,8 +148,9 @@ class Solids:
     """All solids of a simulation and their step; scratch grows with the number of contacts and is kept."""
 
     def __init__(
-        self, bodies: RigidBodies, shapes: CollisionShapes, settings: SolidSettings | None = None, joints: Any = None
-    ) -> None:
+        self, bodies: RigidBodies, shapes: CollisionShapes, settings: SolidSettings | None = None,
+        joints: Joints | None = None,
+    ) -> None:  # fmt: skip
         self.bodies = bodies
         self.shapes = shapes
         self.settings = settings or SolidSettings()
@@ -133,6 +161,7 @@ class Solids:
         self._overlaps = Overlaps()
         self._rows = make_rows(0)
         self._work = _Work(bodies, shapes, self.settings)
+        self._joined = JointReport()
 
     @property
     def contact_force_b(self) -> Array:
@@ -166,7 +195,7 @@ class Solids:
 
     def overlapping(self) -> list[tuple[str, str, float]]:
         """(name, name, depth [m]) of the pairs that overlap now by more than is left alone, deepest first."""
-        self._prepare()
+        self.prepare()
         spec = self.bodies.spec
         contacts, count = self.finder.find(spec.x, spec.q, self._work.touch)
         depth: dict[tuple[int, int], float] = {}
@@ -198,9 +227,11 @@ class Solids:
         work.keep_velocities(spec)
         # III: motors, contact and joints on v^n+1/2
         first = self._hold(rows, self._positions, time, dt)
+        self._carry(rows)
         # IV: positions, interpenetration
         advance_poses(spec, work.v, work.omega, dt, *self._update, spec.x, spec.q)
         bodies.move_kinematic(time + dt, place=True)
+        self._follow(dt)
         contacts, count = self._find_contacts(work.touch)
         resolved, penetration = self._resolve(contacts, count, PUSH)
         # V: velocities to n+1; joints and contact again
@@ -216,7 +247,8 @@ class Solids:
         self._finish(rows, dt)
         return SolidsReport(
             rows, collisions[0], collisions[1] + first.clamped + second.clamped, max(first.sweeps, second.sweeps),
-            max(first.residual, second.residual), resolved, penetration, *before, *self.energy(),
+            max(first.residual, second.residual), first.unconverged + second.unconverged, resolved, penetration,
+            self._joined, *before, *self.energy(),
         )  # fmt: skip
 
     def collide(self, time: float, dt: float) -> tuple[int, int]:
@@ -230,7 +262,7 @@ class Solids:
 
     def part(self, central: bool = True) -> tuple[int, float]:
         """Interpenetration resolution alone, around central bodies or pair by pair; sweeps and the depth left [m]."""
-        self._prepare()
+        self.prepare()
         return self._resolve(*self._find_contacts(self._work.touch), 1.0, central)
 
     def energy(self) -> tuple[float, float]:
@@ -244,7 +276,8 @@ class Solids:
         """Energies at the start of a step, and the forces and torques on the bodies (n, 3)."""
         if not dt > 0:
             raise UserError(f"time step {dt} s: must be positive")
-        self._prepare()
+        self._joined = JointReport()
+        self.prepare()
         self.bodies.derive_velocities()
         return self.energy(), self._work.given(force, "force"), self._work.given(torque, "torque")
 
@@ -252,8 +285,8 @@ class Solids:
     def _update(self) -> tuple[int, bool]:
         return self.settings.orientation_order, self.settings.energy_fix
 
-    def _prepare(self) -> None:
-        """Scratch for the bodies there are, and their sizes."""
+    def prepare(self) -> None:
+        """Scratch for the bodies there are, and their sizes; forces start at 0 where bodies came or went."""
         if self._work.stale(self.bodies):
             self._work = _Work(self.bodies, self.shapes, self.settings)
             self._work.reserve(len(self._rows.source))
@@ -289,7 +322,7 @@ class Solids:
         )  # fmt: skip
         if collided and self.joints is not None:
             work.dv[...], work.domega[...] = work.v - spec.v, work.omega - spec.omega
-            self.joints.post_stabilise(spec.v, spec.omega)
+            self._joined.add(self.joints.post_stabilise(spec.v, spec.omega))
             _derive_momenta(spec)
             work.v[...], work.omega[...] = spec.v + work.dv, spec.omega + work.domega
         return int(collided), int(clamped)
@@ -299,18 +332,28 @@ class Solids:
         work, joints = self._work, self.joints
         if joints is not None:
             joints.apply_control(work.v, work.omega, time, dt, carry=not final)
-        solve = _Solve(0, 0.0, 0)
+        solve = _Solve(0, 0.0, 0.0, 0, 0)
         for turn in range(JOINT_ROUNDS if joints is not None and rows else 1):
             if rows:
                 solve = self._solve_contacts(rows, memory, dt, turn == 0)
             if joints is not None and final:
-                joints.post_stabilise(work.v, work.omega)
+                stats = joints.post_stabilise(work.v, work.omega)
+                self._joined.add(stats)
+                self._joined.rate = stats.error
             elif joints is not None:
-                joints.pre_stabilise(work.v, work.omega, time, dt, self._advance(dt))
+                self._joined.add(joints.pre_stabilise(work.v, work.omega, time, dt, self._advance(dt)))
         if joints is not None and not final:
             joints.carry(self.bodies.p_b, self.bodies.L_b)
         self._remember(rows, memory, dt)
-        return solve
+        return self._violated(solve, rows) if joints is not None and rows else solve
+
+    def _violated(self, solve: _Solve, rows: int) -> _Solve:
+        """The contact solve with what joints, which come last, have left of it: contacts that close too fast."""
+        _restart_rows(self._rows, rows, self._work.v, self._work.omega)
+        left = -float((self._rows.before[:rows, 0] + self._rows.target[:rows]).min())
+        return solve._replace(
+            residual=max(solve.residual, left), unconverged=int(max(solve.residual, left) > solve.goal)
+        )
 
     def _advance(self, dt: float) -> Callable[[Array, Array, Array, Array], None]:
         """The position update of this step, for pre-stabilisation."""
@@ -329,7 +372,7 @@ class Solids:
             )  # fmt: skip
         else:
             _restart_rows(self._rows, rows, work.v, work.omega)
-        sweeps, residual = _solve_rows(
+        sweeps, residual, goal = _solve_rows(
             self._rows,
             rows,
             work.history,
@@ -343,7 +386,7 @@ class Solids:
         clamped = 0
         if settings.clamp:
             clamped = _clamp_rows(self._rows, rows, work.v, work.omega, *masses, work.energy, work.slope)
-        return _Solve(int(sweeps), float(residual), int(clamped))
+        return _Solve(int(sweeps), float(residual), float(goal), int(clamped), int(residual > goal))
 
     def _remember(self, rows: int, memory: Memory, dt: float) -> None:
         memory.reserve(len(self._rows.source))
@@ -360,7 +403,7 @@ class Solids:
         )  # fmt: skip
         if resolved:
             if self.joints is not None:
-                self.joints.close()
+                self._joined.iterations += self.joints.close().iterations
             _invert_inertia(spec, spec.q, work.inv_inertia)
         return resolved, depth
 
@@ -392,14 +435,31 @@ class Solids:
             work.contact_torque += work.gained_L
             medium.push(work.gained_p, work.gained_L)
 
-    def _finish(self, rows: int, dt: float) -> None:
-        """Momenta and velocities of n+1, and the forces of the step."""
-        work, spec = self._work, self.bodies.spec
-        memory = self._velocities
+    def _gather(self, rows: int, memory: Memory) -> None:
+        """Impulses of the last contact solve on every body, into the sums of the step too."""
+        work = self._work
         work.gained_p[...], work.gained_L[...] = 0.0, 0.0
         _give_momentum(self._rows, rows, memory.impulse, work.gained_p, work.gained_L)
         work.contact_force += work.gained_p
         work.contact_torque += work.gained_L
+
+    def _carry(self, rows: int) -> None:
+        """The impulses that positions move by act on the momenta of n too."""
+        self._gather(rows, self._positions)
+        work, spec = self._work, self.bodies.spec
+        dynamic = spec.kind == DYNAMIC
+        spec.p[dynamic] += work.gained_p[dynamic]
+        spec.L[dynamic] += work.gained_L[dynamic]
+
+    def _follow(self, dt: float) -> None:
+        """Close joints that the velocities of the step could not hold."""
+        if self.joints is not None:
+            self._joined.closings += self.joints.follow(self.bodies.p_b, self.bodies.L_b, dt).iterations
+
+    def _finish(self, rows: int, dt: float) -> None:
+        """Momenta and velocities of n+1, and the forces of the step."""
+        work, spec = self._work, self.bodies.spec
+        self._gather(rows, self._velocities)
         work.contact_force /= dt
         work.contact_torque /= dt
         if self.joints is None:
@@ -409,7 +469,7 @@ class Solids:
         else:
             spec.v[...], spec.omega[...] = work.v, work.omega
             _derive_momenta(spec)
-            self.joints.end_step(dt)
+            self._joined.broken = self.joints.end_step(dt)
         self.bodies.derive_velocities()
 
 
@@ -418,7 +478,9 @@ class _Solve(NamedTuple):
 
     sweeps: int
     residual: float
+    goal: float
     clamped: int
+    unconverged: int
 
 
 class _Work:

@@ -8,14 +8,9 @@ import numpy as np
 
 from undertow.geometry import AnalyticShape, MeshShape
 from undertow.grid import Array
-from undertow.rigid.bodies import (
-    RigidBodies,
-    conjugate,
-    multiply_quaternions,
-    quaternion_of_matrix,
-    rotation_matrix_of,
-)
+from undertow.rigid.bodies import RigidBodies, conjugate, multiply_quaternions
 from undertow.rigid.mass import mass_properties
+from undertow.rigid.placing import place_body
 from undertow.rigid.shapes import CollisionShapes
 from undertow.solids.step import Solids, SolidSettings, SolidsReport
 
@@ -43,21 +38,12 @@ class SolidsWorld:
         options: as for ``RigidBodies.add``.
         """
         R = np.eye(3) if rotation is None else np.asarray(rotation, dtype=float)
-        place, q = np.asarray(position, dtype=float), quaternion_of_matrix(R)
+        place = np.asarray(position, dtype=float)
         if density is None:
-            return self.bodies.add(name, self.shapes.add(shape), place, q, **options)
+            return place_body(self.bodies, name, self.shapes.add(shape), place, R, **options)
         found = mass_properties(shape, density=density, dimensions=self.bodies.dimensions, name=name)
-        return self.bodies.add(
-            name,
-            self.shapes.add(shape, found.centre, found.rotation),
-            place + R @ found.centre,
-            multiply_quaternions(q, found.rotation),
-            found.mass,
-            found.inertia,
-            shape_offset=-(rotation_matrix_of(found.rotation).T @ found.centre),
-            shape_turn=conjugate(found.rotation),
-            **options,
-        )
+        index = self.shapes.add(shape, found.centre, found.rotation)
+        return place_body(self.bodies, name, index, place, R, found, **options)
 
     def step(self, dt: float, **forces: Any) -> SolidsReport:
         """One step of dt [s]."""

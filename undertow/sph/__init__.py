@@ -1,10 +1,11 @@
 """Smoothed particle hydrodynamics: a fluid of particles."""
 
-from undertow.sph.fluid import SphFluid, SphSettings, SphTotals, boundary_volumes, viscosity_of_alpha
+from undertow.sph.fluid import SphFluid
 from undertow.sph.implicit import ImplicitFluid
 from undertow.sph.kernels import SUPPORT, kernel, lattice_sums, make_numbers
 from undertow.sph.penalty import add_penalty
-from undertow.sph.sampling import sample_box, sample_surface
+from undertow.sph.sampling import boundary_volumes, sample_box, sample_surface
+from undertow.sph.settings import SphSettings, SphTotals, viscosity_of_alpha
 from undertow.sph.sides import OPEN, PERIODIC, WALL, SphBox
 from undertow.sph.sources import SphDrain, SphSource, make_source
 

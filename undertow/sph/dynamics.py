@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from math import sqrt
 
-from numba import njit
+from numba import njit, uint64
+
+from undertow.sph.neighbours import GHOST
 
 CHUNK = 2048
 """Points whose sums are taken together: a fixed number, so that sums depend on no thread count."""
@@ -34,7 +36,7 @@ def _sum_density(numbers, points, lists, start, stop):  # type: ignore[no-untype
             continue
         x, y, z = place[i, 0], place[i, 1], place[i, 2]
         total = place[i, 3]
-        for n in range(lists.starts[i], lists.starts[i + 1]):
+        for n in range(uint64(lists.starts[i]), uint64(lists.starts[i + 1])):
             j = lists.listed[n]
             dx, dy, dz = x - place[j, 0], y - place[j, 1], z - place[j, 2]
             q = sqrt(dx * dx + dy * dy + dz * dz) * inv
@@ -45,11 +47,11 @@ def _sum_density(numbers, points, lists, start, stop):  # type: ignore[no-untype
         ratio = rho / numbers.rest
         cube = ratio * ratio * ratio
         pressure = max(numbers.stiffness * (cube * cube * ratio - 1.0), numbers.least)
-        points.rho[i] = rho
+        points.change[i, 3] = rho
         points.motion[i, 3] = pressure / (rho * rho)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=OPTIONS, error_model="numpy")
 def _extrapolate_fluid(numbers, points, lists, boundary, gravity, start, stop):  # type: ignore[no-untyped-def]
     """Pressure and velocity of the fluid at boundary particles (Adami, Hu and Adams 2012, eqs. 23 and 27).
 
@@ -57,16 +59,18 @@ def _extrapolate_fluid(numbers, points, lists, boundary, gravity, start, stop): 
     is that of the wall at its surface.
     """
     place, motion, inv = points.place, points.motion, numbers.inv_radius
-    for k in range(start, stop):
-        i = boundary.where[k]
+    for i in range(start, stop):
+        if points.label[i] >= 0 or points.label[i] == GHOST:
+            continue
+        k = -1 - points.label[i]
         weight, p, u, v, w = 0.0, 0.0, 0.0, 0.0, 0.0
-        for n in range(lists.starts[i], lists.starts[i + 1]):
+        for n in range(uint64(lists.starts[i]), uint64(lists.starts[i + 1])):
             j = lists.listed[n]
             dx, dy, dz = place[i, 0] - place[j, 0], place[i, 1] - place[j, 1], place[i, 2] - place[j, 2]
             q = sqrt(dx * dx + dy * dy + dz * dz) * inv
             t = max(1.0 - q, 0.0)
             t = t * t * t * t * (4.0 * q + 1.0)
-            rho = points.rho[j]
+            rho = points.change[j, 3]
             weight += t
             p += t * (motion[j, 3] * rho * rho + rho * (gravity[0] * dx + gravity[1] * dy + gravity[2] * dz))
             u += t * motion[j, 0]
@@ -93,7 +97,7 @@ def _sum_forces(numbers, points, lists, boundary, gravity, start, stop):  # type
         x, y, z = place[i, 0], place[i, 1], place[i, 2]
         u, v, w, p = motion[i, 0], motion[i, 1], motion[i, 2], motion[i, 3]
         ax, ay, az = 0.0, 0.0, 0.0
-        for n in range(lists.starts[i], lists.middle[i]):
+        for n in range(uint64(lists.starts[i]), uint64(lists.middle[i])):
             j = lists.listed[n]
             dx, dy, dz = x - place[j, 0], y - place[j, 1], z - place[j, 2]
             r_sq = dx * dx + dy * dy + dz * dz
@@ -103,7 +107,7 @@ def _sum_forces(numbers, points, lists, boundary, gravity, start, stop):  # type
             ax += c * dx
             ay += c * dy
             az += c * dz
-        for n in range(lists.middle[i], lists.starts[i + 1]):
+        for n in range(uint64(lists.middle[i]), uint64(lists.starts[i + 1])):
             j = lists.listed[n]
             dx, dy, dz = x - place[j, 0], y - place[j, 1], z - place[j, 2]
             r_sq = dx * dx + dy * dy + dz * dz
@@ -119,14 +123,14 @@ def _sum_forces(numbers, points, lists, boundary, gravity, start, stop):  # type
         points.change[i, 2] = gravity[2] - numbers.g * az
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=OPTIONS, error_model="numpy")
 def _sum_reactions(numbers, points, lists, boundary, start, stop):  # type: ignore[no-untyped-def]
     """Force on boundary particles: the terms of ``_sum_forces`` seen from the other end."""
     place, motion, inv = points.place, points.motion, numbers.inv_radius
     for k in range(start, stop):
         i = boundary.where[k]
         fx, fy, fz, sx, sy, sz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for n in range(lists.starts[i], lists.starts[i + 1]):
+        for n in range(uint64(lists.starts[i]), uint64(lists.starts[i + 1])):
             j = lists.listed[n]
             dx, dy, dz = place[j, 0] - place[i, 0], place[j, 1] - place[i, 1], place[j, 2] - place[i, 2]
             r_sq = dx * dx + dy * dy + dz * dz
@@ -156,7 +160,7 @@ def _copy_ghosts(points, index, source, shift, start, stop):  # type: ignore[no-
             points.place[i, a] = points.place[j, a] + shift[n, a]
         for a in range(4):
             points.motion[i, a] = points.motion[j, a]
-        points.rho[i] = points.rho[j]
+        points.change[i, 3] = points.change[j, 3]
 
 
 @njit(cache=True, nogil=True)
@@ -219,8 +223,8 @@ def _measure_points(points, count, gravity, box, out_partial, start, stop):  # t
             # written so that NaN is kept
             if not speed_sq <= out[SPEED]:
                 out[SPEED] = speed_sq
-            if not points.rho[i] <= out[DENSITY]:
-                out[DENSITY] = points.rho[i]
+            if not points.change[i, 3] <= out[DENSITY]:
+                out[DENSITY] = points.change[i, 3]
             if not a_sq <= out[ACCELERATION]:
                 out[ACCELERATION] = a_sq
             for a in range(3):

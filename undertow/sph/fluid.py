@@ -15,8 +15,7 @@ constant volumes it proposes the corrected density is sum m W / sum V W = rho0 a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -46,10 +45,13 @@ from undertow.sph.dynamics import (
     _sum_forces,
     _sum_reactions,
 )
-from undertow.sph.kernels import SUPPORT, check_dimensions, lattice_sums, make_numbers
+from undertow.sph.kernels import check_dimensions, make_numbers
 from undertow.sph.neighbours import GHOST, Neighbours, make_frame
+from undertow.sph.periodic import make_ghosts, wrap_points
 from undertow.sph.points import BoundarySpec, Points
+from undertow.sph.settings import SphSettings, SphTotals
 from undertow.sph.sides import OPEN, WALL, SphBox
+from undertow.sph.tension import SurfaceTension
 
 SKIN = 0.2
 """Of the lists, in spacings."""
@@ -63,50 +65,11 @@ VISCOUS_CFL = 0.06
 FORCE_CFL = 0.25
 """dt <= 0.25 sqrt(h / a) (Monaghan 1992)."""
 
+CAPILLARY_CFL = 0.25
+"""dt <= 0.25 sqrt(rho h^3 / (2 pi sigma)) (Brackbill, Kothe and Zemach 1992)."""
+
 DENSEST = 1.5
 """Of the rest density: a fluid compressed beyond this has a sound speed that is far too low."""
-
-
-@dataclass(frozen=True)
-class SphSettings:
-    """density [kg/m3] at rest; sound_speed [m/s]; viscosity: kinematic [m2/s]; gravity (3,) [m/s2]; restitution: of
-    particles at the domain's walls, 0 to 1; full: the fluid has no free surface, so its pressure may be negative."""
-
-    density: float = 1000.0
-    sound_speed: float = 20.0
-    viscosity: float = 0.0
-    gravity: tuple[float, float, float] = (0.0, -9.81, 0.0)
-    restitution: float = 0.0
-    full: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("density", "sound_speed"):
-            if not (isfinite(getattr(self, name)) and getattr(self, name) > 0):
-                raise UserError(f"sph.{name} = {getattr(self, name)}: must be positive")
-        if not self.viscosity >= 0:
-            raise UserError(f"sph.viscosity = {self.viscosity} m2/s: must not be negative")
-        if not 0 <= self.restitution <= 1:
-            raise UserError(f"sph.restitution = {self.restitution}: must lie between 0 and 1")
-
-
-def viscosity_of_alpha(alpha: float, spacing: float, sound_speed: float, dimensions: int) -> float:
-    """Kinematic viscosity [m2/s] of the artificial viscosity alpha: alpha h c / (2 (d + 2)) (Monaghan 2005, 8.8)."""
-    return alpha * 0.5 * SUPPORT[dimensions] * spacing * sound_speed / (2.0 * (dimensions + 2.0))
-
-
-@dataclass(frozen=True)
-class SphTotals:
-    """Sums over the fluid: particles, momentum (3,) [kg m/s], angular_momentum (3,) about the origin [kg m2/s], kinetic
-    and potential energy [J] (2D: per metre); largest speed [m/s], acceleration [m/s2] and density [kg/m3]."""
-
-    particles: int
-    momentum: Array
-    angular_momentum: Array
-    kinetic: float
-    potential: float
-    speed: float
-    acceleration: float
-    density: float
 
 
 class SphFluid:
@@ -127,6 +90,7 @@ class SphFluid:
             settings.sound_speed,
             settings.viscosity,
             settings.full,
+            settings.surface_tension,
         )
         self.points = Points()
         self._next_label = 0
@@ -139,6 +103,7 @@ class SphFluid:
         self.boundary = _make_boundary(0)
         self.walls, self._exit = self._limits_of_box()
         self._partial = np.zeros((0, COLUMNS))
+        self._tension = SurfaceTension()
         self._ghost = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((0, 3)))
         self._stale = True
         self.rebuilds = 0
@@ -219,7 +184,14 @@ class SphFluid:
             found["viscosity"] = VISCOUS_CFL * h * h / self.settings.viscosity
         if totals.acceleration > 0:
             found["force"] = FORCE_CFL * sqrt(h / totals.acceleration)
-        return found
+        return found | self._capillary_limit()
+
+    def _capillary_limit(self) -> dict[str, float]:
+        """Longest step [s] for the shortest capillary wave."""
+        tension = self.settings.surface_tension
+        if tension == 0.0:
+            return {}
+        return {"tension": CAPILLARY_CFL * sqrt(self.settings.density * self.smoothing**3 / (2.0 * pi * tension))}
 
     def step(self, dt: float) -> None:
         """One step of dt [s] without moving bodies."""
@@ -228,6 +200,10 @@ class SphFluid:
         self.kick(dt)
         self.drift(dt)
         self.measure()
+
+    def refresh(self) -> None:
+        """The lists are made anew before the next step, whether points have moved or not."""
+        self._stale = True
 
     def prepare(self) -> None:
         """Neighbours of the points where they are."""
@@ -242,10 +218,15 @@ class SphFluid:
         bodies, boundary = self._body_points, self.boundary
         share(_sum_density, n, 64 * n, self.numbers, spec, lists)
         self._update_ghosts()
-        near = len(boundary.where)
-        share(_extrapolate_fluid, near, 64 * near, self.numbers, spec, lists, boundary, self.gravity)
+        share(_extrapolate_fluid, n, 16 * n, self.numbers, spec, lists, boundary, self.gravity)
         share(_sum_forces, n, 64 * n, self.numbers, spec, lists, boundary, self.gravity)
+        self._contract()
         share(_sum_reactions, bodies, 64 * bodies, self.numbers, spec, lists, boundary)
+
+    def _contract(self) -> None:
+        """Surface tension among the forces."""
+        if self.settings.surface_tension > 0:
+            self._tension.add(self.numbers, self.points.spec, self.neighbours.spec, self.count, self._ghost)
 
     def kick(self, dt: float) -> None:
         """Velocities."""
@@ -309,12 +290,12 @@ class SphFluid:
 
     def densities(self) -> Array:
         """Of the fluid, in the order of the labels (n,) [kg/m3]."""
-        return self.points.spec.rho[self.fluid_rows()]
+        return self.points.spec.change[self.fluid_rows(), 3]
 
     def pressures(self) -> Array:
         """Of the fluid, in the order of the labels (n,) [Pa]."""
         rows = self.fluid_rows()
-        return np.asarray(self.points.spec.motion[rows, 3] * self.points.spec.rho[rows] ** 2)
+        return np.asarray(self.points.spec.motion[rows, 3] * self.points.spec.change[rows, 3] ** 2)
 
     def remove(self, chosen: Array) -> int:
         """Take out the points that are chosen (count,); how many."""
@@ -334,10 +315,11 @@ class SphFluid:
         shift = np.zeros((0, 3))
         if period.any():
             points.keep(points.spec.label[: points.count] != GHOST)
-            self._wrap(period)
-            source, shift = self._make_ghosts(period)
+            wrap_points(points, self.box)
+            source, shift = make_ghosts(points, self.box, 2.0 * (self.numbers.radius + SKIN * self.spacing))
         self.neighbours.reserve(len(points.spec.label))
-        order = self.neighbours.sort(points.spec.place, points.count)
+        order = points.order
+        self.neighbours.sort(points.spec.place, points.count, order)
         if period.any():
             inverse = np.empty(len(order), dtype=np.int64)
             inverse[order] = np.arange(len(order))
@@ -362,35 +344,6 @@ class SphFluid:
         rows = np.flatnonzero((label < 0) & (label != GHOST))
         self.boundary.where[-1 - label[rows]] = rows
 
-    def _wrap(self, period: Array) -> None:
-        """Particles that left through a periodic side come in at the other."""
-        spec, rows = self.points.spec, np.flatnonzero(self.points.spec.label[: self.count] >= 0)
-        for axis in np.flatnonzero(period):
-            x, lower = spec.place[rows, axis], self.box.lower[axis]
-            spec.place[rows, axis] = np.where(x < lower, x + period[axis], np.where(
-                x >= lower + period[axis], x - period[axis], x))  # fmt: skip
-
-    def _make_ghosts(self, period: Array) -> tuple[Any, Array]:
-        """Copies of the particles near periodic sides, at the end of the points: what they copy, and how far away."""
-        reach = 2.0 * (self.numbers.radius + SKIN * self.spacing)
-        label = self.points.spec.label[: self.count]
-        source = np.flatnonzero(label >= 0)
-        shift = np.zeros((len(source), 3))
-        lower, upper = np.asarray(self.box.lower), np.asarray(self.box.upper)
-        every_source, every_shift = [source], [shift]
-        for axis in np.flatnonzero(period):
-            old_source, old_shift = np.concatenate(every_source), np.concatenate(every_shift)
-            x = self.points.spec.place[old_source, axis]
-            for sign, near in ((1.0, x < lower[axis] + reach), (-1.0, x >= upper[axis] - reach)):
-                moved = old_shift[near].copy()
-                moved[:, axis] += sign * period[axis]
-                every_source.append(old_source[near])
-                every_shift.append(moved)
-        source, shift = np.concatenate(every_source[1:]), np.concatenate(every_shift[1:])
-        place = self.points.spec.place[source]
-        self.points.append(place[:, :3] + shift, place[:, 3], self.points.spec.motion[source, :3], GHOST)
-        return source, shift
-
     def _update_ghosts(self) -> None:
         n = len(self._ghost[0])
         if n:
@@ -401,7 +354,7 @@ class SphFluid:
         n, spec = self.count, self.points.spec
         index, source, shift = self._ghost
         return {
-            "sph_place": spec.place[:n], "sph_velocity": spec.motion[:n], "sph_density": spec.rho[:n],
+            "sph_place": spec.place[:n], "sph_velocity": spec.motion[:n], "sph_density": spec.change[:n, 3],
             "sph_built": spec.built[:n], "sph_label": spec.label[:n], "sph_ghost_index": index,
             "sph_ghost_source": source, "sph_ghost_shift": shift,
         }  # fmt: skip
@@ -420,15 +373,14 @@ class SphFluid:
         self.points.reserve(n)
         self.points.count = n
         spec = self.points.spec
-        spec.label[:n], spec.built[:n] = arrays["sph_label"], arrays["sph_built"]
-        spec.place[:n] = arrays["sph_place"]
+        spec.label[:n] = arrays["sph_label"]
         # the lists of the place they were made at, in the order that is already theirs
-        spec.place[:n, :3] = spec.built[:n]
+        spec.place[:n, :3], spec.place[:n, 3] = arrays["sph_built"], arrays["sph_place"][:, 3]
         self.neighbours.reserve(len(spec.label))
-        self.neighbours.sort(spec.place, n)
+        self.neighbours.sort(spec.place, n, self.points.order)
         self._update_lists()
-        spec.place[:n], spec.motion[:n], spec.rho[:n] = (
-            arrays["sph_place"], arrays["sph_velocity"], arrays["sph_density"],
+        spec.place[:n], spec.motion[:n], spec.change[:n, 3], spec.built[:n] = (
+            arrays["sph_place"], arrays["sph_velocity"], arrays["sph_density"], arrays["sph_built"],
         )  # fmt: skip
         self._ghost = tuple(np.array(arrays[f"sph_ghost_{key}"]) for key in ("index", "source", "shift"))  # type: ignore[assignment]
         self._next_label, self.lost = int(scalars["next"]), int(scalars["lost"])
@@ -443,37 +395,9 @@ class SphFluid:
     @property
     def bytes_per_particle(self) -> float:
         """Memory of arrays and lists per fluid particle."""
-        arrays = [*self.points.spec, *self.neighbours.spec, self.neighbours.order, self.neighbours.first]
+        arrays = [*self.points.spec, *self.neighbours.spec, self.neighbours.first]
         return sum(array.nbytes for array in arrays) / max(self.totals.particles, 1)
 
 
 def _make_boundary(count: int) -> BoundarySpec:
     return BoundarySpec(np.zeros(count, dtype=np.int64), np.zeros((count, 3)), np.zeros(count), np.zeros((count, 6)))
-
-
-def boundary_volumes(position: Array, spacing: float, dimensions: int) -> Array:
-    """Volumes (n,) [m3; 2D m2] of one layer of boundary particles at (n, 3) [m].
-
-    V_k = V0 / sum_l W_kl (Akinci et al. 2012, eq. 4), V0 such that a flat layer, one spacing below a lattice of fluid,
-    adds to its density what the half space beyond would add.
-    """
-    from scipy.spatial import cKDTree
-
-    sums = lattice_sums(dimensions)
-    flat = spacing * np.stack(np.meshgrid(*[np.arange(-4.0, 5.0)] * (dimensions - 1), indexing="ij"), axis=-1)
-    numbers = make_numbers(dimensions, spacing, 1.0, 1.0, 0.0)
-
-    def value(r: Array) -> Array:
-        q = r * numbers.inv_radius
-        return np.asarray(numbers.w * np.clip(1.0 - q, 0.0, None) ** 4 * (4.0 * q + 1.0))
-
-    plane = float(value(np.linalg.norm(flat.reshape(-1, dimensions - 1), axis=1)).sum())
-    if len(position) == 0:
-        return np.zeros(0)
-    tree = cKDTree(position)
-    pairs = tree.query_pairs(numbers.radius, output_type="ndarray")
-    total = np.full(len(position), float(value(np.zeros(1))[0]))
-    near = value(np.linalg.norm(position[pairs[:, 0]] - position[pairs[:, 1]], axis=1))
-    for side in range(2):
-        total += np.bincount(pairs[:, side], weights=near, minlength=len(position))
-    return np.asarray(sums.wall * spacing**dimensions * plane / total)

@@ -19,12 +19,13 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from numba import njit
+from numba import njit, uint64
 
 from undertow.errors import PhysicsError
 from undertow.grid import share
 from undertow.sph.dynamics import OPTIONS, _extrapolate_fluid, _sum_forces, _sum_reactions
-from undertow.sph.fluid import FORCE_CFL, VISCOUS_CFL, SphFluid, SphSettings
+from undertow.sph.fluid import FORCE_CFL, VISCOUS_CFL, SphFluid
+from undertow.sph.settings import SphSettings
 from undertow.sph.sides import SphBox
 
 RELAXATION = 0.5
@@ -60,19 +61,19 @@ class ImplicitFluid(SphFluid):
         strongest = max(totals.acceleration, float(np.linalg.norm(self.gravity)))
         if strongest > 0:
             found["force"] = FORCE_CFL * sqrt(h / strongest)
-        return found
+        return found | self._capillary_limit()
 
     def accelerate(self, dt: float) -> None:
         """Forces of a step of dt [s], with the pressure that keeps the density."""
         n, spec, lists, boundary = self.count, self.points.spec, self.neighbours.spec, self.boundary
         if len(self._diagonal) < len(spec.label):
             self._resize()
-        near = len(boundary.where)
         wide = 64 * n
         share(_measure_rows, n, wide, self.numbers, spec, lists, self._diagonal)
         self._update_ghosts()
-        share(_extrapolate_fluid, near, 64 * near, self.numbers, spec, lists, boundary, self.gravity)
+        share(_extrapolate_fluid, n, wide, self.numbers, spec, lists, boundary, self.gravity)
         share(_sum_forces, n, wide, self.numbers, spec, lists, boundary, self.gravity)
+        self._contract()
         share(_sum_pressure, n, wide, self.numbers, spec, lists, self._push)
         self._other[:n] = spec.change[:n, :3] - self._push[:n]
         for sweep in range(MOST_SWEEPS):
@@ -81,7 +82,7 @@ class ImplicitFluid(SphFluid):
                 _relax_pressure, n, wide, self.numbers, spec, lists, self._ahead, self._diagonal, dt, self._excess,
             )  # fmt: skip
             self._update_ghosts()
-            share(_extrapolate_fluid, near, 64 * near, self.numbers, spec, lists, boundary, self.gravity)
+            share(_extrapolate_fluid, n, wide, self.numbers, spec, lists, boundary, self.gravity)
             share(_sum_pressure, n, wide, self.numbers, spec, lists, self._push)
             self.sweeps = sweep + 1
             self.density_error = float(self._excess[:n].sum()) / max(self.totals.particles, 1)
@@ -112,7 +113,7 @@ def _measure_rows(numbers, points, lists, out_diagonal, start, stop):  # type: i
             continue
         x, y, z = place[i, 0], place[i, 1], place[i, 2]
         total, gx, gy, gz, squares = place[i, 3], 0.0, 0.0, 0.0, 0.0
-        for n in range(lists.starts[i], lists.starts[i + 1]):
+        for n in range(uint64(lists.starts[i]), uint64(lists.starts[i + 1])):
             j = lists.listed[n]
             m = place[j, 3]
             dx, dy, dz = x - place[j, 0], y - place[j, 1], z - place[j, 2]
@@ -126,7 +127,7 @@ def _measure_rows(numbers, points, lists, out_diagonal, start, stop):  # type: i
             gz += m * slope * dz
             if n < lists.middle[i]:
                 squares += m * slope * slope * r_sq
-        points.rho[i] = numbers.w * total
+        points.change[i, 3] = numbers.w * total
         out_diagonal[i] = numbers.g * numbers.g * (gx * gx + gy * gy + gz * gz + place[i, 3] * squares)
         points.motion[i, 3] *= 0.5
 
@@ -139,7 +140,7 @@ def _sum_pressure(numbers, points, lists, out_push, start, stop):  # type: ignor
         ax, ay, az = 0.0, 0.0, 0.0
         if points.label[i] >= 0:
             x, y, z, k = place[i, 0], place[i, 1], place[i, 2], motion[i, 3]
-            for n in range(lists.starts[i], lists.starts[i + 1]):
+            for n in range(uint64(lists.starts[i]), uint64(lists.starts[i + 1])):
                 j = lists.listed[n]
                 dx, dy, dz = x - place[j, 0], y - place[j, 1], z - place[j, 2]
                 t = max(1.0 - sqrt(dx * dx + dy * dy + dz * dz) * inv, 0.0)
@@ -161,13 +162,13 @@ def _relax_pressure(numbers, points, lists, ahead, diagonal, dt, out_excess, sta
         x, y, z = place[i, 0], place[i, 1], place[i, 2]
         u, v, w = ahead[i, 0], ahead[i, 1], ahead[i, 2]
         rate = 0.0
-        for n in range(lists.starts[i], lists.starts[i + 1]):
+        for n in range(uint64(lists.starts[i]), uint64(lists.starts[i + 1])):
             j = lists.listed[n]
             dx, dy, dz = x - place[j, 0], y - place[j, 1], z - place[j, 2]
             t = max(1.0 - sqrt(dx * dx + dy * dy + dz * dz) * inv, 0.0)
             s = (u - ahead[j, 0]) * dx + (v - ahead[j, 1]) * dy + (w - ahead[j, 2]) * dz
             rate += place[j, 3] * t * t * t * s
-        excess = points.rho[i] + dt * numbers.g * rate - numbers.rest
+        excess = points.change[i, 3] + dt * numbers.g * rate - numbers.rest
         k = points.motion[i, 3] + RELAXATION * excess / (dt * dt * diagonal[i])
         points.motion[i, 3] = max(k, 0.0)
         if k > 0.0:

@@ -23,18 +23,24 @@ from undertow.grid import Array
 SUPPORT = {2: 2.8, 3: 2.2}
 """Radius of the kernel in spacings of the particles, by dimension: the gradient of a lattice is right within 1%."""
 
+FLAT = 0.05
+"""Gradient of the fluid's share, per spacing, that disorder inside the fluid makes."""
+
 _SCALE = {2: 7.0 / np.pi, 3: 21.0 / (2.0 * np.pi)}
 
 
 class LatticeSums(NamedTuple):
     """Sums over a lattice of spacing 1 divided by their integrals: of W, of the gradient of a linear field, of the
     viscous force in a parabolic flow; and wall: share of a flat layer of boundary particles, one spacing away, in what
-    the half space beyond it adds to the density."""
+    the half space beyond it adds to the density. surface: tension of a flat surface of the lattice where sigma is 1, as
+    half of it lies outside and has no particles; hollow: of q (1 - q) x^2, not divided by an integral."""
 
     value: float
     gradient: float
     viscosity: float
     wall: float
+    surface: float
+    hollow: float
 
 
 def check_dimensions(dimensions: int) -> None:
@@ -66,7 +72,29 @@ def lattice_sums(dimensions: int) -> LatticeSums:
     shear = -(x[:, 1] ** 2) / 2.0 * x[:, 0]
     viscosity = 2.0 * (dimensions + 2.0) * np.sum((shear * D * x[:, 0])[away] / r_sq[away])
     layers = [W[x[:, 1] == n].sum() for n in range(1, reach + 1)]
-    return LatticeSums(float(W.sum()), float(-(x[:, 0] ** 2 * D).sum()), float(viscosity), sum(layers) / layers[0])
+    gradient = float(-(x[:, 0] ** 2 * D).sum())
+    return LatticeSums(
+        float(W.sum()), gradient, float(viscosity), sum(layers) / layers[0], *_surface_sums(x, D / gradient, dimensions)
+    )  # fmt: skip
+
+
+def _surface_sums(x: Array, D: Array, dimensions: int) -> tuple[float, float]:
+    """Tension of a flat surface of the lattice x (n, d) of spacing 1 where sigma is 1, and the sum of q (1 - q) x^2.
+
+    s_k, the gradient of the fluid's share in layer k below the surface, lacks the layers beyond it. A pair of layers k
+    and l at x pulls along the surface with (s_k + s_l) / 2 q (1 - q) x_0^2 / sum.
+    """
+    q = np.linalg.norm(x, axis=1) / SUPPORT[dimensions]
+    pull = x[:, 0] ** 2 * q * np.clip(1.0 - q, 0.0, None)
+    hollow = float(pull.sum())
+    reach = int(x[:, 1].max())
+    slope = np.array([-float((D * x[:, 1])[x[:, 1] > k].sum()) for k in range(2 * reach + 1)])
+    tension = 0.0
+    for k in range(2 * reach + 1):
+        other = k - x[:, 1].astype(int)
+        inside = (other >= 0) & (other <= 2 * reach)
+        tension += float((0.5 * (slope[k] + slope[other[inside]]) * pull[inside]).sum()) / hollow
+    return tension, hollow
 
 
 class Numbers(NamedTuple):
@@ -74,7 +102,9 @@ class Numbers(NamedTuple):
 
     radius R of the kernel and its inverse; w, g: W = w (1 - q)^4 (4 q + 1) and grad W = g (1 - q)^3 x, lattice sums in
     them; rest: density; stiffness: rho0 c^2 / 7 of Tait's equation; viscous: factor of (v.x) / (x^2 + soft) in (5),
-    2 (d + 2) nu / rho0 with the lattice sum in it; soft: 0.01 h^2, h = R / 2; least: pressure allowed.
+    2 (d + 2) nu / rho0 with the lattice sum in it; soft: 0.01 h^2, h = R / 2; least: pressure allowed; tension:
+    of the surface / (rho0^2 sums) such that it is the factor of m_j q (1 - q) x in the acceleration; flat: gradient
+    [1/m] of the share below which there is no surface.
     """
 
     radius: float
@@ -86,12 +116,21 @@ class Numbers(NamedTuple):
     viscous: float
     soft: float
     least: float
+    tension: float
+    flat: float
 
 
 def make_numbers(
-    dimensions: int, spacing: float, density: float, sound_speed: float, viscosity: float, full: bool = False
+    dimensions: int,
+    spacing: float,
+    density: float,
+    sound_speed: float,
+    viscosity: float,
+    full: bool = False,
+    tension: float = 0.0,
 ) -> Numbers:
-    """Numbers of particles ``spacing`` [m] apart; viscosity: kinematic [m2/s]; full: without a free surface."""
+    """Numbers of particles ``spacing`` [m] apart; viscosity: kinematic [m2/s]; full: without a free surface; tension:
+    of the surface [N/m]."""
     radius = SUPPORT[dimensions] * spacing
     sums = lattice_sums(dimensions)
     scale = _SCALE[dimensions] / radius**dimensions
@@ -105,4 +144,6 @@ def make_numbers(
         viscous=2.0 * (dimensions + 2.0) * viscosity / density * sums.gradient / sums.viscosity,
         soft=0.01 * (radius / 2.0) ** 2,
         least=-np.inf if full else 0.0,
+        tension=tension / (sums.surface * sums.hollow * density**2 * spacing ** (dimensions + 2)),
+        flat=FLAT / spacing,
     )

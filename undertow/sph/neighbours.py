@@ -1,9 +1,10 @@
 """Neighbours: points sorted by cells, and a list per point that holds for as long as nothing has moved far.
 
-Points are put into cells as wide as the kernel plus a skin by a counting sort and physically reordered, x fastest, so
-that three neighbouring cells of a row are one run of memory. The list of a point holds every point within radius +
-skin; it is built anew only when some point has moved by half the skin (temporal coherence, as Becker et al. 2009, V-G).
-Summation follows the list, and the list follows the order of the points, so the bits depend on no thread count.
+Points are put into cells half as wide as the kernel plus a skin by a counting sort and physically reordered, x fastest,
+so that the cells of a row that a point can see are one run of memory. The list of a point holds every point within
+radius + skin; it is built anew only when some point has moved by half the skin (temporal coherence, as Becker et al.
+2009, V-G). Summation follows the list, and the list follows the order of the points, so the bits depend on no thread
+count. Lists are of unsigned numbers: an index that may be negative costs a third of the sums over neighbours.
 """
 
 from __future__ import annotations
@@ -12,22 +13,28 @@ from math import floor
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, uint64
 
+from undertow.errors import UserError
 from undertow.grid import Array, share
+from undertow.grid.jitting import inlined
 
-GHOST = -(1 << 62)
+GHOST = -(1 << 31)
 """Label of a copy of a fluid particle beyond a periodic side; labels of boundary particles are -1, -2, ..."""
+
+MOST = (1 << 32) - 1
+"""Neighbours that fit into the lists, of all points together."""
 
 Whole = Any
 
 
 class CellFrame(NamedTuple):
-    """Cells: lower corner [m], inverse width [1/m], counts; reach_sq: square of the radius of the lists [m2]."""
+    """Cells: lower corner, width [m] and its inverse, counts; reach_sq: square of the radius of the lists [m2]."""
 
     x: float
     y: float
     z: float
+    width: float
     inv_width: float
     nx: int
     ny: int
@@ -45,61 +52,72 @@ class NeighbourSpec(NamedTuple):
 
 
 def make_frame(lower: Array, upper: Array, reach: float, dimensions: int) -> CellFrame:
-    """Cells of width ``reach`` [m] over a box; in 2D one layer of them."""
-    counts = [max(1, floor((b - a) / reach) + 1) for a, b in zip(lower, upper, strict=True)]
+    """Cells of half the width ``reach`` [m] over a box; in 2D one layer of them."""
+    width = 0.5 * reach
+    counts = [max(1, floor((b - a) / width) + 1) for a, b in zip(lower, upper, strict=True)]
     if dimensions == 2:
         counts[2] = 1
     x, y, z = (float(v) for v in lower)
-    return CellFrame(x, y, z, 1.0 / reach, counts[0], counts[1], counts[2], reach * reach)
+    return CellFrame(x, y, z, width, 1.0 / width, counts[0], counts[1], counts[2], reach * reach)
 
 
 class Neighbours:
-    """Sorting scratch and lists; grown by doubling, kept otherwise."""
+    """First points of the cells, and lists; grown, kept otherwise."""
 
     def __init__(self, frame: CellFrame) -> None:
         self.frame = frame
-        self.first = np.zeros(frame.nx * frame.ny * frame.nz + 1, dtype=np.int64)
-        self.order = np.zeros(0, dtype=np.int32)
-        self.spec = NeighbourSpec(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
+        self.first = np.zeros(frame.nx * frame.ny * frame.nz + 1, dtype=np.uint32)
+        self.spec = NeighbourSpec(*(np.zeros(n, dtype=np.uint32) for n in (1, 0, 0)))
 
     def reserve(self, points: int) -> None:
         """Room for so many points."""
-        if points > len(self.order):
-            self.order = np.zeros(points, dtype=np.int32)
+        if points > len(self.spec.middle):
             self.spec = self.spec._replace(
-                starts=np.zeros(points + 1, dtype=np.int64), middle=np.zeros(points, dtype=np.int64)
+                starts=np.zeros(points + 1, dtype=np.uint32), middle=np.zeros(points, dtype=np.uint32)
             )
 
-    def sort(self, place: Array, count: int) -> Whole:
+    def sort(self, place: Array, count: int, out_order: Whole) -> None:
         """Order (count,) that sorts points by cell, equal cells in their present order."""
         # the cells are kept in ``middle`` until the lists are made
         share(_find_cells, count, 4 * count, self.frame, place, self.spec.middle)
-        _sort_cells(self.spec.middle, count, self.first, self.order)
-        return self.order[:count]
+        _sort_cells(self.spec.middle, count, self.first, out_order)
 
     def build(self, place: Array, label: Whole, count: int) -> None:
         """Lists of points that are in order."""
         args = (self.frame, place, label, self.first)
-        share(_count_neighbours, count, 64 * count, *args, self.spec.middle, self.spec.starts)
-        total = int(_sum_counts(self.spec.starts, self.spec.middle, count))
+        share(_count_neighbours, count, 64 * count, *args, self.spec.starts)
+        total = int(_sum_counts(self.spec.starts, count))
+        if total > MOST:
+            raise UserError(
+                f"sph: {total} neighbours of {count} particles, more than lists can hold; use fewer particles"
+            )
         if total > len(self.spec.listed):
-            self.spec = self.spec._replace(listed=np.zeros(total + total // 32, dtype=np.int32))
-        share(_fill_neighbours, count, 64 * count, *args, self.spec)
+            self.spec = self.spec._replace(listed=np.zeros(total + total // 64, dtype=np.uint32))
+        longest = int(np.diff(self.spec.starts[: count + 1]).max(initial=0))
+        share(_fill_neighbours, count, 64 * count, *args, longest, self.spec)
 
 
-@njit(cache=True, nogil=True)
-def _cell_of(frame, x, y, z):  # type: ignore[no-untyped-def]
-    """Column, row and layer of a place; what lies outside belongs to the cells at the edge."""
-    i = min(max(int(floor((x - frame.x) * frame.inv_width)), 0), frame.nx - 1)
-    j = min(max(int(floor((y - frame.y) * frame.inv_width)), 0), frame.ny - 1)
-    k = min(max(int(floor((z - frame.z) * frame.inv_width)), 0), frame.nz - 1)
-    return i, j, k
+@inlined
+def _cell_along(low, inv_width, count, x):  # type: ignore[no-untyped-def]
+    """Cell of a coordinate; what lies outside belongs to the cells at the edge."""
+    return min(max(int(floor((x - low) * inv_width)), 0), count - 1)
+
+
+@inlined
+def _gap_sq(width, inside, steps):  # type: ignore[no-untyped-def]
+    """Square of the least distance [m2] along an axis, from ``inside`` [m] a cell, to the cell ``steps`` farther."""
+    if steps == 0:
+        return 0.0
+    gap = max(steps * width - inside if steps > 0 else inside - (steps + 1) * width, 0.0)
+    return gap * gap
 
 
 @njit(cache=True, nogil=True)
 def _find_cells(frame, place, out_cell, start, stop):  # type: ignore[no-untyped-def]
     for n in range(start, stop):
-        i, j, k = _cell_of(frame, place[n, 0], place[n, 1], place[n, 2])
+        i = _cell_along(frame.x, frame.inv_width, frame.nx, place[n, 0])
+        j = _cell_along(frame.y, frame.inv_width, frame.ny, place[n, 1])
+        k = _cell_along(frame.z, frame.inv_width, frame.nz, place[n, 2])
         out_cell[n] = (k * frame.ny + j) * frame.nx + i
 
 
@@ -121,59 +139,96 @@ def _sort_cells(cell, count, out_first, out_order):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def _count_neighbours(frame, place, label, first, out_middle, out_starts, start, stop):  # type: ignore[no-untyped-def]
-    """Number of fluid neighbours to out_middle[i], of all neighbours to out_starts[i + 1]."""
+def _count_neighbours(frame, place, label, first, out_starts, start, stop):  # type: ignore[no-untyped-def]
+    """Number of neighbours to out_starts[i + 1]."""
     for i in range(start, stop):
-        fluid, boundary = 0, 0
+        found = 0
         if label[i] != GHOST:
             x, y, z = place[i, 0], place[i, 1], place[i, 2]
-            ci, cj, ck = _cell_of(frame, x, y, z)
-            lo, hi = max(ci - 1, 0), min(ci + 1, frame.nx - 1)
-            for k in range(max(ck - 1, 0), min(ck + 2, frame.nz)):
-                for j in range(max(cj - 1, 0), min(cj + 2, frame.ny)):
+            ci = _cell_along(frame.x, frame.inv_width, frame.nx, x)
+            cj = _cell_along(frame.y, frame.inv_width, frame.ny, y)
+            ck = _cell_along(frame.z, frame.inv_width, frame.nz, z)
+            low, high = max(ci - 2, 0), min(ci + 3, frame.nx)
+            iny, inz = y - (frame.y + cj * frame.width), z - (frame.z + ck * frame.width)
+            for k in range(max(ck - 2, 0), min(ck + 3, frame.nz)):
+                # a hair wider, as borders of cells are rounded
+                left = 1.000001 * frame.reach_sq - _gap_sq(frame.width, inz, k - ck)
+                for j in range(max(cj - 2, 0), min(cj + 3, frame.ny)):
+                    if _gap_sq(frame.width, iny, j - cj) >= left:
+                        continue
                     row = (k * frame.ny + j) * frame.nx
-                    for n in range(first[row + lo], first[row + hi + 1]):
+                    begin, end = uint64(first[row + low]), uint64(first[row + high])
+                    if label[i] >= 0:
+                        for n in range(begin, end):
+                            dx, dy, dz = place[n, 0] - x, place[n, 1] - y, place[n, 2] - z
+                            found += dx * dx + dy * dy + dz * dz < frame.reach_sq
+                        continue
+                    for n in range(begin, end):
                         dx, dy, dz = place[n, 0] - x, place[n, 1] - y, place[n, 2] - z
-                        near = dx * dx + dy * dy + dz * dz < frame.reach_sq
                         wet = label[n] >= 0 or label[n] == GHOST
-                        fluid += near and wet
-                        boundary += near and not wet
+                        found += wet and dx * dx + dy * dy + dz * dz < frame.reach_sq
             if label[i] >= 0:
-                fluid -= 1
-            else:
-                boundary = 0
-        out_middle[i] = fluid
-        out_starts[i + 1] = fluid + boundary
+                found -= 1
+        out_starts[i + 1] = found
 
 
 @njit(cache=True, nogil=True)
-def _sum_counts(starts, middle, count):  # type: ignore[no-untyped-def]
+def _sum_counts(starts, count):  # type: ignore[no-untyped-def]
     """Counts to positions in the list; its length."""
+    total = 0
     starts[0] = 0
     for i in range(count):
-        starts[i + 1] += starts[i]
-        middle[i] += starts[i]
-    return starts[count]
+        total += starts[i + 1]
+        starts[i + 1] = total
+    return total
 
 
 @njit(cache=True, nogil=True)
-def _fill_neighbours(frame, place, label, first, lists, start, stop):  # type: ignore[no-untyped-def]
+def _fill_neighbours(frame, place, label, first, longest, lists, start, stop):  # type: ignore[no-untyped-def]
+    """Fluid from the front of a list, boundary particles from its back; they meet in the middle.
+
+    Points of a run are written one after the other and kept by moving on: half of them are near, and a branch that is
+    taken every other time costs more than the write. There is room for the point itself and one not kept.
+    """
+    found = np.empty(longest + 2, dtype=np.uint32)
     for i in range(start, stop):
-        fluid, boundary, end = lists.starts[i], lists.middle[i], lists.starts[i + 1]
-        if fluid == end:
-            continue
-        x, y, z = place[i, 0], place[i, 1], place[i, 2]
-        ci, cj, ck = _cell_of(frame, x, y, z)
-        lo, hi = max(ci - 1, 0), min(ci + 1, frame.nx - 1)
-        for k in range(max(ck - 1, 0), min(ck + 2, frame.nz)):
-            for j in range(max(cj - 1, 0), min(cj + 2, frame.ny)):
-                row = (k * frame.ny + j) * frame.nx
-                for n in range(first[row + lo], first[row + hi + 1]):
-                    dx, dy, dz = place[n, 0] - x, place[n, 1] - y, place[n, 2] - z
-                    if dx * dx + dy * dy + dz * dz < frame.reach_sq and n != i:
-                        if label[n] >= 0 or label[n] == GHOST:
-                            lists.listed[fluid] = n
-                            fluid += 1
-                        elif boundary < end:
-                            lists.listed[boundary] = n
-                            boundary += 1
+        front, back = uint64(lists.starts[i]), uint64(lists.starts[i + 1])
+        if front < back:
+            x, y, z = place[i, 0], place[i, 1], place[i, 2]
+            ci = _cell_along(frame.x, frame.inv_width, frame.nx, x)
+            cj = _cell_along(frame.y, frame.inv_width, frame.ny, y)
+            ck = _cell_along(frame.z, frame.inv_width, frame.nz, z)
+            low, high = max(ci - 2, 0), min(ci + 3, frame.nx)
+            iny, inz = y - (frame.y + cj * frame.width), z - (frame.z + ck * frame.width)
+            dry = label[i] < 0
+            count = uint64(0)
+            for k in range(max(ck - 2, 0), min(ck + 3, frame.nz)):
+                left = 1.000001 * frame.reach_sq - _gap_sq(frame.width, inz, k - ck)
+                for j in range(max(cj - 2, 0), min(cj + 3, frame.ny)):
+                    if _gap_sq(frame.width, iny, j - cj) >= left:
+                        continue
+                    row = (k * frame.ny + j) * frame.nx
+                    begin, end = uint64(first[row + low]), uint64(first[row + high])
+                    if dry:
+                        for n in range(begin, end):
+                            dx, dy, dz = place[n, 0] - x, place[n, 1] - y, place[n, 2] - z
+                            wet = label[n] >= 0 or label[n] == GHOST
+                            if wet and dx * dx + dy * dy + dz * dz < frame.reach_sq:
+                                found[count] = n
+                                count += uint64(1)
+                        continue
+                    for n in range(begin, end):
+                        dx, dy, dz = place[n, 0] - x, place[n, 1] - y, place[n, 2] - z
+                        found[count] = n
+                        count += uint64(dx * dx + dy * dy + dz * dz < frame.reach_sq)
+            for m in range(count):
+                n = found[m]
+                if n == uint64(i):
+                    continue
+                if label[n] >= 0 or label[n] == GHOST:
+                    lists.listed[front] = n
+                    front += uint64(1)
+                else:
+                    back -= uint64(1)
+                    lists.listed[back] = n
+        lists.middle[i] = front

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from numba import njit
+from numba import njit, uint64
 
 from undertow.grid import share
 from undertow.sph.fluid import SphFluid
@@ -48,7 +48,7 @@ def _push_fluid(points, lists, boundary, bodies, strength, h, start, stop):  # t
     for i in range(start, stop):
         if points.label[i] < 0:
             continue
-        for n in range(lists.middle[i], lists.starts[i + 1]):
+        for n in range(uint64(lists.middle[i]), uint64(lists.starts[i + 1])):
             j = lists.listed[n]
             if -1 - points.label[j] < bodies:
                 dx = points.place[i, 0] - points.place[j, 0]
@@ -65,7 +65,7 @@ def _push_bodies(points, lists, boundary, strength, h, start, stop):  # type: ig
     """Force on the boundary particles."""
     for k in range(start, stop):
         i = boundary.where[k]
-        for n in range(lists.starts[i], lists.starts[i + 1]):
+        for n in range(uint64(lists.starts[i]), uint64(lists.starts[i + 1])):
             j = lists.listed[n]
             dx = points.place[i, 0] - points.place[j, 0]
             dy = points.place[i, 1] - points.place[j, 1]

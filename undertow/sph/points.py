@@ -15,7 +15,7 @@ class PointSpec(NamedTuple):
     """What the kernels see, one row per point, in the order of the cells.
 
     place (n, 4): position [m] and mass [kg; 2D kg/m]; motion (n, 4): velocity [m/s] and pressure / density^2, for
-    boundary particles both as the fluid sees them; change (n, 4): acceleration [m/s2] of fluid; rho (n,) [kg/m3];
+    boundary particles both as the fluid sees them; change (n, 4): acceleration [m/s2] and density [kg/m3] of fluid;
     label (n,): number of a fluid particle, GHOST, or -1 - k for boundary particle k; built (n, 3): position when the
     lists were made.
     """
@@ -23,7 +23,6 @@ class PointSpec(NamedTuple):
     place: Array
     motion: Array
     change: Array
-    rho: Array
     label: Whole
     built: Array
 
@@ -74,7 +73,6 @@ class Points:
         points.motion[first:last] = 0.0
         points.motion[first:last, :3] = velocity
         points.change[first:last] = 0.0
-        points.rho[first:last] = 0.0
         points.label[first:last] = label
         points.built[first:last] = position
         self.count = last
@@ -86,28 +84,33 @@ class Points:
             array[:kept] = array[: self.count][chosen]
         self.count = kept
 
+    @property
+    def order(self) -> Whole:
+        """Room for an order of the points (count,); it lies where ``built`` is, which a new order makes void."""
+        return self._arrays.built.reshape(-1).view(np.uint32)[: self.count]
+
     def permute(self, order: Whole) -> None:
-        """Put the points in order; accelerations are lost."""
+        """Put the points in order; accelerations, densities and ``built`` are lost."""
         n, points = self.count, self._arrays
         # three arrays of four columns go round: no other scratch is needed
         np.take(points.place, order, axis=0, out=points.change[:n], mode="clip")
         place, spare = points.change, points.place
         np.take(points.motion, order, axis=0, out=spare[:n], mode="clip")
         motion, spare = spare, points.motion
-        for array in (points.label, points.rho):
-            scratch = spare.reshape(-1).view(array.dtype)[:n]
-            np.take(array, order, out=scratch, mode="clip")
-            array[:n] = scratch
+        label = spare.reshape(-1).view(points.label.dtype)[:n]
+        np.take(points.label, order, out=label, mode="clip")
+        points.label[:n] = label
         self._arrays = points._replace(place=place, motion=motion, change=spare)
         spare[:n] = 0.0
 
 
 def _make_arrays(room: int) -> PointSpec:
-    return PointSpec(
-        np.zeros((room, 4)),
-        np.zeros((room, 4)),
-        np.zeros((room, 4)),
-        np.zeros(room),
-        np.zeros(room, dtype=np.int64),
-        np.zeros((room, 3)),
-    )
+    place, motion, change = (_make_rows(room) for _ in range(3))
+    return PointSpec(place, motion, change, np.zeros(room, dtype=np.int32), np.zeros((room, 3)))
+
+
+def _make_rows(room: int) -> Array:
+    """Four columns, every row within one line of the cache (64 bytes): rows are read in no order."""
+    plain = np.zeros(4 * room + 8)
+    skip = (-plain.ctypes.data % 64) // 8
+    return plain[skip : skip + 4 * room].reshape(room, 4)

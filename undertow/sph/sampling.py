@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from undertow.grid import Array
+from undertow.sph.kernels import lattice_sums, make_numbers
 
 Distance = Callable[[Array], Array]
 
@@ -126,3 +127,31 @@ def _project(distance: Distance, points: Array, spacing: float, dimensions: int)
         steep = np.maximum(np.einsum("ij,ij->i", slope, slope), 0.25)
         points = points - (distance(points) / steep)[:, None] * slope
     return points
+
+
+def boundary_volumes(position: Array, spacing: float, dimensions: int) -> Array:
+    """Volumes (n,) [m3; 2D m2] of one layer of boundary particles at (n, 3) [m].
+
+    V_k = V0 / sum_l W_kl (Akinci et al. 2012, eq. 4), V0 such that a flat layer, one spacing below a lattice of fluid,
+    adds to its density what the half space beyond would add.
+    """
+    from scipy.spatial import cKDTree
+
+    sums = lattice_sums(dimensions)
+    flat = spacing * np.stack(np.meshgrid(*[np.arange(-4.0, 5.0)] * (dimensions - 1), indexing="ij"), axis=-1)
+    numbers = make_numbers(dimensions, spacing, 1.0, 1.0, 0.0)
+
+    def value(r: Array) -> Array:
+        q = r * numbers.inv_radius
+        return np.asarray(numbers.w * np.clip(1.0 - q, 0.0, None) ** 4 * (4.0 * q + 1.0))
+
+    plane = float(value(np.linalg.norm(flat.reshape(-1, dimensions - 1), axis=1)).sum())
+    if len(position) == 0:
+        return np.zeros(0)
+    tree = cKDTree(position)
+    pairs = tree.query_pairs(numbers.radius, output_type="ndarray")
+    total = np.full(len(position), float(value(np.zeros(1))[0]))
+    near = value(np.linalg.norm(position[pairs[:, 0]] - position[pairs[:, 1]], axis=1))
+    for side in range(2):
+        total += np.bincount(pairs[:, side], weights=near, minlength=len(position))
+    return np.asarray(sums.wall * spacing**dimensions * plane / total)

@@ -1,12 +1,12 @@
 """The liquid surface: level set, particles, spray, volume and mesh."""
 
 from undertow.surface.level_set import LevelSet
-from undertow.surface.mesh import SurfaceMesh, surface_contours, surface_mesh
+from undertow.surface.mesh import SurfaceMesh, drop_mesh, join_meshes, surface_contours, surface_mesh
 from undertow.surface.particles import Particles
 from undertow.surface.spray import Spray
 from undertow.surface.surface import Surface, SurfaceReport, SurfaceSettings
 
 __all__ = [
     "LevelSet", "Particles", "Spray", "Surface", "SurfaceMesh", "SurfaceReport", "SurfaceSettings",
-    "surface_contours", "surface_mesh",
+    "drop_mesh", "join_meshes", "surface_contours", "surface_mesh",
 ]  # fmt: skip

@@ -43,6 +43,36 @@ def surface_mesh(grid: Grid, phi_c: Array, u_f: Array | None = None) -> SurfaceM
     return SurfaceMesh(points, np.ascontiguousarray(triangles, dtype=np.int64), normals, velocity)
 
 
+def drop_mesh(position: Array, radius: Array, velocity: Array) -> SurfaceMesh:
+    """Drops as icosahedra of their volume: position (n, 3) [m], radius (n,) [m], velocity (n, 3) [m/s]."""
+    golden = 0.5 * (1.0 + np.sqrt(5.0))
+    corners = np.array([[0.0, y, z * golden] for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+    corners = np.concatenate([np.roll(corners, shift, axis=1) for shift in range(3)])
+    # faces: the triples of corners at the distance of an edge, 2
+    near = np.abs(np.linalg.norm(corners[:, None] - corners, axis=2) - 2.0) < 1e-9
+    faces = np.array(
+        [(a, b, c) for a in range(12) for b in range(a) for c in range(b) if near[a, b] and near[b, c] and near[c, a]]
+    )
+    volumes = np.linalg.det(corners[faces]) / 6.0
+    faces = np.where((volumes > 0.0)[:, None], faces, faces[:, ::-1])
+    unit = corners * np.cbrt(4.0 / 3.0 * np.pi / np.abs(volumes).sum())
+    n = len(position)
+    vertices = position[:, None] + np.asarray(radius)[:, None, None] * unit
+    triangles = faces + 12 * np.arange(n)[:, None, None]
+    normals = np.tile(unit / np.linalg.norm(unit, axis=1, keepdims=True), (n, 1))
+    return SurfaceMesh(vertices.reshape(-1, 3), triangles.reshape(-1, 3), normals, np.repeat(velocity, 12, axis=0))
+
+
+def join_meshes(first: SurfaceMesh, second: SurfaceMesh) -> SurfaceMesh:
+    """Both as one mesh."""
+    return SurfaceMesh(
+        np.concatenate([first.vertices, second.vertices]),
+        np.concatenate([first.triangles, second.triangles + len(first.vertices)]),
+        np.concatenate([first.normals, second.normals]),
+        np.concatenate([first.velocity, second.velocity]),
+    )
+
+
 def surface_contours(grid: Grid, phi_c: Array) -> list[Array]:
     """Closed polylines (n, 3) [m] of a 2D surface in the mid-plane, first point = last; liquid at a side is closed."""
     if grid.dimensions == 3:

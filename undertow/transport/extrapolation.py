@@ -24,6 +24,7 @@ class Extrapolation:
         wraps = [sides is not None and sides.kind[2 * axis] == PERIODIC for axis in range(3)]
         self._wraps = np.array(wraps, dtype=np.int64)
         self._layer_f = np.empty((3, *grid.padded), dtype=np.uint8)
+        self._known = np.zeros((3, *grid.padded[:2]), dtype=np.int32)
 
     def velocity(self, u_f: Array, valid_f: np.ndarray, layers: int) -> None:
         """Fill the faces where ``valid_f`` (3, z, y, x; bool or uint8) is 0, up to ``layers`` faces away, in place."""
@@ -42,13 +43,14 @@ class Extrapolation:
             )
         if not 0 <= layers < UNKNOWN:
             raise ValueError(f"layers = {layers}, must lie between 0 and {UNKNOWN - 1}")
-        spec, layer = self.grid.spec, self._layer_f[: len(q)]
+        spec, layer, known = self.grid.spec, self._layer_f[: len(q)], self._known[: len(q)]
         planes, rows, _ = self.grid.padded
         share(
-            _mark_layers, planes * rows, self.grid.cell_count, spec, self._wraps, valid.view(np.uint8), first, layer
+            _mark_layers, planes * rows, self.grid.cell_count, spec, self._wraps, valid.view(np.uint8), first, layer,
+            known,
         )  # fmt: skip
         for current in range(1, layers + 1):
-            share_face_rows(self.grid, _fill_layer, self._wraps, q, first, current, layer)
+            share_face_rows(self.grid, _fill_layer, self._wraps, q, first, current, layer, known)
 
 
 @njit(cache=True)
@@ -78,9 +80,25 @@ def _add_neighbours(q, layer, p, stride, at, count, wraps, current):  # type: ig
     return total, known
 
 
+@njit(cache=True)
+def _is_row_done(spec, wraps, known, a, places, j, k):  # type: ignore[no-untyped-def]
+    """Whether row (k, j) of component a has nothing left to fill, or nothing beside it to fill it from."""
+    here = known[k + GHOSTS, j + GHOSTS]
+    if here > 0:
+        return here == places
+    last_y = _count_places(spec.ny, a == 1, wraps[1]) - 1
+    last_z = _count_places(spec.nz, a == 2, wraps[2]) - 1
+    low_y = last_y if wraps[1] and j == 0 else j - 1
+    high_y = 0 if wraps[1] and j == last_y else j + 1
+    low_z = last_z if wraps[2] and k == 0 else k - 1
+    high_z = 0 if wraps[2] and k == last_z else k + 1
+    beside = known[k + GHOSTS, low_y + GHOSTS] + known[k + GHOSTS, high_y + GHOSTS]
+    return beside + known[low_z + GHOSTS, j + GHOSTS] + known[high_z + GHOSTS, j + GHOSTS] == 0
+
+
 @njit(cache=True, nogil=True)
-def _mark_layers(spec, wraps, valid, first, out_layer, start, stop):  # type: ignore[no-untyped-def]
-    """layer = 0 where valid, UNKNOWN elsewhere and in ghosts; rows of the padded planes."""
+def _mark_layers(spec, wraps, valid, first, out_layer, out_known, start, stop):  # type: ignore[no-untyped-def]
+    """layer = 0 where valid, UNKNOWN elsewhere and in ghosts; rows of the padded planes, and how many each knows."""
     components = min(out_layer.shape[0], spec.dimensions)
     py, px = out_layer.shape[2], out_layer.shape[3]
     for row in range(start, stop):
@@ -91,17 +109,21 @@ def _mark_layers(spec, wraps, valid, first, out_layer, start, stop):  # type: ig
             nx = _count_places(spec.nx, a == 0, wraps[0])
             inside = GHOSTS <= k < GHOSTS + _count_places(spec.nz, a == 2, wraps[2])
             inside = inside and GHOSTS <= j < GHOSTS + _count_places(spec.ny, a == 1, wraps[1])
+            count = 0
             for i in range(px):
                 known = inside and GHOSTS <= i < GHOSTS + nx and valid[c, k, j, i] != 0
                 out_layer[c, k, j, i] = 0 if known else UNKNOWN
+                count += 1 if known else 0
+            out_known[c, k, j] = count
 
 
 @njit(cache=True, nogil=True)
-def _fill_layer(spec, wraps, q, first, current, out_layer, start, stop):  # type: ignore[no-untyped-def]
+def _fill_layer(spec, wraps, q, first, current, out_layer, out_known, start, stop):  # type: ignore[no-untyped-def]
     """One sweep: unknown values with neighbours of layers before ``current`` take their mean and that layer.
 
     It writes ``current`` only where it read UNKNOWN and reads values of layers < current only: sweeping in place is
-    safe.
+    safe. Rows that know all their values are passed over, and rows that know none beside such rows: whether a row of
+    this layer is counted yet makes no difference to them.
     """
     components = min(q.shape[0], spec.dimensions)
     py, px = q.shape[2], q.shape[3]
@@ -118,7 +140,11 @@ def _fill_layer(spec, wraps, q, first, current, out_layer, start, stop):  # type
             if j >= _count_places(spec.ny, a == 1, wraps[1]) or k >= _count_places(spec.nz, a == 2, wraps[2]):
                 continue
             base = c * size + ((k + GHOSTS) * py + j + GHOSTS) * px + GHOSTS
-            for i in range(_count_places(spec.nx, a == 0, wraps[0])):
+            places = _count_places(spec.nx, a == 0, wraps[0])
+            if _is_row_done(spec, wraps, out_known[c], a, places, j, k):
+                continue
+            filled = 0
+            for i in range(places):
                 p = base + i
                 if layer_flat[p] != UNKNOWN:
                     continue
@@ -132,3 +158,5 @@ def _fill_layer(spec, wraps, q, first, current, out_layer, start, stop):  # type
                 if known > 0:
                     q_flat[p] = total / known
                     layer_flat[p] = current
+                    filled += 1
+            out_known[c, k + GHOSTS, j + GHOSTS] += filled

@@ -8,7 +8,7 @@ from undertow.scene.motion import Keyframes
 from undertow.scene.objects import RigidBody
 from undertow.scene.scene import Camera, Scene, Time, View
 from undertow.scene.shapes import Plane, Sphere, Torus
-from undertow.scene.soft import Cloth, Hold
+from undertow.scene.soft import Cloth, Hold, Soft
 
 CARD = {
     "description": "balls fall on a trampoline, which tosses them once; 1.5k triangles, rigid balls alone",
@@ -57,5 +57,6 @@ def make_scene(resolution: int = 32, balls: int = 5) -> Scene:
         **CARD,
         time=Time(end=3.0, frame_rate=24, max_step=1 / 192),
         objects=objects,
+        soft=Soft(tolerance=0.01),
         view=View(camera=Camera(position=(1.6, 2.4, 3.2), look_at=(0.0, 0.8, 0.0))),
     )

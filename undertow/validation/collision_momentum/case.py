@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from undertow.geometry import MeshShape, Torus
+from undertow.geometry import Box, MeshShape, Torus
 from undertow.grid import Array
 from undertow.solids import SolidsWorld
 from undertow.validation.analysis import Quantity, quantity
 
 PAIRS = 1000
+FREE = 40
+"""Free pairs of boxes that are followed over whole steps, for each restitution."""
 
 
 def bracket() -> MeshShape:
@@ -41,7 +44,10 @@ def random_turn(rng: np.random.Generator) -> Array:
 
 
 def run(full: bool = False) -> Iterator[Quantity]:
-    """1000 pairs of tori and brackets of random mass, pose, velocity, spin, friction and restitution."""
+    """1000 pairs of tori and brackets of random mass, pose, velocity, spin, friction and restitution collide.
+
+    Then free pairs of boxes over whole steps.
+    """
     rng = np.random.default_rng(3)
     shapes: list[Torus | MeshShape] = [Torus(0.15, 0.05), bracket()]
     linear = angular = gain = 0.0
@@ -68,6 +74,56 @@ def run(full: bool = False) -> Iterator[Quantity]:
     yield quantity("linear", linear, pairs=collided, tried=tries)
     yield quantity("angular", angular, clamped=clamped)
     yield quantity("energy_gain", gain)
+    for e in (0.0, 0.5):
+        pairs = [follow(rng, e) for _ in range(FREE)]
+        name = f"steps_{e:.1f}".replace(".", "")
+        yield quantity(f"linear_{name}", max(f.linear for f in pairs), pairs=FREE)
+        yield quantity(f"angular_{name}", max(f.angular for f in pairs))
+        yield quantity(f"energy_gain_{name}", max(f.gain for f in pairs))
+        parted = [f.parted for f in pairs]
+        yield quantity(f"angular_{name}_parted", float(np.median(parted)), info=True, largest=max(parted))
+
+
+class Followed(NamedTuple):
+    """Relative changes of a free pair over whole steps: of momentum, all in all; of angular momentum and energy, the
+    largest in a step that parted no overlaps. parted: change of angular momentum, all in all, in those that did, which
+    moves bodies and leaves their momenta."""
+
+    linear: float
+    angular: float
+    gain: float
+    parted: float
+
+
+def follow(rng: np.random.Generator, restitution: float, steps: int = 20, dt: float = 1.0 / 60.0) -> Followed:
+    """Two boxes without gravity fly at each other with spin and friction, meet, and part or go on together."""
+    while True:
+        world = SolidsWorld(gravity=(0.0, 0.0, 0.0))
+        axis = rng.normal(size=3)
+        for i, place in enumerate((np.zeros(3), 0.35 * axis / np.linalg.norm(axis))):
+            world.add(
+                str(i), Box((0.2, 0.16, 0.12)), place, random_turn(rng), 10.0 ** rng.uniform(2, 4),
+                friction=rng.uniform(0, 1), restitution=restitution,
+            )  # fmt: skip
+            v = (1.5 - 3.0 * i) * axis / np.linalg.norm(axis) + 0.5 * rng.normal(size=3)
+            world.bodies.set_velocity(i, v, 3.0 * rng.normal(size=3))
+        b = world.bodies
+        p, L = momenta(world)
+        energy, gain, met, worst, parted = sum(world.solids.energy()), 0.0, False, 0.0, 0.0
+        scale = np.abs(b.p_b).sum(), (np.abs(np.cross(b.x_b, b.p_b)) + np.abs(b.L_b)).sum()
+        for _ in range(steps):
+            report = world.step(dt)
+            p_new, L_new = momenta(world)
+            change = float(np.abs(L_new - L).max() / scale[1])
+            L = L_new
+            if report.resolve_iterations:
+                parted += change
+            else:
+                worst = max(worst, change)
+                gain = max(gain, (report.kinetic_after - report.kinetic_before) / energy)
+            met = met or report.contacts + report.collisions > 0
+        if met:
+            return Followed(float(np.abs(p_new - p).max() / scale[0]), worst, gain, parted)
 
 
 def collide(world: SolidsWorld, dt: float = 1.0 / 60.0) -> tuple[int, int, float, float, float]:

@@ -55,9 +55,8 @@ def deflect(cells: int, ratio: float, rings: bool, crossed: bool = False) -> flo
     else:
         bodies = panel(cells, material, crossed)
     forces = bodies.forces
-    forces.factor(bodies.rest, 1.0, 0.0)
-    blocks = np.zeros((len(forces.pattern.columns), 9))
-    forces.assemble(blocks)
+    blocks = forces.make_matrix()
+    forces.assemble(bodies.rest, 1.0, 0.0, blocks)
     size = 3 * bodies.count
     matrix = forces.sparse_matrix(blocks)
     if rings:

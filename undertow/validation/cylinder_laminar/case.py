@@ -27,8 +27,8 @@ def simulate(n: int, form: str) -> np.ndarray:
                 "y_high": ut.Wall(slip=True),
             },
         ),
-        time=ut.Time(end=END, frame_rate=1 / END, fixed_step=0.4 * 4.0 / n),
-        fluid=ut.Fluid(density=1.0, viscosity=0.1, advection="semi_lagrangian", viscosity_form=form),
+        time=ut.Time(end=END, frame_rate=1 / END, fixed_step=0.4 * 4.0 / n, stepper="second_order"),
+        fluid=ut.Fluid(density=1.0, viscosity=0.1, advection="maccormack", viscosity_form=form),
         objects={"cylinder": ut.RigidBody(shape=ut.Sphere(radius=0.5), position=(2.0, 2.0))},
     )
     sim = ut.Simulation(scene)

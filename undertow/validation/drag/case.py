@@ -70,10 +70,10 @@ def terminal(per_radius: float) -> dict[str, float]:
 
 
 def run(full: bool = False) -> Iterator[Quantity]:
-    """2.5 and 4 spacings per radius (6 with ``full``)."""
+    """2 and 4 spacings per radius (6 with ``full``); the finer one is judged."""
     resolution = 30 if full else 20
     thin, thick = depth(0.1, resolution), depth(3.0, resolution)
     yield quantity("thin_over_thick", thin / thick, thin=thin, thick=thick, unit="m")
-    coarse, fine = terminal(2.5), terminal(6.0 if full else 4.0)
+    coarse, fine = terminal(2.0), terminal(6.0 if full else 4.0)
     yield quantity("terminal_speed", fine["ratio"], scatter=fine["scatter"], coarse=coarse["ratio"])
     yield quantity("convergence", abs(fine["ratio"] - 1.0) / max(abs(coarse["ratio"] - 1.0), 1e-12))

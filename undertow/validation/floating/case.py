@@ -15,13 +15,13 @@ LEVEL = 0.4
 FRAME_RATE = 20.0
 
 
-def make(body: ut.RigidBody, cells: int, depth: float | None) -> ut.Simulation:
+def make(body: ut.RigidBody, cells: int, depth: float | None, coupling: str = "monolithic") -> ut.Simulation:
     """A tank with the body; depth [m]: None in 2D."""
     upper = (WIDTH, HEIGHT) if depth is None else (WIDTH, HEIGHT, depth)
     middle = (WIDTH / 2, LEVEL) if depth is None else (WIDTH / 2, LEVEL, depth / 2)
     scene = ut.Scene(
         name="floating",
-        coupling="monolithic",
+        coupling=coupling,
         domain=ut.Domain(upper=upper, resolution=cells, resolution_along="x", sides={"y_high": "open"}),
         time=ut.Time(end=60.0, frame_rate=FRAME_RATE),
         fluid=ut.Fluid(density=DENSITY, tolerance=1e-5),
@@ -54,24 +54,24 @@ def cap(radius: float, share: float) -> float:
     return float(radius * np.interp(-share, -below, d))
 
 
-def float_box(share: float, cells: int, end: float) -> tuple[float, float]:
+def float_box(share: float, cells: int, end: float, coupling: str = "monolithic") -> tuple[float, float]:
     """(error of the mean height [cells], largest turn [degrees]) of a wide box of the relative density ``share``."""
     b, h = 0.3, 0.15
     start = LEVEL + h * (0.5 - share) + 0.5 / cells
     body = ut.RigidBody(shape=ut.Box(size=(b, h)), position=(WIDTH / 2, start), density=share * DENSITY)
-    heights, turns, volumes = follow(make(body, cells, None), end)
+    heights, turns, volumes = follow(make(body, cells, None, coupling), end)
     level = (volumes + b * h * share) / WIDTH
     late = slice(len(heights) // 3, None)
     off = np.mean(heights[late] - level[late] - h * (0.5 - share))
     return abs(float(off)) * cells / WIDTH, float(np.abs(turns).max())
 
 
-def float_sphere(share: float, cells: int, end: float) -> float:
+def float_sphere(share: float, cells: int, end: float, coupling: str = "monolithic") -> float:
     """Error of the mean height [cells] of a sphere of the relative density ``share``."""
     radius, depth = 0.15, 0.6
     start = LEVEL + cap(radius, share) + 0.5 / cells
     body = ut.RigidBody(shape=ut.Sphere(radius=radius), position=(WIDTH / 2, start, depth / 2), density=share * DENSITY)
-    heights, _, volumes = follow(make(body, cells, depth), end)
+    heights, _, volumes = follow(make(body, cells, depth, coupling), end)
     level = (volumes + share * 4 / 3 * np.pi * radius**3) / (WIDTH * depth)
     late = slice(len(heights) // 3, None)
     return abs(float(np.mean(heights[late] - level[late] - cap(radius, share)))) * cells / WIDTH
@@ -101,3 +101,20 @@ def run(full: bool = False) -> Iterator[Quantity]:
     follow(sim, 5.0)
     moved = float(np.linalg.norm(sim.body("body").position - place))
     yield quantity("drift_neutral", moved * cells / WIDTH, cells=cells)
+    yield from run_rigid_fluid(cells)
+
+
+def run_rigid_fluid(cells: int) -> Iterator[Quantity]:
+    """The same under ``rigid_fluid``, from half the density of water on; lighter bodies it refuses."""
+    coupling = "rigid_fluid"
+    found = [float_box(share, 40, 5.0, coupling) for share in (0.5, 0.7, 0.9)]
+    yield quantity("depth_box_rigid_fluid", max(off for off, _ in found), cells=40, errors=[off for off, _ in found])
+    yield quantity("turn_box_rigid_fluid", max(turn for _, turn in found), turns=[turn for _, turn in found])
+    errors = [float_sphere(share, cells, 4.0, coupling) for share in (0.5, 0.9)]
+    yield quantity("depth_sphere_rigid_fluid", max(errors), cells=cells, errors=errors)
+    body = ut.RigidBody(shape=ut.Sphere(radius=0.1), position=(WIDTH / 2, 0.2, 0.3), density=DENSITY)
+    sim = make(body, cells, 0.6, coupling)
+    place = sim.body("body").position.copy()
+    follow(sim, 5.0)
+    moved = float(np.linalg.norm(sim.body("body").position - place))
+    yield quantity("drift_neutral_rigid_fluid", moved * cells / WIDTH, cells=cells)

@@ -12,6 +12,8 @@ from undertow.grid import Array
 from undertow.validation.analysis import Quantity, quantity
 
 STEPS = 20_000
+PENALTY_STEPS = 5_000
+"""Of the ship with repulsive forces in the place of contacts."""
 EVERY = 5
 """Steps between two looks: a particle moves by less than a tenth of its spacing meanwhile."""
 
@@ -51,10 +53,11 @@ def crossings(scene: ut.Scene, body: str, side: Callable[[Array], Array], steps:
             "particles": fluid.totals.particles}  # fmt: skip
 
 
-def film_distance() -> tuple[float, float]:
-    """Change of the distance of a film of particles at rest on a plate over its last second / radius; its mean."""
+def film_distance(coupling: str = "none") -> tuple[float, float]:
+    """Change of the distance of a film of particles at rest on a plate over half a second / radius; its mean."""
     scene = ut.Scene(
         name="film",
+        coupling=coupling,
         domain=ut.Domain(upper=(0.4, 0.4), resolution=20, sides={"y_high": "open"}),
         time=ut.Time(end=1.0, frame_rate=10),
         sph=ut.Sph(slip=0.0, sound_speed=20.0),
@@ -75,11 +78,20 @@ def film_distance() -> tuple[float, float]:
 
 
 def run(full: bool = False) -> Iterator[Quantity]:
-    """Both scenes for 20,000 steps each."""
+    """Both scenes for 20,000 steps each; the penalty method beside them, as information."""
     change, mean = film_distance()
     yield quantity("rest_distance", change, mean_distance=mean, unit="radii")
+    change, mean = film_distance("penalty")
+    yield quantity("rest_distance_penalty", change, info=True, mean_distance=mean, unit="radii")
     for name, side, resolution in (("ship", ship_side, 60), ("vessel", vessel_side, 23)):
-        scene = ut.scene({"ship": "leaking-ship", "vessel": "vessel"}[name], resolution=resolution)
-        longer = scene.model_copy(update={"time": ut.Time(end=100.0, frame_rate=scene.time.frame_rate)})
-        found = crossings(longer, name, side, STEPS)
+        found = crossings(long_scene(name, resolution), name, side, STEPS)
         yield quantity(f"crossed_{name}", float(found.pop("crossed")), **found)
+    ship = long_scene("ship", 60).model_copy(update={"coupling": "penalty"})
+    found = crossings(ship, "ship", ship_side, PENALTY_STEPS)
+    yield quantity("crossed_ship_penalty", float(found.pop("crossed")), info=True, steps=PENALTY_STEPS, **found)
+
+
+def long_scene(name: str, resolution: int) -> ut.Scene:
+    """A scene of the gallery that does not end before its steps are made."""
+    scene = ut.scene({"ship": "leaking-ship", "vessel": "vessel"}[name], resolution=resolution)
+    return scene.model_copy(update={"time": ut.Time(end=100.0, frame_rate=scene.time.frame_rate)})

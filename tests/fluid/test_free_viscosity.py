@@ -1,0 +1,152 @@
+"""Viscosity under a free surface: discrete identities, rigid rotation, the film of Nusselt, walls, energy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+import undertow as ut
+from undertow.fluid.strain import FreeViscosity
+
+
+def make(cells: int, shape: object, position: tuple[float, float], **more: object) -> ut.Simulation:
+    scene = ut.Scene(
+        name="viscous",
+        gravity=(0.0, 0.0),
+        domain=ut.Domain(
+            upper=(2.0, 0.5), resolution=cells, resolution_along="x", sides={"x_low": "open", "x_high": "open"}
+        ),
+        time=ut.Time(end=1.0, frame_rate=50.0),
+        fluid=ut.Fluid(density=1000.0, viscosity=10.0, tolerance=1e-10),
+        objects={"pool": ut.Water(shape=shape, position=position), **more},
+    )
+    return ut.Simulation(scene, threads=1)
+
+
+def viscous_of(sim: ut.Simulation) -> FreeViscosity:
+    found = sim.flow.solve.viscous  # type: ignore[union-attr]
+    assert isinstance(found, FreeViscosity)
+    return found
+
+
+@pytest.fixture(scope="module")
+def drop() -> ut.Simulation:
+    """A drop that touches no wall."""
+    return make(32, ut.Sphere(radius=0.17), (1.03, 0.26))
+
+
+def test_rows_are_transposes_of_each_other(drop: ut.Simulation) -> None:
+    viscous = viscous_of(drop)
+    viscous.rebuild(0.01)
+    rows, rng = viscous.strain, np.random.default_rng(3)
+    wet = rows.inv_mass_f > 0.0
+    u, z = rng.standard_normal(wet.shape) * wet, rng.standard_normal(rows.shape) * (rows.root > 0.0)
+    out, back = np.zeros(rows.shape), np.zeros(wet.shape)
+    rows.apply({"fluid": u}, out)
+    rows.add_transpose(z, {"fluid": back})
+    assert float(np.sum(out * z)) == pytest.approx(float(np.sum(back * u)), rel=1e-12)
+    gram, diagonal = np.zeros(wet.shape), np.zeros(wet.shape)
+    rows.add_gram_diagonal({"fluid": diagonal})
+    dual = np.zeros(rows.shape)
+    rows.add_diagonal({"fluid": rows.inv_mass_f}, dual)
+    for face in np.argwhere(wet)[::17]:
+        unit = np.zeros(wet.shape)
+        unit[tuple(face)] = 1.0
+        gram[...] = 0.0
+        rows.add_gram({"fluid": unit}, {"fluid": gram})
+        assert diagonal[tuple(face)] == pytest.approx(gram[tuple(face)], rel=1e-12)
+    for row in np.argwhere(rows.root > 0.0)[::23]:
+        unit = np.zeros(rows.shape)
+        unit[tuple(row)] = 1.0
+        back[...] = 0.0
+        rows.add_transpose(unit, {"fluid": back})
+        assert dual[tuple(row)] == pytest.approx(float(np.sum(back**2 * rows.inv_mass_f)), rel=1e-12)
+
+
+def test_drop_that_turns_feels_nothing(drop: ut.Simulation) -> None:
+    """A rigid motion has no strain: it is left as it is whatever the viscosity and the step."""
+    drop.flow.state.u[...] = 0.0
+    for axis in (0, 1):
+        x, y, _ = np.broadcast_arrays(*drop.flow.grid.face_centres(axis))
+        drop.flow.state.u[axis][drop.flow.grid.interior_faces(axis)] = (
+            0.4 - 3.0 * (y - 0.2) if axis == 0 else 3.0 * (x - 1.0)
+        )
+    u = drop.flow.state.u.copy()
+    viscous_of(drop).solve(u, 10.0)
+    np.testing.assert_allclose(u, drop.flow.state.u, atol=1e-11)
+
+
+def test_viscosity_takes_energy_and_keeps_momentum(drop: ut.Simulation) -> None:
+    viscous = viscous_of(drop)
+    viscous.rebuild(0.2)
+    inverse = viscous.strain.inv_mass_f
+    mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0.0)
+    u = np.random.default_rng(4).standard_normal(mass.shape) * (mass > 0.0)
+    before, energy = (mass * u).sum(axis=(1, 2, 3)), float(np.sum(mass * u * u))
+    viscous.solve(u, 0.2)
+    np.testing.assert_allclose((mass * u).sum(axis=(1, 2, 3)), before, atol=1e-7 * np.abs(mass * u).sum())
+    assert 0.0 < float(np.sum(mass * u * u)) < 0.5 * energy
+
+
+def film_error(cells: int, height: float) -> float:
+    """Largest error of a film of ``height`` [m] on the floor that a force drives, relative to its surface speed."""
+    sim = make(cells, ut.Plane(normal=(0.0, 1.0)), (1.0, height))
+    viscous, grid = viscous_of(sim), sim.flow.grid
+    u, drive = sim.flow.state.u, 0.3
+    for _ in range(6):  # far longer than the film needs: 10 s each
+        u[0] += 10.0 * drive
+        viscous.solve(u, 10.0)
+    _, y, _ = np.broadcast_arrays(*grid.face_centres(0))
+    found = u[0][grid.interior_faces(0)][0, :, cells // 2]
+    y = y[0, :, 0]
+    exact = drive * (2 * height * y - y**2) / (2 * 0.01)
+    wet = y < height
+    return float(np.abs(found - exact)[wet].max() / exact[wet].max())
+
+
+def test_film_of_nusselt() -> None:
+    """u = rho g (2 H y - y^2) / (2 mu) (Nusselt 1916), wherever the surface lies in its cell."""
+    coarse, fine = (max(film_error(cells, height) for height in (0.25, 0.21, 0.265)) for cells in (32, 64))
+    assert coarse < 0.04
+    assert fine < 0.55 * coarse
+
+
+def test_walls_hold_the_liquid_unless_it_slides() -> None:
+    """A solid in the stream slows it; the same solid with slip does not."""
+    speeds = {}
+    for slip in (False, True):
+        wall = ut.RigidBody(shape=ut.Box(size=(3.0, 0.2)), position=(1.0, 0.03), slip=slip)
+        sim = make(32, ut.Plane(normal=(0.0, 1.0)), (1.0, 0.35), wall=wall)
+        u = sim.flow.state.u
+        u[0] = 1.0
+        viscous_of(sim).solve(u, 2.0)
+        speeds[slip] = float(np.mean(u[0][:, :, 15:20][viscous_of(sim).strain.inv_mass_f[0][:, :, 15:20] > 0.0]))
+    assert speeds[True] == pytest.approx(1.0, abs=1e-6)
+    assert speeds[False] < 0.7
+
+
+def test_viscous_drop_falls_freely() -> None:
+    """A free drop of honey keeps its shape's momentum: its centre falls with g."""
+    scene = ut.Scene(
+        name="honey",
+        domain=ut.Domain(upper=(0.6, 0.8), resolution=32, resolution_along="y"),
+        time=ut.Time(end=1.0, frame_rate=50.0),
+        fluid=ut.Fluid(density=1400.0, viscosity=10.0, tolerance=1e-8),
+        objects={"drop": ut.Water(shape=ut.Sphere(radius=0.12), position=(0.3, 0.6))},
+    )
+    sim = ut.Simulation(scene, threads=1)
+    report = sim.advance_to(0.1)
+    assert report is not None
+    mass = 1400.0 * report.ledger["fluid_volume"]
+    assert report.ledger["momentum_y"] == pytest.approx(-mass * 9.81 * 0.1, rel=0.01)
+    assert report.ledger["kinetic_energy"] == pytest.approx(0.5 * mass * 0.981**2, rel=0.02)
+
+
+def test_refusals() -> None:
+    pool = {"pool": ut.Water(shape=ut.Plane(normal=(0.0, 1.0)), position=(0.5, 0.3))}
+    base = {"name": "a", "domain": {"upper": (1.0, 1.0), "resolution": 8}, "time": {"end": 1.0}, "objects": pool}
+    with pytest.raises(ValidationError, match="split form of viscosity"):
+        ut.Scene(fluid={"viscosity": 1.0, "viscosity_form": "coupled"}, **base)
+    with pytest.raises(ValidationError, match="viscosity"):
+        ut.Scene(fluid={"viscosity": -1.0}, **base)

@@ -1,0 +1,128 @@
+"""Soft surfaces against each other: distances, sweeps and overlaps against brute force, momenta, cloth stays apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import undertow as ut
+import undertow.soft.collision as collision
+from undertow.soft.boxes import BoxTree
+from undertow.soft.collision import SurfaceCollisions, _sweep_stencils
+from undertow.soft.meshes import grid_triangles
+from undertow.validation.cloth_knot.case import drop
+
+
+def _sweep(edges: bool, x: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+    nodes = np.arange(len(x)).reshape(-1, 4)
+    m = len(nodes)
+    out = np.zeros(m), np.zeros(m), np.zeros((m, 4)), np.zeros((m, 3))
+    _sweep_stencils(nodes, edges, x, u, *out, 0, m)
+    return out
+
+
+def _nearest(edges: bool, p: np.ndarray) -> float:
+    """Distance of a node and a triangle, or of two edges, by trying points of both."""
+    s = np.linspace(0.0, 1.0, 41)
+    if edges:
+        one, two = p[0] + s[:, None] * (p[1] - p[0]), p[2] + s[:, None] * (p[3] - p[2])
+        return float(np.linalg.norm(one[:, None] - two[None], axis=2).min())
+    a, b = np.meshgrid(s, s)
+    inside = a + b <= 1 + 1e-12
+    points = p[1] + a[inside][:, None] * (p[2] - p[1]) + b[inside][:, None] * (p[3] - p[1])
+    return float(np.linalg.norm(p[0] - points, axis=1).min())
+
+
+@pytest.mark.parametrize("edges", [False, True])
+def test_distances_and_sweeps(edges: bool) -> None:
+    """Nearest points against trial, also of parallel and flat ones; a sweep stops before the first contact."""
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(60, 4, 3))
+    x[:10, :, 2] = 0.0
+    x[10:20, 3] = x[10:20, 2] + (x[10:20, 1] - x[10:20, 0])
+    u = 2.0 * rng.normal(size=x.shape)
+    distance, time, weight, normal = _sweep(edges, x.reshape(-1, 3), u.reshape(-1, 3))
+    assert np.abs(weight.sum(axis=1)).max() < 1e-12
+    tolerance = 0.1
+    for i in range(len(x)):
+        assert distance[i] <= _nearest(edges, x[i]) + 1e-9
+        assert distance[i] >= _nearest(edges, x[i]) - tolerance
+        end = min(time[i], 1.0)
+        gaps = [_nearest(edges, x[i] + t * u[i]) for t in np.linspace(0.0, end, 30)]
+        if distance[i] > 0:
+            # never further than the first time it is near, and near when it stops
+            assert min(gaps) >= 0.1 * distance[i]
+            assert time[i] > 1.0 or gaps[-1] <= 0.2 * distance[i] + tolerance
+    assert (time <= 1.0).sum() >= 5 and (time > 1.0).sum() >= 5
+
+
+def test_overlaps_are_those_of_brute_force() -> None:
+    rng = np.random.default_rng(3)
+    low = rng.uniform(size=(37, 3))
+    boxes = np.concatenate([low, low + 0.2 * rng.uniform(size=(37, 3))], axis=1)
+    tree = BoxTree(boxes[:, :3])
+    tree.fit(boxes)
+    meet = ((boxes[:, None, :3] <= boxes[None, :, 3:]) & (boxes[None, :, :3] <= boxes[:, None, 3:])).all(axis=2)
+    assert {tuple(p) for p in tree.overlaps(boxes).tolist()} == {tuple(p) for p in np.argwhere(meet).tolist()}
+    later = tree.overlaps(boxes, later=True)
+    assert {tuple(p) for p in later.tolist()} == {tuple(p) for p in np.argwhere(np.triu(meet, 1)).tolist()}
+
+
+def _sheets() -> tuple[SurfaceCollisions, np.ndarray, np.ndarray]:
+    """Two sheets that fly through each other within a step of 0.01 s."""
+    x, triangles = grid_triangles((1.0, 1.0), (6, 6), crossed=False)
+    n = len(x)
+    x = np.concatenate([x, x + np.array([0.03, 0.05, 0.02])])
+    v = 0.5 * np.random.default_rng(1).normal(size=x.shape)
+    v[n:, 2] -= 6.0
+    surfaces = SurfaceCollisions(
+        x, np.concatenate([triangles, triangles + n]), np.full(2 * n, 1e-3), np.full(2 * n, 0.3)
+    )
+    return surfaces, x, v
+
+
+@pytest.mark.parametrize("rounds", [8, 0])
+def test_sheets_do_not_pass(rounds: int, monkeypatch: Any) -> None:
+    """By impulses, or, without any, joined to rigid bodies: nothing crosses, momenta are kept."""
+    monkeypatch.setattr(collision, "ROUNDS", rounds)
+    surfaces, x, v = _sheets()
+    dt, mass = 0.01, np.ones(len(x))
+    n = len(x) // 2
+    assert (x + dt * v)[n:, 2].max() < (x + dt * v)[:n, 2].min()
+    way, end = v.copy(), v.copy()
+    report = surfaces.resolve(x, way, end, dt, 1.0 / mass)
+    assert (report.pushed > 0) == (rounds > 0) and (report.joined > 0) == (rounds == 0)
+    assert surfaces.crossings(x + dt * way) == 0
+    assert (x + dt * way)[n:, 2].mean() > (x + dt * way)[:n, 2].mean()
+    assert np.allclose(end.sum(axis=0), v.sum(axis=0))
+    assert (end**2).sum() < (v**2).sum()
+    # impulses act at the place of the contact, not at the start of the step: to first order in the step
+    L = [np.cross(x + 0.5 * dt * u, u).sum(axis=0) for u in (v, end)]
+    assert np.allclose(L[0], L[1], atol=0.02 * np.linalg.norm(np.cross(x, v), axis=1).sum())
+
+
+def test_cloth_on_a_ball_stays_untangled() -> None:
+    worst, met, _, lowest = drop(10, 0.8)
+    assert worst == 0 and met > 0 and lowest > -2e-3
+
+
+def test_soft_bodies_bounce_off_each_other() -> None:
+    """Two soft boxes meet in space: they do not pass, and keep their momentum."""
+    box = {
+        "shape": ut.Box(size=(0.2, 0.2, 0.2)), "element_size": 0.1, "youngs_modulus": 2e4, "damping": 0.005,
+    }  # fmt: skip
+    scene = ut.Scene(
+        name="pair", time=ut.Time(end=0.5, frame_rate=10, max_step=0.005), gravity=(0.0, 0.0, 0.0),
+        objects={
+            "left": ut.SoftBody(position=(-0.15, 0.0, 0.0), velocity=(1.0, 0.0, 0.0), **box),
+            "right": ut.SoftBody(position=(0.15, 0.03, 0.02), velocity=(-1.0, 0.0, 0.0), **box),
+        },
+    )  # fmt: skip
+    sim = ut.Simulation(scene)
+    rows = [sim.step().ledger for _ in range(60)]
+    assert max(row["soft_collisions"] for row in rows) > 0
+    assert rows[-1]["momentum_x"] == pytest.approx(0.0, abs=0.05)
+    assert sim.body("left").velocity[0] < -0.1 < 0.1 < sim.body("right").velocity[0]
+    assert sim.model.soft_solids.surfaces.crossings(sim.model.soft.x) == 0  # type: ignore[attr-defined]

@@ -1,0 +1,245 @@
+"""Control forces of contacts between particles and bodies (algorithm 1, 5): the local and the global scheme.
+
+Equation numbers are those of Becker, Tessendorf and Teschner [@becker2009].
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from numba import njit
+
+from undertow.coupling.forcing_contacts import FULL, NORMAL, NOTHING, TANGENTIAL
+from undertow.grid.jitting import helper
+from undertow.rigid.bodies import DYNAMIC, apply_inverse_inertia, rotate, rotate_back
+
+
+@njit(cache=True, nogil=True)
+def _solve_local(contacts, count, points, bodies, twists, planar):  # type: ignore[no-untyped-def]
+    """Contacts one by one (12): F = 1/h [(1/m + 1/M) E + r~^T I^-1 r~]^-1 v-hat, all from the predicted velocities."""
+    K, f = np.zeros((3, 3)), np.zeros(3)
+    for n in range(count):
+        _missing(contacts, n, points, twists, f)
+        b, r, normal = contacts.body[n], contacts.arm[n], contacts.normal[n]
+        for c in range(3):
+            ex, ey, ez = (1.0 if c == 0 else 0.0), (1.0 if c == 1 else 0.0), (1.0 if c == 2 else 0.0)
+            # (I^-1 (r x e)) x r
+            tx, ty, tz = r[1] * ez - r[2] * ey, r[2] * ex - r[0] * ez, r[0] * ey - r[1] * ex
+            tx, ty, tz = apply_inverse_inertia(bodies.q[b], bodies.inv_inertia[b], tx, ty, tz)
+            K[0, c], K[1, c], K[2, c] = ty * r[2] - tz * r[1], tz * r[0] - tx * r[2], tx * r[1] - ty * r[0]
+            K[c, c] += 1.0 / contacts.mass[n] + bodies.inv_mass[b]
+        if contacts.kind[n] == NORMAL:
+            stiff = 0.0
+            for a in range(3):
+                for c in range(3):
+                    stiff += normal[a] * K[a, c] * normal[c]
+            along = (f[0] * normal[0] + f[1] * normal[1] + f[2] * normal[2]) / stiff
+            for a in range(3):
+                f[a] = along * normal[a]
+        else:
+            _solve_small(K, f, 3)
+        if f[0] * normal[0] + f[1] * normal[1] + f[2] * normal[2] >= 0.0 or contacts.kind[n] == TANGENTIAL:
+            for a in range(3):
+                contacts.impulse[n, a] = f[a]
+    for n in range(count):
+        _apply(contacts, n, contacts.impulse[n], points, bodies, twists)
+
+
+@njit(cache=True, nogil=True)
+def _solve_global(contacts, count, points, bodies, twists, planar, turns):  # type: ignore[no-untyped-def]
+    """All contacts of a body at once (18), the bodies in turn until nothing pulls and nothing is left.
+
+    With the change D = (dv, domega) of the body's twist and J_i D = dv + domega x r_i the wanted velocities and the
+    momenta give (M + sum m_i J_i^T P_i J_i) D = -sum m_i J_i^T P_i v-hat_i, P_i the projection on what contact i holds,
+    and the impulse m_i P_i (v-hat_i + J_i D) on particle i.
+    """
+    A, d = np.zeros((6, 6)), np.zeros(6)
+    miss, J, PJ = np.zeros(3), np.zeros((3, 6)), np.zeros((3, 6))
+    for _ in range(turns):
+        largest, change = 0.0, 0.0
+        last = 0
+        while last < count:
+            first, b = last, contacts.body[last]
+            while last < count and contacts.body[last] == b:
+                last += 1
+            A[:] = 0.0
+            d[:] = 0.0
+            for n in range(first, last):
+                if contacts.kind[n] == NOTHING:
+                    continue
+                _missing(contacts, n, points, twists, miss)
+                m = contacts.mass[n]
+                _fill_arm(contacts.arm[n], J)
+                normal = contacts.normal[n]
+                for a in range(3):
+                    for c in range(6):
+                        s = 0.0
+                        for e in range(3):
+                            s += _held(contacts.kind[n], normal, a, e) * J[e, c]
+                        PJ[a, c] = s
+                for c in range(6):
+                    for a in range(3):
+                        d[c] -= m * J[a, c] * miss[a]
+                        for e in range(6):
+                            A[c, e] += m * J[a, c] * PJ[a, e]
+            if bodies.kind[b] == DYNAMIC:
+                _add_mass(bodies, b, planar, A, d)
+                _solve_small(A, d, 6)
+            else:
+                d[:] = 0.0
+            for n in range(first, last):
+                if contacts.kind[n] == NOTHING:
+                    continue
+                _missing(contacts, n, points, twists, miss)
+                _fill_arm(contacts.arm[n], J)
+                m = contacts.mass[n]
+                i, normal = contacts.point[n], contacts.normal[n]
+                for a in range(3):
+                    add = miss[a]
+                    for e in range(3):
+                        moved = 0.0
+                        for c in range(6):
+                            moved += J[e, c] * d[c]
+                        add += _held(contacts.kind[n], normal, a, e) * moved
+                    contacts.impulse[n, a] += m * add
+                    points.motion[i, a] += add
+                    change = max(change, abs(add))
+                    largest = max(largest, abs(points.motion[i, a]))
+            for a in range(3):
+                twists.v[b, a] += d[a]
+                twists.omega[b, a] += d[3 + a]
+        pulled = False
+        for n in range(count):
+            normal, f = contacts.normal[n], contacts.impulse[n]
+            along = f[0] * normal[0] + f[1] * normal[1] + f[2] * normal[2]
+            if contacts.kind[n] < TANGENTIAL and along < 0.0:
+                for a in range(3):
+                    miss[a] = -f[a]
+                _apply(contacts, n, miss, points, bodies, twists)
+                contacts.impulse[n] = 0.0
+                contacts.kind[n] = NOTHING
+                pulled = True
+        if not pulled and change <= 1e-9 * largest:
+            break
+
+
+@njit(cache=True, nogil=True)
+def _sum_control(contacts, count, dt, out_force, out_torque):  # type: ignore[no-untyped-def]
+    """Control forces on the bodies (13), (14)."""
+    for n in range(count):
+        b, f, r = contacts.body[n], contacts.impulse[n], contacts.arm[n]
+        for a in range(3):
+            out_force[b, a] -= f[a] / dt
+        out_torque[b, 0] -= (r[1] * f[2] - r[2] * f[1]) / dt
+        out_torque[b, 1] -= (r[2] * f[0] - r[0] * f[2]) / dt
+        out_torque[b, 2] -= (r[0] * f[1] - r[1] * f[0]) / dt
+
+
+@njit(cache=True, nogil=True)
+def _largest_error(contacts, count, points, twists):  # type: ignore[no-untyped-def]
+    """Largest difference of wanted and present relative velocity [m/s]."""
+    worst = 0.0
+    miss = np.zeros(3)
+    for n in range(count):
+        _missing(contacts, n, points, twists, miss)
+        worst = max(worst, sqrt(miss[0] ** 2 + miss[1] ** 2 + miss[2] ** 2))
+    return worst
+
+
+@helper
+def _missing(contacts, n, points, twists, out):  # type: ignore[no-untyped-def]
+    """v-hat: wanted less present relative velocity of contact n, the part it holds."""
+    i, b = contacts.point[n], contacts.body[n]
+    v, w, r = twists.v[b], twists.omega[b], contacts.arm[n]
+    out[0] = contacts.wanted[n, 0] - points.motion[i, 0] + v[0] + w[1] * r[2] - w[2] * r[1]
+    out[1] = contacts.wanted[n, 1] - points.motion[i, 1] + v[1] + w[2] * r[0] - w[0] * r[2]
+    out[2] = contacts.wanted[n, 2] - points.motion[i, 2] + v[2] + w[0] * r[1] - w[1] * r[0]
+    normal = contacts.normal[n]
+    along = out[0] * normal[0] + out[1] * normal[1] + out[2] * normal[2]
+    for a in range(3):
+        if contacts.kind[n] == NORMAL:
+            out[a] = along * normal[a]
+        elif contacts.kind[n] == TANGENTIAL:
+            out[a] -= along * normal[a]
+        elif contacts.kind[n] == NOTHING:
+            out[a] = 0.0
+
+
+@helper
+def _held(kind, normal, a, b):  # type: ignore[no-untyped-def]
+    """Entry of the projection on what a contact holds."""
+    e = 1.0 if a == b else 0.0
+    if kind == FULL:
+        return e
+    if kind == NORMAL:
+        return normal[a] * normal[b]
+    if kind == TANGENTIAL:
+        return e - normal[a] * normal[b]
+    return 0.0
+
+
+@helper
+def _solve_small(A, b, size):  # type: ignore[no-untyped-def]
+    """Solve A x = b in place by elimination without pivoting (A symmetric positive definite); x in b."""
+    for k in range(size):
+        for i in range(k + 1, size):
+            f = A[i, k] / A[k, k]
+            for j in range(k + 1, size):
+                A[i, j] -= f * A[k, j]
+            b[i] -= f * b[k]
+    for k in range(size - 1, -1, -1):
+        for j in range(k + 1, size):
+            b[k] -= A[k, j] * b[j]
+        b[k] /= A[k, k]
+
+
+@helper
+def _apply(contacts, n, impulse, points, bodies, twists):  # type: ignore[no-untyped-def]
+    """An impulse on the particle, and the opposite one on the body."""
+    i, b, r = contacts.point[n], contacts.body[n], contacts.arm[n]
+    for a in range(3):
+        points.motion[i, a] += impulse[a] / contacts.mass[n]
+        twists.v[b, a] -= bodies.inv_mass[b] * impulse[a]
+    tx, ty, tz = (
+        r[1] * impulse[2] - r[2] * impulse[1],
+        r[2] * impulse[0] - r[0] * impulse[2],
+        r[0] * impulse[1] - r[1] * impulse[0],
+    )
+    tx, ty, tz = apply_inverse_inertia(bodies.q[b], bodies.inv_inertia[b], tx, ty, tz)
+    twists.omega[b, 0] -= tx
+    twists.omega[b, 1] -= ty
+    twists.omega[b, 2] -= tz
+
+
+@helper
+def _fill_arm(r, out_J):  # type: ignore[no-untyped-def]
+    """J = [E, -r~]: velocity at an arm from a twist."""
+    out_J[:] = 0.0
+    for a in range(3):
+        out_J[a, a] = 1.0
+    out_J[0, 4], out_J[0, 5] = r[2], -r[1]
+    out_J[1, 3], out_J[1, 5] = -r[2], r[0]
+    out_J[2, 3], out_J[2, 4] = r[1], -r[0]
+
+
+@helper
+def _add_mass(bodies, b, planar, A, d):  # type: ignore[no-untyped-def]
+    """Mass and inertia of a body; in 2D it moves in the plane alone."""
+    for a in range(3):
+        A[a, a] += 1.0 / bodies.inv_mass[b]
+    if planar:
+        for a in range(2, 5):
+            A[a, :] = 0.0
+            A[:, a] = 0.0
+            A[a, a] = 1.0
+            d[a] = 0.0
+        A[5, 5] += 1.0 / bodies.inv_inertia[b, 2]
+        return
+    for c in range(3):
+        x, y, z = rotate_back(bodies.q[b], 1.0 if c == 0 else 0.0, 1.0 if c == 1 else 0.0, 1.0 if c == 2 else 0.0)
+        k = bodies.inv_inertia[b]
+        x, y, z = rotate(bodies.q[b], x / k[0], y / k[1], z / k[2])
+        A[3, 3 + c] += x
+        A[4, 3 + c] += y
+        A[5, 3 + c] += z

@@ -1,0 +1,416 @@
+"""Rigid Fluid: bodies solved as if they were water, then brought back to rigid motion (Carlson, Mucha and Turk 2004).
+
+One projection makes water and bodies, C = F + R, free of divergence with one density rho_f; what that does to the
+momentum inside a body is the impulse of the fluid on it, and the velocities inside become rigid again:
+
+    u* = P(u_a),    u_a = (1 - w) u + w J t^n,    the material velocity before the forces: the transport term of (17)
+    m t^{n+1} = m t^n + collisions + dt (m - rho_f V) g + sum w beta J^T (u* - u_a)      (15) to (18), (24), (25)
+    u^{n+1} = (1 - w) u* + w J t^{n+1}                                                   (26)
+
+with the twists t = (v, omega), the velocity J t = v + omega x r at a face (8), the mass beta of a face and the part w
+of it that belongs to a body. Summed over a body the source (17) is the second line: nothing has to be divided by the
+body's density, and momentum given is momentum received, to rounding.
+
+Two splittings, the paper's and what makes it stand still:
+
+- Where the body wants to go. The projection sees rho_f inside the body. What the body carries beyond that, the impulse
+  E = dt (m - rho_f V) (g - a) + contact, is added to u_a as J G^-1 E, G = sum w beta J^T J, and counts once, in the sum
+  above. ``source``: E = 0, all of it acts after the projection (17). ``body_force``: E = dt (m - rho_f V) g
+  (section 6.1, step 1; Patankar 2001). ``predicted``: also the last step's contact, and its acceleration a where the
+  body is heavier than the fluid.
+- The stress that keeps it rigid. u* inside a body is not rigid, and the water outside has felt that. The difference
+  J t_R - u*, t_R the rigid part of u*, is remembered and added to the next u_a, as incremental projections do with the
+  pressure (Van Kan 1986); it carries no momentum. A floating body then has an exact state of rest; without it water
+  flows through the body at about g dt.
+
+The explicit source is unstable below a relative density of C / (1 + 2 C), C the added mass over the displaced one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from undertow.coupling.monolithic import CoupledBodies
+from undertow.fluid.domain import FluidDomain
+from undertow.fluid.free_surface import FreeSurfaceSolve
+from undertow.geometry import SolidFields
+from undertow.grid import GHOSTS, Array, share
+from undertow.linalg import SolveStats
+from undertow.rigid.bodies import DYNAMIC
+
+BUOYANCIES = ("source", "body_force", "predicted")
+
+IMPACT = 3.0
+"""Contact that gives a body more than so many times its weight in the fluid is an impact, not a support."""
+
+
+@dataclass(frozen=True)
+class RigidFluidSettings:
+    """buoyancy: one of ``BUOYANCIES``; carry: whether the stress of the last step is the guess of the next one."""
+
+    buoyancy: str = "predicted"
+    carry: bool = True
+
+
+class RigidFaces(NamedTuple):
+    """The faces that bodies have a part of, in the order of the grid."""
+
+    face: np.ndarray  # (m,) flat index of the padded face field
+    body: np.ndarray  # (m,)
+    weight: np.ndarray  # (m,) w: the body's part of the face's mass
+    j: np.ndarray  # (m, 6) what the twist is multiplied by to give the velocity across the face
+
+
+def _make_faces(room: int) -> RigidFaces:
+    face, body = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
+    return RigidFaces(face, body, np.zeros(room), np.zeros((room, 6)))
+
+
+class RigidRegions:
+    """Where the bodies are among the faces of the grid.
+
+    fields: the dynamic bodies as solids; index (k,): the number of each among the rigid bodies. wet_b (n,): 1 for
+    bodies that touch water; only these take part. gram_b (n, 6, 6): G of the head, the inertia of the fluid in the
+    place of the body.
+    """
+
+    def __init__(self, domain: FluidDomain, fields: SolidFields, index: np.ndarray, coupled: CoupledBodies) -> None:
+        self.domain, self.fields, self.index, self.coupled = domain, fields, index.astype(np.int64), coupled
+        count = coupled.bodies.count
+        self.wet_b = np.zeros(count, dtype=np.int64)
+        self.gram_b, self.inverse_b = np.zeros((count, 6, 6)), np.zeros((count, 6, 6))
+        self.faces, self.size = _make_faces(0), 0
+        self._momentum_b = np.zeros((count, 6))
+
+    def join(self, phi_c: Array, out_c: Array) -> None:
+        """out = the level set of water and wet bodies together [m], ghosts included."""
+        grid, fields = self.domain.grid, self.fields
+        self.wet_b[...] = 0
+        _find_wet(grid.spec, phi_c, fields.volume_c, fields.body_c, self.index, self.wet_b)
+        pz, py, _ = grid.padded
+        share(
+            _join_bodies, pz * py, grid.cell_count, grid.spec, phi_c, fields.phi_n, fields.body_c, self.index,
+            self.wet_b, out_c,
+        )  # fmt: skip
+
+    def gather(self, phi_c: Array, inv_mass_f: Array) -> None:
+        """Faces of the wet bodies and G; phi_c: level set of the water alone, inv_mass_f: of the projection."""
+        bodies, spec = self.coupled.bodies, self.domain.grid.spec
+        while True:
+            self.size = int(
+                _gather_faces(
+                    spec, phi_c, self.fields.volume_c, self.fields.distance_f, self.fields.body_c, self.index,
+                    self.wet_b, inv_mass_f, bodies.x_b, self.faces,
+                )
+            )  # fmt: skip
+            if self.size <= len(self.faces.face):
+                break
+            self.faces = _make_faces(2 * self.size)
+        self._mass = self.faces.weight[: self.size] / inv_mass_f.reshape(-1)[self.face]
+        self.gram_b[...] = 0.0
+        _sum_gram(self.faces, self.size, self._mass, self.gram_b)
+        self.inverse_b[...] = np.linalg.pinv(self.gram_b, rcond=1e-11, hermitian=True)
+
+    @property
+    def face(self) -> np.ndarray:
+        """(m,) flat indices of the faces."""
+        return self.faces.face[: self.size]
+
+    @property
+    def weight(self) -> np.ndarray:
+        """(m,) parts w."""
+        return self.faces.weight[: self.size]
+
+    def momentum(self, u_m: Array) -> Array:
+        """sum w beta J^T u per body (n, 6) [kg m/s, kg m2/s] of velocities (m,) at the faces."""
+        self._momentum_b[...] = 0.0
+        _sum_momentum(self.faces, self.size, self._mass, u_m, self._momentum_b)
+        return self._momentum_b.copy()
+
+    def velocity(self, twist_b: Array) -> Array:
+        """J t (m,) [m/s] of twists (n, 6)."""
+        faces, m = self.faces, self.size
+        return np.asarray(np.einsum("mi,mi->m", faces.j[:m], twist_b[faces.body[:m]]))
+
+    def blend(self, u_f: Array, twist_b: Array) -> None:
+        """(26): u <- (1 - w) u + w J t."""
+        flat = u_f.reshape(-1)
+        flat[self.face] += self.weight * (self.velocity(twist_b) - flat[self.face])
+
+    def rigid_part(self, u_m: Array) -> Array:
+        """The twists (n, 6) whose rigid motion has the momentum of the velocities (m,): (24), (25) with density 1."""
+        return self.solve(self.momentum(u_m))
+
+    def solve(self, impulse_b: Array) -> Array:
+        """Twists (n, 6) that impulses (n, 6) give the fluid in the place of the bodies."""
+        return np.asarray(np.einsum("nij,nj->ni", self.inverse_b, impulse_b))
+
+
+class RigidFluidSolve(FreeSurfaceSolve):
+    """The projection of water and bodies as one fluid, and what it does to the bodies' momenta.
+
+    expected_b (n, 6): force and torque, beside gravity, that the last step's contact and inertia add to E. stress_f:
+    the velocity J t_R - u* carried over, by face.
+    """
+
+    def __init__(
+        self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], tolerance: float,
+        scratch_f: Array, fields: SolidFields, index: np.ndarray, coupled: CoupledBodies,
+        settings: RigidFluidSettings | None = None,
+    ) -> None:  # fmt: skip
+        self.water_c, self.coupled, self.settings = phi_c, coupled, settings or RigidFluidSettings()
+        self.joined_c = domain.grid.cell_field()
+        super().__init__(domain, self.joined_c, gravity, tolerance, scratch_f)
+        self.regions = RigidRegions(domain, fields, index, coupled)
+        bodies = coupled.bodies
+        self.dynamic_b = bodies.kind_b == DYNAMIC
+        self.displaced_b = np.where(self.dynamic_b, domain.density * coupled.volume_b, 0.0)
+        self.expected_b = np.zeros((bodies.count, 6))
+        self.stress_f = domain.grid.face_field()
+        shape = (bodies.count, 6)
+        self._twist_b, self._start_b, self._fluid_b, self._after_b = (np.zeros(shape) for _ in range(4))
+        self._given_m = self._stress_m = np.zeros(0)
+
+    def rebuild(self) -> None:
+        self.regions.join(self.water_c, self.joined_c)
+        super().rebuild()
+        self.regions.gather(self.water_c, self.rows.inv_mass_f)
+
+    def add_known_impulse(self, u_f: Array, dt: float) -> None:
+        """u_a of the head in place of u*, then viscosity and the impulse of the surface."""
+        self.prepare(u_f, dt)
+        super().add_known_impulse(u_f, dt)
+
+    def prepare(self, u_f: Array, dt: float) -> None:
+        """u -> u_a, in place."""
+        regions, coupled = self.regions, self.coupled
+        coupled.take_twists(self._twist_b)
+        self._start_b[...] = self._momenta()
+        regions.blend(u_f, self._twist_b)
+        flat = u_f.reshape(-1)
+        stress = self._take_stress()
+        # the stress carries no momentum: what the bodies' motion over the grid left of it goes
+        impulse = self._expected(dt) - regions.momentum(stress)
+        flat[regions.face] += regions.weight * (regions.velocity(regions.solve(impulse)) + stress)
+        self._given_m = flat[regions.face].copy()
+        self._stress_m = stress
+
+    def _take_stress(self) -> Array:
+        """The stress of the last step at the faces of now (m,); it is cleared."""
+        flat = self.stress_f.reshape(-1)
+        stress = flat[self.regions.face].copy()
+        self.stress_f[...] = 0.0
+        return stress
+
+    def _expected(self, dt: float) -> Array:
+        """E of the head (n, 6) [N s, N m s]."""
+        known = np.zeros_like(self.expected_b)
+        if self.settings.buoyancy != "source":
+            known += self._weight(dt)
+        if self.settings.buoyancy == "predicted":
+            known += dt * self.expected_b
+        return known * self.regions.wet_b[:, None]
+
+    def _weight(self, dt: float) -> Array:
+        """dt (m - rho V) g of wet bodies, dt m g of dry ones (n, 6)."""
+        bodies = self.coupled.bodies
+        mass = np.where(self.dynamic_b, bodies.mass_b - self.regions.wet_b * self.displaced_b, 0.0)
+        weight = np.zeros((bodies.count, 6))
+        weight[:, :3] = dt * mass[:, None] * np.array(self.rows.gravity)
+        return weight
+
+    def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
+        """u_a (known impulse added) -> u* in place; momenta of the bodies to n+1, but for contact."""
+        stats = super().solve(u_f, p_c, dt)
+        self.move_bodies(u_f, dt)
+        return stats
+
+    def move_bodies(self, u_f: Array, dt: float) -> None:
+        """Momenta of the bodies from what the projection did where they are."""
+        regions, bodies = self.regions, self.coupled.bodies
+        found = u_f.reshape(-1)[regions.face]
+        # the known impulse of the surface is part of what the water did: given is u_a before it
+        self._fluid_b[...] = regions.momentum(found - self._given_m)
+        self._add_momenta(self._weight(dt) + self._fluid_b)
+        self.coupled.pressure_b[...] = self._fluid_b
+        buoyancy = dt * (regions.wet_b * self.displaced_b)[:, None] * np.array(self.rows.gravity)
+        self.coupled.pressure_b[:, :3] -= buoyancy
+        self._after_b[...] = self._momenta()
+        if self.settings.carry:
+            left = regions.velocity(regions.rigid_part(found)) - found
+            self.stress_f.reshape(-1)[regions.face] = self._stress_m + left
+        bodies.derive_velocities()
+
+    def start(self, u_f: Array) -> None:
+        """The velocity at time 0 where the bodies are: theirs."""
+        self.coupled.take_twists(self._twist_b)
+        self.regions.blend(u_f, self._twist_b)
+
+    def push(self, p_b: Array, L_b: Array) -> None:
+        """Impulses of contact (n, 3) [N s] and (n, 3) [N m s]: the water feels them in the next projection."""
+        self._add_momenta(np.concatenate([p_b, L_b], axis=1))
+        self.coupled.bodies.derive_velocities()
+
+    def make_rigid(self, u_f: Array, dt: float) -> None:
+        """(26) with the twists that contact leaves; what contact and inertia were is expected again."""
+        self.coupled.take_twists(self._twist_b)
+        self.regions.blend(u_f, self._twist_b)
+        now = self._momenta()
+        heavier = np.zeros(len(now))
+        mass = self.coupled.bodies.mass_b
+        heavier[self.dynamic_b] = np.maximum(1.0 - self.displaced_b[self.dynamic_b] / mass[self.dynamic_b], 0.0)
+        contact, inertia = now - self._after_b, heavier[:, None] * (now - self._start_b)
+        # an impact is over; what carries a body that rests goes on
+        rests = np.linalg.norm(contact[:, :3], axis=1) <= IMPACT * np.linalg.norm(self._weight(dt)[:, :3], axis=1)
+        self.expected_b[...] = (contact - inertia) * (rests & (self.regions.wet_b == 1))[:, None] / dt
+
+    def _momenta(self) -> Array:
+        """Linear and angular momenta (n, 6), 0 unless dynamic."""
+        bodies = self.coupled.bodies
+        return np.concatenate([bodies.p_b, bodies.L_b], axis=1)
+
+    def _add_momenta(self, change_b: Array) -> None:
+        bodies, dynamic = self.coupled.bodies, self.dynamic_b
+        bodies.p_b[dynamic] += change_b[dynamic, :3]
+        bodies.L_b[dynamic] += change_b[dynamic, 3:]
+
+    def arrays(self) -> dict[str, Array]:
+        """What evolves beside water and bodies."""
+        return {"rigid_fluid_expected": self.expected_b, "rigid_fluid_stress": self.stress_f}
+
+
+def added_mass_limit(half: Array, dimensions: int) -> float:
+    """Smallest relative density C / (1 + 2 C) at which the explicit source is stable (half axes (3,) [m]).
+
+    C: the largest added mass of the ellipsoid with these half axes over the mass it displaces: k = a / (2 - a) with
+    a = abc int_0^inf ds / ((a_i^2 + s) sqrt((a^2 + s)(b^2 + s)(c^2 + s))) (Lamb 1932, article 114); in 2D the ratio of
+    the half axes. Sphere 1/4, cylinder 1/3, plate 1/2.
+    """
+    if dimensions == 2:
+        worst = float(max(half[0] / half[1], half[1] / half[0]))
+    else:
+        # s = a_min^2 (1 / t^2 - 1): a smooth integrand on 0 < t < 1
+        axes = np.asarray(half, dtype=float) / float(np.min(half))
+        t = (np.arange(4000) + 0.5) / 4000
+        s = 1.0 / t**2 - 1.0
+        roots = np.sqrt(np.prod(axes[:, None] ** 2 + s, axis=0))
+        alpha = max(float(np.prod(axes) * np.mean(2.0 / t**3 / ((a**2 + s) * roots))) for a in axes)
+        worst = alpha / max(2.0 - alpha, 1e-9)
+    return worst / (1.0 + 2.0 * worst)
+
+
+@njit(cache=True)
+def _find_wet(spec, phi, volume, body_c, index, out_wet):  # type: ignore[no-untyped-def]
+    """1 for every body with a part in a cell of water, or a side along one."""
+    for k in range(GHOSTS, GHOSTS + spec.nz):
+        for j in range(GHOSTS, GHOSTS + spec.ny):
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                if volume[k, j, i] == 1.0 or body_c[k, j, i] < 0:
+                    continue
+                touches = volume[k, j, i] > 0.0 and phi[k, j, i] <= 0.0
+                for a in range(spec.dimensions if volume[k, j, i] == 0.0 else 0):
+                    n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
+                    at = i if a == 0 else (j if a == 1 else k)
+                    for way in range(-1, 2, 2):
+                        if GHOSTS <= at + way < GHOSTS + n:
+                            ko, jo, io = k + way * int(a == 2), j + way * int(a == 1), i + way * int(a == 0)
+                            touches |= volume[ko, jo, io] > 0.0 and phi[ko, jo, io] <= 0.0
+                if touches:
+                    out_wet[index[body_c[k, j, i]]] = 1
+
+
+@njit(cache=True, nogil=True)
+def _join_bodies(spec, phi, phi_n, body_c, index, wet_b, out, start, stop):  # type: ignore[no-untyped-def]
+    """min(phi, mean of the solids' distances at the corners) where the nearest body is wet, else phi."""
+    over = 1 if spec.dimensions == 3 else 0
+    rows_y = spec.ny + 2 * GHOSTS
+    for row in range(start, stop):
+        k = row // rows_y
+        j = row % rows_y
+        ku = min(k + over, spec.nz + 2 * GHOSTS - 1)
+        ju = min(j + 1, spec.ny + 2 * GHOSTS - 1)
+        for i in range(spec.nx + 2 * GHOSTS):
+            out[k, j, i] = phi[k, j, i]
+            if body_c[k, j, i] >= 0 and wet_b[index[body_c[k, j, i]]] == 1:
+                iu = min(i + 1, spec.nx + 2 * GHOSTS - 1)
+                low = phi_n[k, j, i] + phi_n[k, j, iu] + phi_n[k, ju, i] + phi_n[k, ju, iu]
+                high = phi_n[ku, j, i] + phi_n[ku, j, iu] + phi_n[ku, ju, i] + phi_n[ku, ju, iu]
+                out[k, j, i] = min(phi[k, j, i], 0.125 * (low + high))
+
+
+@njit(cache=True)
+def _gather_faces(  # type: ignore[no-untyped-def]
+    spec, phi, volume, distance, body_c, index, wet_b, inv_mass, centre_b, out
+):
+    """Fill ``out`` as far as it has room and return how many faces there are.
+
+    w = 1/2 - distance / dx between 0 and 1 is the body's part of the dual cell, exact for a wall across the axis. Where
+    there is no water in the cells beside the face nothing else is there that it could belong to: w = 1.
+    """
+    found = 0
+    room = len(out.face)
+    _, nz, ny, nx = inv_mass.shape
+    for k in range(GHOSTS, GHOSTS + spec.nz + (1 if spec.dimensions == 3 else 0)):
+        for j in range(GHOSTS, GHOSTS + spec.ny + 1):
+            for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+                for a in range(spec.dimensions):
+                    kl, jl, il = k - int(a == 2), j - int(a == 1), i - int(a == 0)
+                    part = 0.5 - distance[a, k, j, i] / spec.dx
+                    if part <= 0.0 or inv_mass[a, k, j, i] <= 0.0:
+                        continue
+                    low, high = volume[kl, jl, il], volume[k, j, i]
+                    solid = body_c[k, j, i] if high <= low else body_c[kl, jl, il]
+                    if solid < 0 or wet_b[index[solid]] == 0:
+                        continue
+                    if found < room:
+                        b = index[solid]
+                        water = (phi[k, j, i] <= 0.0 and high > 0.0) or (phi[kl, jl, il] <= 0.0 and low > 0.0)
+                        out.face[found] = ((a * nz + k) * ny + j) * nx + i
+                        out.body[found] = b
+                        out.weight[found] = min(part, 1.0) if water else 1.0
+                        x = spec.x0 + (i - GHOSTS + (0.0 if a == 0 else 0.5)) * spec.dx - centre_b[b, 0]
+                        y = spec.y0 + (j - GHOSTS + (0.0 if a == 1 else 0.5)) * spec.dx - centre_b[b, 1]
+                        z = 0.0
+                        if spec.dimensions == 3:
+                            z = spec.z0 + (k - GHOSTS + (0.0 if a == 2 else 0.5)) * spec.dx - centre_b[b, 2]
+                        for c in range(6):
+                            out.j[found, c] = 0.0
+                        out.j[found, a] = 1.0
+                        # r x e_axis
+                        if a == 0:
+                            out.j[found, 4] = z
+                            out.j[found, 5] = -y
+                        elif a == 1:
+                            out.j[found, 3] = -z
+                            out.j[found, 5] = x
+                        else:
+                            out.j[found, 3] = y
+                            out.j[found, 4] = -x
+                    found += 1
+    return found
+
+
+@njit(cache=True)
+def _sum_gram(faces, size, mass, out):  # type: ignore[no-untyped-def]
+    """out_b += sum w beta J^T J."""
+    for m in range(size):
+        b = faces.body[m]
+        for c in range(6):
+            scaled = mass[m] * faces.j[m, c]
+            if scaled != 0.0:
+                for d in range(6):
+                    out[b, c, d] += scaled * faces.j[m, d]
+
+
+@njit(cache=True)
+def _sum_momentum(faces, size, mass, u, out):  # type: ignore[no-untyped-def]
+    """out_b += sum w beta J^T u."""
+    for m in range(size):
+        b = faces.body[m]
+        scaled = mass[m] * u[m]
+        for c in range(6):
+            out[b, c] += scaled * faces.j[m, c]

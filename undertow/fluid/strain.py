@@ -1,0 +1,223 @@
+"""Viscosity of a liquid under a free surface: damping rows on the whole rate of strain.
+
+    div (mu (grad u + grad u^T)),      no traction on the surface,      u = v on walls
+
+is, without the pressure, the minimum of the kinetic energy of what changes and the dissipation, which has the free
+surface as its natural boundary (Batty and Bridson 2008, section 3). In factored form the rows are
+
+    sqrt(2 dt mu V f_c) du_a/dx_a                     in liquid cells,
+    sqrt(dt mu V f_e) (du_a/dx_b + du_b/dx_a)         on edges between four wet faces,
+
+f being the liquid and open part of the cell, or the mean over the four cells of the edge. Rows of a motion that is
+rigid are zero, so that a drop that turns feels nothing. Walls exchange momentum through ``WallRows``. The faces have
+the mass of the liquid that their dual cells hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from undertow.fluid.domain import FluidDomain
+from undertow.fluid.viscosity import WallRows
+from undertow.grid import GHOSTS, Array, share_face_rows
+from undertow.linalg import CoupledSystem, SolveStats, Stencil, VelocityBlock, used_planes
+
+if TYPE_CHECKING:
+    from undertow.fluid.free_surface import FreeSurfaceRows
+
+LEAST_PART = 0.05
+"""Smallest liquid part of a dual cell that a wet face is given."""
+
+
+class StrainRows:
+    """Damping rows named ``strain``, folded into the masses; dual (6, Z, Y, X).
+
+    Row a < 3 holds du_a/dx_a of the cell, row 3 + c the shear in the plane across axis c at the edge that is the lower
+    corner of the cell in that plane. inv_mass_f: of the faces by their liquid part. time_step: dt of the solve [s].
+    """
+
+    name = "strain"
+    damping = True
+    folded = True
+    target: Array | None = None
+    stencil: Stencil | None = None
+
+    def __init__(self, rows: FreeSurfaceRows, viscosity: float) -> None:
+        self.surface, self.domain, self.viscosity = rows, rows.domain, viscosity
+        grid = rows.domain.grid
+        self.shape: tuple[int, ...] = (6, *grid.padded)
+        self.root, self._z = np.zeros(self.shape), np.zeros(self.shape)
+        self.inv_mass_f = grid.face_field()
+        self.time_step = 0.0
+
+    def rebuild(self) -> None:
+        """Weights and masses of the surface and solids of now; the rows of the pressure are up to date."""
+        d, rows = self.domain, self.surface
+        scale = self.viscosity * d.grid.cell_volume / d.grid.dx**2
+        share_face_rows(
+            d.grid, _compute_strain_weights, rows.phi_c, d.volume_c, rows.inv_mass_f, d.inv_mass_f, scale, self.root,
+            self.inv_mass_f,
+        )  # fmt: skip
+
+    def apply(self, w: Mapping[str, Array], out: Array) -> None:
+        share_face_rows(self.domain.grid, _apply_strain, self.root, np.sqrt(self.time_step), w["fluid"], out)
+
+    def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
+        share_face_rows(self.domain.grid, _add_strain_transpose, self.root, np.sqrt(self.time_step), z, w["fluid"])
+
+    def add_gram(self, w: Mapping[str, Array], out: Mapping[str, Array]) -> None:
+        """out += C^T C w."""
+        self.apply(w, self._z)
+        self.add_transpose(self._z, out)
+
+    def add_gram_diagonal(self, out: Mapping[str, Array]) -> None:
+        """out += diag(C^T C)."""
+        for a in self.domain.grid.axes:
+            for row, ahead in self._neighbours(a):
+                square = self.time_step * self.root[row] ** 2
+                out["fluid"][a] += square
+                out["fluid"][a] += np.roll(square, *ahead)
+
+    def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
+        """out += diag(C B^-1 C^T)."""
+        for a in self.domain.grid.axes:
+            for row, (step, axis) in self._neighbours(a):
+                both = inv_mass["fluid"][a] + np.roll(inv_mass["fluid"][a], -step, axis)
+                out[row] += self.time_step * self.root[row] ** 2 * both
+
+    def _neighbours(self, a: int) -> list[tuple[int, tuple[int, int]]]:
+        """For every row with a face of component a: its number, and how it is shifted to the other face's row."""
+        edges = [(3 + (3 - a - b), (-1, 2 - b)) for b in self.domain.grid.axes if b != a]
+        return [(a, (1, 2 - a)), *edges]
+
+
+class FreeViscosity:
+    """The implicit viscous step of a liquid between walls that are prescribed."""
+
+    def __init__(self, rows: FreeSurfaceRows, tolerance: float, viscosity: float, slip_b: np.ndarray) -> None:
+        self.domain: FluidDomain = rows.domain
+        self.tolerance = tolerance
+        self.strain = StrainRows(rows, viscosity)
+        self.walls = WallRows(rows.domain, viscosity, slip_b, folded=True, half=False)
+        self.planar = rows.domain.grid.dimensions == 2
+        self.block = VelocityBlock("fluid", self.strain.inv_mass_f, self.planar)
+        self.system = CoupledSystem([self.block], [self.strain, self.walls], planar=self.planar)
+
+    def rebuild(self, dt: float) -> None:
+        """Rows of the geometry of now for a step dt [s]."""
+        self.strain.rebuild()
+        self.walls.rebuild()
+        self.strain.time_step = dt
+        self.walls.set_time_step(dt)
+
+    def solve(self, u_f: Array, dt: float) -> SolveStats:
+        """u -> u with the impulse of the viscous stress over dt, in place."""
+        self.rebuild(dt)
+        return self.system.solve({"fluid": u_f}, {}, self.tolerance, scale=self.scale(u_f))
+
+    def scale(self, u_f: Array) -> float:
+        """What the tolerance is relative to: ||B u||, the momenta that are there."""
+        mass = used_planes(self.strain.inv_mass_f)
+        speed = np.divide(used_planes(u_f), mass, out=np.zeros_like(mass), where=mass > 0.0)
+        return float(np.sqrt(np.sum(speed * speed))) or 1.0
+
+
+@njit(cache=True)
+def _liquid_part(phi, volume, dx, k, j, i):  # type: ignore[no-untyped-def]
+    """Liquid and open part of a cell."""
+    return min(max(0.5 - phi[k, j, i] / dx, 0.0), 1.0) * volume[k, j, i]
+
+
+@njit(cache=True)
+def _face_part(phi, dx, a, k, j, i):  # type: ignore[no-untyped-def]
+    """Liquid part of the dual cell of a face; the mass of a cut face is that of its open part already."""
+    low = min(max(0.5 - phi[k - int(a == 2), j - int(a == 1), i - int(a == 0)] / dx, 0.0), 1.0)
+    return 0.5 * (low + min(max(0.5 - phi[k, j, i] / dx, 0.0), 1.0))
+
+
+@njit(cache=True, nogil=True)
+def _compute_strain_weights(  # type: ignore[no-untyped-def]
+    spec, phi, volume, wet_mass, open_mass, scale, out_root, out_mass, start, stop
+):
+    """Roots of 2 mu V f / h^2 in cells and mu V f / h^2 on edges; 1 / (rho V f) of the wet faces."""
+    rows_y = spec.ny + 1
+    for row in range(start, stop):
+        k = row // rows_y + GHOSTS
+        j = row % rows_y + GHOSTS
+        for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+            here = _liquid_part(phi, volume, spec.dx, k, j, i)
+            inside = i < GHOSTS + spec.nx and j < GHOSTS + spec.ny and k < GHOSTS + spec.nz
+            for a in range(spec.dimensions):
+                kl, jl, il = k - int(a == 2), j - int(a == 1), i - int(a == 0)
+                out_root[a, k, j, i] = 0.0
+                if inside and phi[k, j, i] <= 0.0:
+                    # faces that a solid closes have no velocity of their own; those on sides have the side's
+                    at = i if a == 0 else (j if a == 1 else k)
+                    n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
+                    low = at == GHOSTS or wet_mass[a, k, j, i] > 0.0
+                    high = wet_mass[a, k + int(a == 2), j + int(a == 1), i + int(a == 0)] > 0.0
+                    if low and (high or at == GHOSTS + n - 1):
+                        out_root[a, k, j, i] = np.sqrt(2.0 * scale * here)
+                out_mass[a, k, j, i] = 0.0
+                if wet_mass[a, k, j, i] > 0.0:
+                    part = _face_part(phi, spec.dx, a, k, j, i)
+                    # liquid of neighbours that are not wet, their centres being in the air, goes with this face
+                    for b in range(spec.dimensions):
+                        for way in range(-1, 2 if b != a else -1, 2):
+                            kn, jn, i_n = k + way * int(b == 2), j + way * int(b == 1), i + way * int(b == 0)
+                            if wet_mass[a, kn, jn, i_n] == 0.0 and open_mass[a, kn, jn, i_n] > 0.0:
+                                part += _face_part(phi, spec.dx, a, kn, jn, i_n)
+                    out_mass[a, k, j, i] = open_mass[a, k, j, i] / max(part, LEAST_PART)
+                for b in range(a + 1, spec.dimensions):
+                    kb, jb, ib = k - int(b == 2), j - int(b == 1), i - int(b == 0)
+                    kc, jc, ic = kl - int(b == 2), jl - int(b == 1), il - int(b == 0)
+                    part = 0.0
+                    if (
+                        wet_mass[a, k, j, i] > 0.0 and wet_mass[a, kb, jb, ib] > 0.0
+                        and wet_mass[b, k, j, i] > 0.0 and wet_mass[b, kl, jl, il] > 0.0
+                    ):  # fmt: skip
+                        part = here + _liquid_part(phi, volume, spec.dx, kl, jl, il)
+                        part += _liquid_part(phi, volume, spec.dx, kb, jb, ib)
+                        part += _liquid_part(phi, volume, spec.dx, kc, jc, ic)
+                    out_root[6 - a - b, k, j, i] = np.sqrt(0.25 * scale * part)
+
+
+@njit(cache=True, nogil=True)
+def _apply_strain(spec, root, root_dt, u, out, start, stop):  # type: ignore[no-untyped-def]
+    rows_y = spec.ny + 1
+    for row in range(start, stop):
+        k = row // rows_y + GHOSTS
+        j = row % rows_y + GHOSTS
+        for a in range(spec.dimensions):
+            ka, ja, ia = int(a == 2), int(a == 1), int(a == 0)
+            for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+                out[a, k, j, i] = root_dt * root[a, k, j, i] * (u[a, k + ka, j + ja, i + ia] - u[a, k, j, i])
+            for b in range(a + 1, spec.dimensions):
+                kb, jb, ib = int(b == 2), int(b == 1), int(b == 0)
+                r = 6 - a - b
+                for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+                    shear = u[a, k, j, i] - u[a, k - kb, j - jb, i - ib]
+                    shear += u[b, k, j, i] - u[b, k - ka, j - ja, i - ia]
+                    out[r, k, j, i] = root_dt * root[r, k, j, i] * shear
+
+
+@njit(cache=True, nogil=True)
+def _add_strain_transpose(spec, root, root_dt, z, out, start, stop):  # type: ignore[no-untyped-def]
+    rows_y = spec.ny + 1
+    for row in range(start, stop):
+        k = row // rows_y + GHOSTS
+        j = row % rows_y + GHOSTS
+        for a in range(spec.dimensions):
+            for b in range(spec.dimensions):
+                kb, jb, ib = int(b == 2), int(b == 1), int(b == 0)
+                # a cell's row lies above its lower face, an edge's row at its upper one
+                r = a if a == b else 6 - a - b
+                sign = 1 if a == b else -1
+                for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+                    kn, jn, i_n = k - sign * kb, j - sign * jb, i - sign * ib
+                    here, there = root[r, k, j, i] * z[r, k, j, i], root[r, kn, jn, i_n] * z[r, kn, jn, i_n]
+                    out[a, k, j, i] += sign * root_dt * (there - here)

@@ -1,0 +1,55 @@
+"""What a fluid of particles is told, and what it tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+
+from undertow.errors import UserError
+from undertow.grid import Array
+from undertow.sph.kernels import SUPPORT
+
+
+@dataclass(frozen=True)
+class SphSettings:
+    """density [kg/m3] at rest; sound_speed [m/s]; viscosity: kinematic [m2/s]; gravity (3,) [m/s2]; restitution: of
+    particles at the domain's walls, 0 to 1; full: the fluid has no free surface, so its pressure may be negative;
+    surface_tension [N/m]: of the free surface, see ``tension``."""
+
+    density: float = 1000.0
+    sound_speed: float = 20.0
+    viscosity: float = 0.0
+    gravity: tuple[float, float, float] = (0.0, -9.81, 0.0)
+    restitution: float = 0.0
+    full: bool = False
+    surface_tension: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("density", "sound_speed"):
+            if not (isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise UserError(f"sph.{name} = {getattr(self, name)}: must be positive")
+        for name, unit in (("viscosity", "m2/s"), ("surface_tension", "N/m")):
+            if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0):
+                raise UserError(f"sph.{name} = {getattr(self, name)} {unit}: must not be negative")
+        if not 0 <= self.restitution <= 1:
+            raise UserError(f"sph.restitution = {self.restitution}: must lie between 0 and 1")
+
+
+def viscosity_of_alpha(alpha: float, spacing: float, sound_speed: float, dimensions: int) -> float:
+    """Kinematic viscosity [m2/s] of the artificial viscosity alpha: alpha h c / (2 (d + 2)) (Monaghan 2005, 8.8)."""
+    return alpha * 0.5 * SUPPORT[dimensions] * spacing * sound_speed / (2.0 * (dimensions + 2.0))
+
+
+@dataclass(frozen=True)
+class SphTotals:
+    """Sums over the fluid: particles, momentum (3,) [kg m/s], angular_momentum (3,) about the origin [kg m2/s], kinetic
+    and potential energy [J] (2D: per metre); largest speed [m/s], acceleration [m/s2] and density [kg/m3]."""
+
+    particles: int
+    momentum: Array
+    angular_momentum: Array
+    kinetic: float
+    potential: float
+    speed: float
+    acceleration: float
+    density: float

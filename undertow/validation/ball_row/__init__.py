@@ -1,0 +1,1 @@
+"""ball-row: momentum through a row of rigid and soft balls."""

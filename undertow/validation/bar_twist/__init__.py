@@ -1,0 +1,1 @@
+"""bar-twist: a box turned through a soft bar."""

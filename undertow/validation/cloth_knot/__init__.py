@@ -1,0 +1,1 @@
+"""cloth-knot: cloth that starts untangled stays untangled."""

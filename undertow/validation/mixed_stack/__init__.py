@@ -1,0 +1,1 @@
+"""mixed-stack: rigid and soft boxes at rest on each other."""

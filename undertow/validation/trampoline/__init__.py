@@ -1,0 +1,1 @@
+"""trampoline: rigid balls tossed by a sheet."""
