@@ -90,7 +90,7 @@ class CoupledModel:
         quantities = self._quantities(medium.report, solids)
         if solids.contacts:
             self._calm()
-        return ModelStep(medium.report.iterations, medium.report, quantities)
+        return ModelStep(medium.report.iterations, medium.report, quantities, tuple(self.solid.events(solids)))
 
     def _calm(self) -> None:
         """Faces that are nearly closed take the velocity about them before it is transported.

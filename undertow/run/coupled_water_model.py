@@ -59,7 +59,8 @@ class BodiesInWater(WaterModel, ABC):
         self._forces = self.flow.forces() | self.within.fluid_forces(time_step)
         quantities = self._quantities(around.report)
         self._check_volume(quantities, time + time_step)
-        return ModelStep(around.report.iterations, around.report, quantities)
+        events = tuple(self.within.model.events(self._solids_report))
+        return ModelStep(around.report.iterations, around.report, quantities, events)
 
     def _end_step(self, time_step: float) -> None:
         """What follows the contact at the end of a step."""

@@ -198,10 +198,10 @@ class SoftModel(SolidsModel):
         if self.bodies.count:
             report: Any = self.solids.step(time, time_step, self.soft_solids.force_b, self.soft_solids.torque_b)
             self.soft_solids.follow()
-            found = self._quantities(report)
+            found, events = self._quantities(report), tuple(self.events(report))
         else:
-            report, found = done, dict.fromkeys(super().columns(), 0.0)
-        return ModelStep(report.iterations + done.iterations, report, self._with_soft(found, done))
+            report, found, events = done, dict.fromkeys(super().columns(), 0.0), ()
+        return ModelStep(report.iterations + done.iterations, report, self._with_soft(found, done), events)
 
     def _drag(self) -> Array:
         """Force of the wind (n, 3) [N]: air of 1.2 kg/m3 drags every triangle along its normal."""

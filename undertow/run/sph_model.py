@@ -298,7 +298,7 @@ class SphModel:
             self.fluid.step(time_step)
             return ModelStep(0, self.fluid.totals, self._quantities())
         report = self.forcing.step(time, time_step)
-        return ModelStep(report.iterations, report, self._quantities())
+        return ModelStep(report.iterations, report, self._quantities(), tuple(self._solids.events(report)))
 
     def _quantities(self) -> dict[str, float]:
         totals = self.fluid.totals
