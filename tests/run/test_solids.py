@@ -291,3 +291,22 @@ def test_bodies_of_a_scene_come_out_only_where_nothing_else_hangs_on_them() -> N
     sim = ut.Simulation(make())
     with pytest.raises(UserError, match="body 'door': no such solid"):
         sim.remove("door")
+
+
+def test_the_torque_of_contact_is_about_the_reference_point() -> None:
+    """A cube of 8 kg rests on a table, 0.3 m beside its middle: the table feels 0.3 m times the weight."""
+    scene = ut.Scene(
+        name="table",
+        time=ut.Time(end=0.2, frame_rate=60),
+        objects={
+            "table": ut.RigidBody(shape=ut.Box(size=(2.0, 0.2, 1.0)), position=(0.0, -0.1, 0.0)),
+            "cube": ut.RigidBody(shape=ut.Box(size=(0.2, 0.2, 0.2)), position=(0.3, 0.1, 0.0), density=1000.0),
+        },
+    )
+    sim = ut.Simulation(scene)
+    sim.advance_to(0.2)
+    weight = 8.0 * 9.81
+    on_table, on_cube = sim.model.forces("table"), sim.model.forces("cube")
+    assert np.allclose(on_table.contact, (0.0, -weight, 0.0), atol=1e-6 * weight)
+    assert np.allclose(on_table.torque_solids, (0.0, 0.0, -0.3 * weight), atol=1e-6 * weight)
+    assert np.allclose(on_cube.torque_solids, 0.0, atol=1e-6 * weight)

@@ -237,10 +237,12 @@ class SolidsModel:
 
     def forces(self, name: str) -> BodyForces:
         b, solids = self.bodies.index(name), self.solids
-        return BodyForces(
-            contact=vector(solids.contact_force_b[b]) if len(solids.contact_force_b) > b else (0.0, 0.0, 0.0),
-            joint=vector(solids.joint_force_b[b]) if len(solids.joint_force_b) > b else (0.0, 0.0, 0.0),
-        )
+        sums = (solids.contact_force_b, solids.joint_force_b, solids.contact_torque_b, solids.joint_torque_b)
+        # before the first step there are none
+        contact, joint, *torques = (found[b] if len(found) > b else np.zeros(3) for found in sums)
+        arm = self.bodies.x_b[b] - self.bodies.shape_pose(b)[0]
+        torque = torques[0] + torques[1] + np.cross(arm, contact + joint)
+        return BodyForces(contact=vector(contact), joint=vector(joint), torque_solids=vector(torque))
 
     def body_frames(self, time: float) -> list[BodyFrame]:
         from undertow.output import BodyFrame

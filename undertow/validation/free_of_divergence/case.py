@@ -19,7 +19,7 @@ def run(full: bool = False) -> Iterator[Quantity]:
         worst = 0.0
         steps = 100 if full else STEPS
         for _ in range(steps):
-            flow = sim.step().flow
+            flow = sim.step().details
             if flow.row_before > 0:
                 worst = max(worst, flow.row_after / (scene.fluid.tolerance * flow.row_before))
         yield quantity(name, worst, resolution=resolution, steps=steps, tolerance=scene.fluid.tolerance)
