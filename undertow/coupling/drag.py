@@ -19,6 +19,7 @@ from undertow.coupling.rows import block_diagonal, diagonal_blocks
 from undertow.fluid.domain import FluidDomain, wrap
 from undertow.fluid.viscosity import WallRows
 from undertow.grid import GHOSTS, Array
+from undertow.grid.jitting import helper
 from undertow.linalg import DenseBlock, Stencil
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.rows import BLOCK
@@ -186,6 +187,24 @@ def _offset(x, period):  # type: ignore[no-untyped-def]
     return x - period * np.floor(x / period + 0.5) if period > 0.0 else x
 
 
+@helper
+def set_twist_row(a, x, y, z, out_j):  # type: ignore[no-untyped-def]
+    """out_j (6,): what a twist is multiplied by to give the velocity along axis a at (x, y, z) from the centre."""
+    for c in range(6):
+        out_j[c] = 0.0
+    out_j[a] = 1.0
+    # r x e_axis
+    if a == 0:
+        out_j[4] = z
+        out_j[5] = -y
+    elif a == 1:
+        out_j[3] = -z
+        out_j[5] = x
+    else:
+        out_j[3] = y
+        out_j[4] = -x
+
+
 @njit(cache=True)
 def _gather_drag(spec, periodic, weight, phi, distance, body_c, centre_b, period, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` as far as it has room and return how many rows there are."""
@@ -219,19 +238,7 @@ def _gather_drag(spec, periodic, weight, phi, distance, body_c, centre_b, period
                         out.face[found] = ((a * nz + k) * ny + j) * nx + i
                         out.body[found] = b
                         out.weight[found] = weight[a, k, j, i]
-                        for c in range(6):
-                            out.j[found, c] = 0.0
-                        out.j[found, a] = 1.0
-                        # r x e_axis
-                        if a == 0:
-                            out.j[found, 4] = z
-                            out.j[found, 5] = -y
-                        elif a == 1:
-                            out.j[found, 3] = -z
-                            out.j[found, 5] = x
-                        else:
-                            out.j[found, 3] = y
-                            out.j[found, 4] = -x
+                        set_twist_row(a, x, y, z, out.j[found])
                     found += 1
     return found
 

@@ -34,6 +34,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from undertow.coupling.drag import set_twist_row
 from undertow.coupling.monolithic import CoupledBodies
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.free_surface import FreeSurfaceSolve
@@ -377,19 +378,7 @@ def _gather_faces(  # type: ignore[no-untyped-def]
                         z = 0.0
                         if spec.dimensions == 3:
                             z = spec.z0 + (k - GHOSTS + (0.0 if a == 2 else 0.5)) * spec.dx - centre_b[b, 2]
-                        for c in range(6):
-                            out.j[found, c] = 0.0
-                        out.j[found, a] = 1.0
-                        # r x e_axis
-                        if a == 0:
-                            out.j[found, 4] = z
-                            out.j[found, 5] = -y
-                        elif a == 1:
-                            out.j[found, 3] = -z
-                            out.j[found, 5] = x
-                        else:
-                            out.j[found, 3] = y
-                            out.j[found, 4] = -x
+                        set_twist_row(a, x, y, z, out.j[found])
                     found += 1
     return found
 
