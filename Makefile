@@ -86,7 +86,7 @@ bench: setup
 # Needs uv; run after a change of the dependencies in pyproject.toml. UPGRADE=--upgrade takes newer versions.
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest $(UPGRADE) --generate-hashes \
-	  --no-emit-index-url --no-header --no-annotate --extra view --extra peers --extra dev \
+	  --no-emit-index-url --no-header --no-annotate --extra view --extra sph --extra peers --extra dev \
 	  pyproject.toml --output-file requirements.lock
 
 clean:

@@ -88,4 +88,20 @@ def test_bad_bodies_are_refused():
     motion = Keyframes([0.0, 1.0], [(0, 0, 0), (1, 0, 0)])
     with pytest.raises(UserError, match="body 'two': has both a mass and a prescribed motion; give one of them"):
         bodies.add("two", 0, np.zeros(3), upright, 1.0, moments, motion)
+    for mass in (-1.0, np.nan, np.inf):
+        with pytest.raises(UserError, match=f"body 'two': mass = {mass} kg: must be positive, or 0"):
+            bodies.add("two", 0, np.zeros(3), upright, mass, moments)
     assert bodies.names == ["one"]
+
+
+def test_a_body_that_is_taken_back_leaves_no_trace():
+    bodies, plain = RigidBodies(), RigidBodies()
+    upright = np.array([1.0, 0, 0, 0])
+    bodies.add("wrong", 0, np.ones(3), upright, 2.0, np.ones(3), None, np.ones(3), np.ones(3), rolling=0.1)
+    bodies.withdraw()
+    for each in (bodies, plain):
+        each.add("right", 0, np.zeros(3), upright)
+    assert bodies.names == ["right"] and bodies.identity_b[0] == 0
+    for name, array in plain.arrays().items():
+        assert np.array_equal(array, bodies.arrays()[name]), name
+    assert bodies.rolling_b[0] == 0 and bodies.mass_b[0] == 0

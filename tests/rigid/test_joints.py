@@ -136,6 +136,106 @@ def test_post_stabilisation_is_a_projection(kind, method):
     np.testing.assert_allclose(again[1], omega, atol=1e-11)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_projection_before_forces_is_contained_in_the_one_after(kind):
+    """P (P v + dv) = P (v + dv): why post-stabilisation of v^n (thesis 4.6, step 3) needs no solve of its own where
+    nothing one-sided stands between it and that of v^n+1 (4.7, step 4)."""
+    bodies, joints = _pair(kind)
+    rng = np.random.default_rng(7)
+    dv, domega = rng.standard_normal((2, 3)), rng.standard_normal((2, 3))
+    once = bodies.v_b + dv, bodies.omega_b + domega
+    joints.post_stabilise(*once)
+    first = bodies.v_b.copy(), bodies.omega_b.copy()
+    joints.post_stabilise(*first)
+    twice = first[0] + dv, first[1] + domega
+    joints.post_stabilise(*twice)
+    np.testing.assert_allclose(twice[0], once[0], atol=1e-11)
+    np.testing.assert_allclose(twice[1], once[1], atol=1e-11)
+
+
+def test_sweeps_that_do_not_converge_are_counted(monkeypatch):
+    """Two sweeps are not enough for a loop (repeated solves still are); at rest there is nothing to count."""
+    bodies, joints = _four_bar("pairwise")
+    bodies.set_velocity(0, np.array([-1.5, 0.0, 0.0]), np.array([0.0, 0.0, 10.0]))
+    joints.post_stabilise(bodies.v_b.copy(), bodies.omega_b.copy())
+    assert joints.unswept == 0
+    monkeypatch.setattr("undertow.rigid.joints._SWEEPS", 2)
+    joints.post_stabilise(np.zeros_like(bodies.v_b), np.zeros_like(bodies.v_b))
+    assert joints.unswept == 0
+    joints.post_stabilise(bodies.v_b.copy(), bodies.omega_b.copy())
+    assert joints.unswept > 0
+    joints.end_step(1 / 60)
+    assert joints.unswept == 0
+
+
+@pytest.mark.parametrize("kind", ["ball", "universal"])
+def test_the_last_row_of_a_bent_joint_is_the_rate_of_its_bend(kind):
+    bodies, joints = _apart(kind, "global", 0.1)
+    rng = np.random.default_rng(4)
+    assert joints.coordinate("joint") > 0.1
+    rates, h = np.zeros(len(joints._error)), 1e-6
+    for _ in range(4):
+        v, omega = rng.standard_normal((2, 3)), rng.standard_normal((2, 3))
+        joints._evaluate(bodies.x_b, bodies.q_b, build=True)
+        joints._rows.rates(np.hstack([v, omega]), rates)
+        ends = []
+        for sign in (1.0, -1.0):
+            x, q = np.empty((2, 3)), np.empty((2, 4))
+            _advance(bodies, sign * h, order=1, fix=False)(v, omega, x, q)
+            joints._evaluate(x, q, build=False)
+            ends.append(joints._raw[0])
+        assert (ends[0] - ends[1]) / (2 * h) == pytest.approx(rates[-1], abs=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["ball", "universal"])
+def test_a_bend_is_limited_by_a_cone(kind):
+    """A rod that hangs and is pushed aside, across the axes of the world, stops at 0.5 rad from the vertical, where it
+    loses energy, and falls off the limit again, which does not pull."""
+    bodies = RigidBodies()
+    bodies.add("rod", 0, np.array([0.0, -0.5, 0.0]), UPRIGHT, 2.0, np.array([1 / 6, 1e-2, 1 / 6]))
+    joints = Joints(bodies)
+    more = {"axis": (0, 1, 0)} if kind == "ball" else {"axis": (0, 0, 1), "second_axis": (1, 0, 0)}
+    joints.add("socket", kind, None, "rod", (0, 0, 0), limits=(-np.inf, 0.5), **more)
+    bodies.set_velocity(0, np.array([1.5, 0.0, 0.6]), np.array([-1.2, 0.0, 3.0]))
+    bends, energies, torques = [], [], []
+    for n in range(180):
+        _step(bodies, joints, n / 120, 1 / 120)
+        down = -(bodies.x_b[0] / np.linalg.norm(bodies.x_b[0]))[1]
+        bends.append(np.arccos(min(down, 1.0)))
+        assert joints.coordinate("socket") == pytest.approx(bends[-1], abs=1e-7)
+        energies.append(_energy(bodies, bodies.v_b, bodies.omega_b) + 2 * 9.81 * bodies.x_b[0, 1])
+        torques.append(np.linalg.norm(joints.torque_j[0]))
+        assert joints.errors().max() < 1e-7
+    bends, touching = np.array(bends), np.array(bends) > 0.5 - 1e-6
+    assert bends.max() == pytest.approx(0.5, abs=1e-6) and 0 < touching.sum() < 5
+    # from rest there it falls as a pendulum does: m g l / 2 sin over its inertia about the end
+    fall = 0.5 * 9.81 * np.sin(0.5) / (1 / 6 + 0.5) * (10 / 120) ** 2
+    assert bends[np.argmax(bends) + 10] == pytest.approx(0.5 - fall, abs=1e-3) and energies[-1] < energies[0] - 0.5
+    assert np.diff(energies).max() < 1e-3 * (energies[0] + 9.81)
+    if kind == "ball":
+        # free of torque where it does not touch the cone
+        assert max(t for t, now, before in zip(torques[1:], touching[1:], touching[:-1], strict=True)
+                   if not now and not before) < 1e-9  # fmt: skip
+
+
+def test_two_hinges_and_a_light_body_are_a_universal_joint_with_limits():
+    """What is offered for angles with two ends: a rod hangs by a small cross, pushed both ways, and stops at 0.4 rad
+    about x and at 0.2 rad about z."""
+    bodies = RigidBodies()
+    bodies.add("cross", 0, np.zeros(3), UPRIGHT, 0.02, np.full(3, 1e-5))
+    bodies.add("rod", 0, np.array([0.0, -0.5, 0.0]), UPRIGHT, 2.0, np.array([1 / 6, 1e-2, 1 / 6]))
+    joints = Joints(bodies)
+    joints.add("about x", "hinge", None, "cross", (0, 0, 0), axis=(1, 0, 0), limits=(-0.4, 0.4))
+    joints.add("about z", "hinge", "cross", "rod", (0, 0, 0), axis=(0, 0, 1), limits=(-0.2, 0.2))
+    bodies.set_velocity(1, np.array([1.5, 0.0, -1.5]), np.array([3.0, 0.0, 3.0]))
+    largest = np.zeros(2)
+    for n in range(90):
+        _step(bodies, joints, n / 120, 1 / 120)
+        largest = np.maximum(largest, np.abs([joints.coordinate("about x"), joints.coordinate("about z")]))
+        assert joints.errors().max() < 1e-6
+    np.testing.assert_allclose(largest, (0.4, 0.2), atol=1e-6)
+
+
 @pytest.mark.parametrize("method", ["global", "pairwise"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_pre_stabilisation_closes_the_joint_in_one_step(kind, method):
@@ -456,7 +556,9 @@ def test_mistakes_are_named():
         add(limits=(1.0, -1.0))
     with pytest.raises(UserError, match="0 is the pose of now"):
         add(limits=(1.0, 2.0))
-    with pytest.raises(UserError, match="limits on a ball joint"):
+    with pytest.raises(UserError, match="limits on a planar joint, which has no angle or length: remove them"):
+        add(kind="planar", limits=(-1.0, 1.0))
+    with pytest.raises(UserError, match="joint 'new': .* a ball joint bends up to an upper limit, .* use hinges, two"):
         add(kind="ball", limits=(-1.0, 1.0))
     with pytest.raises(UserError, match="break_force = 0: must be positive"):
         add(break_force=0)

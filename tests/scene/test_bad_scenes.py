@@ -190,7 +190,13 @@ BAD_SOLIDS = [
     ("objects.pin.kind='hinged'", "unknown choice; did you mean 'hinge'?"),
     ("objects.pin.lower=10\nobjects.pin.upper=-10", "lower = 10 must be below upper = -10; swap them"),
     ("objects.pin.lower=10", "the joint starts at 0, outside its limits"),
-    ("objects.pin.kind='ball'\nobjects.pin.upper=10", "upper has no effect on kind = 'ball'"),
+    ("objects.pin.kind='planar'\nobjects.pin.upper=10", "objects.pin: upper has no effect on kind = 'planar'"),
+    ("objects.pin.kind='ball'\nobjects.pin.lower=-10", "objects.pin: lower has no effect on kind = 'ball': it belongs"),
+    (
+        "objects.pin.kind='ball'\nobjects.pin.control={target=1, stiffness=1, damping=1}",
+        "objects.pin: control has no effect on kind = 'ball': it belongs to hinge and prismatic joints; "
+        "for two angles join two hinges by a light body between them, each with its own",
+    ),
     ("objects.pin.kind='universal'", "second_axis belongs to kind = 'universal'"),
     ("objects.pin.axis=[0,0,0]", "axis must not be zero"),
     ("objects.pin.break_force=0", "objects.pin.break_force = 0: must be positive; give a number in N"),
@@ -201,6 +207,8 @@ BAD_SOLIDS = [
     ("output.fields=['velocity']", "output.fields: there is no fluid"),
     ("view.field='speed'", "view.field: there is no fluid"),
     ("time.stepper='second_order'", "time.stepper = 'second_order': belongs to a fluid"),
+    ("time.cfl=0.5", "time.cfl = 0.5: counts cells of a fluid; add a [domain], or use max_step"),
+    ("objects.box.slip=true", "objects.box.slip: there is no fluid to slide along it; add a [domain], or remove slip"),
     ("probes={p={type='flux', axis='x', position=0}}", "probes.p: there is no fluid to measure"),
     ("probes={p={type='force', objects=['bxo']}}", "there is no solid 'bxo'; did you mean 'box'?"),
     ("domain={upper=[1,1,1], resolution=8}", "objects.box: forces move it, but coupling = 'none'"),

@@ -12,6 +12,8 @@ from undertow.errors import UserError
 from undertow.output.frames import write_frame
 from undertow.validation.ball_row.case import strike
 from undertow.validation.incline_mixed.case import expected, slide_soft
+from undertow.validation.mixed_stack.case import settle
+from undertow.validation.trampoline.case import toss
 
 
 def _scene(**objects: Any) -> ut.Scene:
@@ -130,6 +132,13 @@ def test_a_soft_body_bound_to_a_bone() -> None:
     assert soft.v[:, 0].mean() > 0.05
 
 
+def test_a_stack_of_rigid_and_soft_boxes_stands() -> None:
+    """At the tolerance of the scene, where friction must remember who sticks."""
+    weight, lean, speed = settle(3, 2, 0.8)
+    assert weight == pytest.approx(1.0, abs=0.03)
+    assert lean < 1e-3 and speed < 0.01
+
+
 def test_balls_in_a_row_pass_momentum_on() -> None:
     """What the volume solve presses on a rigid ball reaches it."""
     change, last, volume = strike(2, 4, 0.25)
@@ -205,3 +214,29 @@ def test_bad_scenes() -> None:
         )  # fmt: skip
     with pytest.raises(ValueError, match="volume_recovery has no effect"):
         ut.Scene(name="x", time=ut.Time(end=1.0), soft=ut.Soft(volume_recovery=0.5), objects={"b": _box()})
+
+
+def test_a_fine_surface_is_carried_by_coarse_elements() -> None:
+    """The weights reproduce the surface at rest and every affine motion of it."""
+    ball = _box(shape=ut.Sphere(radius=0.3), element_size=0.2, embed=True, position=(0.1, 0.4, 0.0))
+    sim = ut.Simulation(_scene(box=_box(position=(2.0, 0.1, 0.0)), ball=ball))
+    soft, part = sim.model.soft, sim.model.soft.part("ball")  # type: ignore[attr-defined]
+    before = next(body for body in sim.frame_data().bodies if body.name == "ball")
+    away = before.vertices - np.array([0.1, 0.4, 0.0])
+    assert np.allclose(np.linalg.norm(away, axis=1), 0.3, atol=1e-6)
+    A = np.array([[1.1, 0.2, 0.0], [-0.1, 0.9, 0.3], [0.05, 0.0, 1.2]])
+    soft.x[part.nodes] = soft.x[part.nodes] @ A.T
+    soft.v[part.nodes] = soft.x[part.nodes]
+    after = next(body for body in sim.frame_data().bodies if body.name == "ball")
+    assert np.allclose(after.vertices, before.vertices @ A.T, atol=1e-6)
+    assert np.allclose(after.velocity, after.vertices, atol=1e-6)
+    with pytest.raises(ValueError, match="have its surface already"):
+        _box(embed=True)
+
+
+def test_energy_of_a_toss_is_the_work_of_what_moves() -> None:
+    """A ball falls on a sheet, whose rim then jerks up: the energy of all never rises beyond the work of the rim."""
+    found = toss(12, 1, 1.8)
+    assert found.through == 0 and found.crossings == 0
+    assert found.work > 0 and found.gain < 0.02 * found.work
+    assert 0 < found.weight * found.height < found.work

@@ -20,6 +20,7 @@ from undertow.soft import (
     make_solid,
 )
 from undertow.soft.assembly import Forces
+from undertow.soft.implicit import Joined
 from undertow.soft.materials import cell_volumes
 from undertow.soft.meshes import disc_triangles, fill_shape, grid_tetrahedra, grid_triangles, surface_of, thicken, tube
 from undertow.soft.rings import RingProjection
@@ -172,6 +173,43 @@ def test_rings_keep_volume_and_momentum(dimensions: int) -> None:
         rings.correct(move, 1.0)
         bodies.x += move
     assert np.abs(rings.rows.measure(bodies.x) / rings.rows.rest - 1).max() < 1e-3 * before
+
+
+def test_contact_inside_the_volume_solve() -> None:
+    """Stencils that are joined keep their relative velocity in a projection; the operator is symmetric; momentum is
+    kept, volumes too."""
+    x, cells = grid_tetrahedra((1.0, 1.0, 1.0), (2, 2, 2))
+    mass, elements = make_solid("body", x, cells, Elastic())
+    n, bodies = len(x), SoftBodies()
+    for name, up in (("lower", 0.0), ("upper", 1.001)):
+        bodies.add(name, x + [0.0, up, 0.0], mass, [elements], cells, cells, closed=True)
+    rng = np.random.default_rng(8)
+    bodies.x += 0.02 * rng.normal(size=bodies.x.shape)
+    top = np.flatnonzero(x[:, 1] > 0.49)
+    rows = [np.concatenate([[n + j], rng.choice(top, 3, replace=False)]) for j in np.flatnonzero(x[:, 1] < -0.49)]
+    weight = -rng.dirichlet(np.ones(3), len(rows))
+    weight = np.concatenate([np.ones((len(rows), 1)), weight], axis=1)
+    joined = Joined(np.array(rows), weight, np.tile([0.0, 1.0, 0.0], (len(rows), 1)))
+
+    def part(v: np.ndarray) -> np.ndarray:
+        return np.asarray(np.einsum("ma,ma->m", weight, v[joined.nodes][:, :, 1]))
+
+    rings = RingProjection(bodies, np.arange(2 * n), 0.0, 1e-9)
+    start = rng.normal(size=bodies.x.shape)
+    changes = []
+    for stencils in (Joined(), joined):
+        rings.join(stencils)
+        v = start.copy()
+        rings.project(v, bodies.x, 1.0)
+        changes.append(np.abs(part(v) - part(start)).max())
+        assert np.allclose(mass.sum() * 2 * np.average(v, axis=0, weights=bodies.mass), bodies.mass @ start)
+        rings.rows.apply({"soft": v}, found := np.zeros(2 * n))
+        assert np.abs(found).max() < 1e-7
+    assert changes[1] < 0.1 * changes[0]
+    f, g, a, b = (rng.normal(size=bodies.x.shape) for _ in range(4))
+    rings.block.apply_inverse_mass(f, a)
+    rings.block.apply_inverse_mass(g, b)
+    assert (a * g).sum() == pytest.approx((b * f).sum(), rel=1e-12)
 
 
 def test_threads_do_not_change_the_bits() -> None:

@@ -8,7 +8,7 @@ import pytest
 from undertow.errors import UserError
 from undertow.geometry import Box, ConstantCurve, Plane, Sphere, VelocityCurves, rotation_matrix
 from undertow.solids import SolidSettings, SolidsWorld, largest_motion
-from undertow.solids.contact import _solve_coulomb
+from undertow.solids.contact import _clamp_rows, _solve_coulomb
 
 G = 9.81
 
@@ -221,3 +221,29 @@ def test_bad_steps():
         world.step(0.0)
     with pytest.raises(UserError, match="force_b"):
         world.step(0.01, force_b=np.zeros((1, 3)))
+
+
+def test_each_group_of_bodies_is_clamped_by_itself():
+    """Two pairs of balls meet. The impulse of the first is three times what stops it and is scaled back to twice, where
+    its kinetic energy is what it was; the other pair keeps its own."""
+    world = SolidsWorld(gravity=(0.0, 0.0, 0.0))
+    for i, x in enumerate((0.0, 0.2, 5.0, 5.2)):
+        ball = world.add(f"{i}", Sphere(0.1), (x, 0, 0), density=1000.0, friction=0.0)
+        world.bodies.set_velocity(ball, (1.0 - 2.0 * (i % 2), 0, 0))
+    solids, bodies = world.solids, world.bodies
+    solids.prepare()
+    work = solids._work
+    work.take_velocities(bodies.spec)
+    count = solids._build_rows(*solids._find_contacts(work.touch), True, 1 / 60)
+    assert count == 2
+    solids._solve_contacts(count, solids._velocities, 1 / 60, True)
+    np.testing.assert_allclose(work.v[:, 0], 0.0, atol=1e-12)
+    rows = solids._rows
+    hit = int(np.flatnonzero(rows.body[:count].min(axis=1) == 0)[0])
+    rows.impulse[hit, 0] *= 3.0
+    work.v[:2, 0] += np.array([-2.0, 2.0])
+    clamped = _clamp_rows(
+        rows, count, work.v, work.omega, bodies.inv_mass_b, work.inv_inertia, work.energy, work.slope, work.scale
+    )
+    assert clamped == 1
+    np.testing.assert_allclose(work.v[:, 0], (-1.0, 1.0, 0.0, 0.0), atol=1e-12)

@@ -10,7 +10,7 @@ from undertow.rigid.narrow import ContactSpec
 from undertow.solids import SolidsWorld
 from undertow.solids.contact import _invert_inertia
 from undertow.solids.interpenetration import LEFT, Overlaps, resolve_interpenetration
-from undertow.validation.messenger.case import resolve
+from undertow.validation.messenger.case import LIGHT, RADIUS, misplaced, resolve
 
 ALLOWED = 1e-9
 
@@ -148,3 +148,18 @@ def test_central_bodies_beat_pairs_in_a_row_of_messengers():
     central, _, lost = resolve(True, 100.0, left=0.1)
     pairwise, _, also = resolve(False, 100.0, left=0.1)
     assert pairwise > 1.5 * central and lost == also == 0
+
+
+def test_a_ball_out_of_its_row_is_missed_wherever_it_went():
+    row = np.zeros((LIGHT + 2, 3))
+    row[:, 0] = 2 * RADIUS * np.arange(LIGHT + 2)
+    assert misplaced(row) == 0
+    for axis in range(3):
+        for way in (-1.0, 1.0):
+            for ball in range(LIGHT + 2):
+                x = row.copy()
+                x[ball, axis] += way * 6 * RADIUS
+                assert misplaced(x) > 0, (axis, way, ball)
+    x = row.copy()
+    x[2] = np.nan
+    assert misplaced(x) > 0

@@ -34,6 +34,27 @@ def test_a_hinged_bar_falls_on_the_ground_and_rests():
     assert 0.25 * weight < world.solids.contact_force_b[bar, 1] < weight
 
 
+def test_a_block_on_a_pin_is_slowed_by_friction():
+    """A block of mass m slides round a ball joint L away on the ground: mu m g at L against m (L^2 + a^2 / 6), whatever
+    share of the weight the joint and each corner take. Contact sees a block that has turned by 10 degrees in a step."""
+    arm, side, friction, rate = 0.5, 0.1, 0.3, 120
+    world = SolidsWorld()
+    world.add("ground", Plane(), friction=friction)
+    block = world.add("block", Box((side,) * 3), (arm, 0.5 * side, 0.0), density=1000.0, friction=friction)
+    world.bodies.set_velocity(block, (0.0, 0.0, -20.0 * arm), (0.0, 20.0, 0.0))
+    world.solids.joints = joints = Joints(world.bodies)
+    joints.add("pin", "ball", None, "block", (0.0, 0.5 * side, 0.0))
+    steps = 24
+    for _ in range(steps):
+        report = world.step(1 / rate)
+        assert report.kinetic_after <= report.kinetic_before
+        assert joints.errors().max() < 1e-9
+    corners = np.hypot(arm, 0.5 * side) / arm
+    slowed = friction * 9.81 * arm * corners / (arm**2 + side**2 / 6) * steps / rate
+    assert 20.0 - world.bodies.omega_b[block, 1] == pytest.approx(slowed, rel=0.01)
+    assert np.abs(world.bodies.omega_b[block, ::2]).max() < 1e-5
+
+
 def make_chain(count, length, height, load=1.0, slope=0.0):
     """Bars in a row, ``slope`` degrees below the level, the first one held at its end, the last ``load`` times as
     dense."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,8 @@ def test_samples_lie_half_a_spacing_deep_and_evenly() -> None:
     assert len(sample_box(np.array([0.4, 0.3, 1.0]), dx, 2)) == 10
 
 
-def test_the_surface_of_a_block_is_closed_and_where_the_particles_end() -> None:
+def test_the_surface_of_a_block_is_closed_and_where_the_particles_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undertow.output.particles.has_splashsurf", lambda: False)
     steps = 0.1 * np.arange(10) + 0.05
     x = np.stack(np.meshgrid(steps, steps[:5], steps, indexing="ij"), axis=-1).reshape(-1, 3)
     vertices, triangles, normals, moving = particle_surface(x, np.ones((len(x), 3)), 0.1, np.zeros(3), np.ones(3))
@@ -136,6 +138,18 @@ def test_fluid_in_the_place_of_a_body_is_cleared_counted_and_reported() -> None:
 def test_impossible_fluids_are_refused(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError, match=words):
         ut.Simulation(make_scene(**changes), threads=1)
+
+
+def test_the_sound_speed_that_is_told_works() -> None:
+    with pytest.raises(UserError, match="too low") as caught:
+        ut.Simulation(make_scene(sph=ut.Sph(sound_speed=5.0)), threads=1)
+    told = re.search(r"set it to ([\d.]+)", str(caught.value))
+    assert told is not None
+    sim = ut.Simulation(make_scene(sph=ut.Sph(sound_speed=float(told[1]))), threads=1)
+    assert not any("sound_speed" in note for note in sim.notes)
+    sim.advance_to(0.2)
+    fluid: Any = sim.model.fluid  # type: ignore[attr-defined]
+    assert fluid.totals.density < 1.03 * 1000.0
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,27 @@ def test_the_surface_is_that_of_pysplashsurf_where_it_is_installed(monkeypatch: 
     assert found[1].dtype.kind == "i" and found[1].tolist() == [[0, 1, 2]] and np.all(found[3] == 1.0)
 
 
+def test_the_order_in_which_pysplashsurf_finds_a_surface_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    corners = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    faces = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
+    draw, answers = np.random.default_rng(3), []
+    monkeypatch.setattr(particles, "has_splashsurf", lambda: True)
+    for _ in range(4):
+        order, turn = draw.permutation(4), int(draw.integers(3))
+        mesh = SimpleNamespace(vertices=corners[order], triangles=np.roll(np.argsort(order)[faces], turn, axis=1)[::-1])
+        given = {"normals": corners[order], "velocity": 2.0 * corners[order]}
+        found = SimpleNamespace(mesh=mesh, point_attributes=given)
+        fake = SimpleNamespace(reconstruction_pipeline=lambda *_, found=found, **__: (found, None))
+        monkeypatch.setitem(sys.modules, "pysplashsurf", fake)
+        answers.append(particles.particle_surface(corners, corners, 0.2, np.zeros(3), np.ones(3)))
+    for answer in answers:
+        assert all(np.array_equal(a, b) for a, b in zip(answers[0], answer, strict=True))
+        assert np.array_equal(answer[3], 2.0 * answer[0]) and len(np.unique(answer[1], axis=0)) == 4
+        # wound as before
+        x, y, z = (answer[0][answer[1][:, c]] for c in range(3))
+        assert np.einsum("ij,ij->i", x, np.cross(y, z)).sum() == pytest.approx(1.0)
+
+
 def test_without_pysplashsurf_the_surface_is_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(particles, "has_splashsurf", lambda: False)
     steps = 0.1 * np.arange(8) + 0.05

@@ -1,8 +1,9 @@
 """``undertow bench coupled-solve``: fluid and bodies in one solve, from light to heavy, on growing grids.
 
-A full tank with an open top and 1 or 24 spheres, a random velocity of the fluid, the weight of the bodies over 10 ms;
-to 1e-6. Iterations over grid sizes and density ratios; at 128^3 the processor time of set-up and solve against that of
-the fluid alone around the same spheres held fast, both with the geometry new.
+A full tank with an open top and 1 or 24 spheres, a soft torus or a cloth, a random velocity of the fluid, the weight of
+the bodies over 10 ms (soft ones have none); to 1e-6. Iterations over grid sizes and density ratios; at 128^3 the
+processor time of set-up and solve against that of the fluid alone around the same spheres held fast, both with the
+geometry new.
 """
 
 from __future__ import annotations
@@ -65,6 +66,65 @@ def measure(sim: ut.Simulation) -> tuple[int, float]:
     return iterations, seconds
 
 
+def make_soft(cells: int, kind: str, ratio: float) -> ut.Simulation:
+    """The tank with a soft torus, or a cloth that weighs as much as 0.02 m of ``ratio`` times the fluid's density;
+    elements of about a cell, at most as fine as at 64^3."""
+    place, size, density = (0.52, 0.49, 0.51), 1.3 / min(cells, 64), 1000.0 * ratio
+    turn = ut.Rotation(axis=(1.0, 0.3, 0.2), degrees=50.0)
+    item: Any = ut.SoftBody(
+        shape=ut.Torus(radius=0.2, tube=0.09), position=place, rotation=turn, element_size=size,
+        density=density, youngs_modulus=1e5, poisson_ratio=0.4,
+    )  # fmt: skip
+    if kind == "cloth":
+        item = ut.Cloth(
+            size=(0.5, 0.45), position=place, rotation=turn, element_size=size, density=0.02 * density, stretching=1e4
+        )
+    scene = ut.Scene(
+        name="coupled-solve",
+        coupling="monolithic",
+        gravity=(0.0, 0.0, 0.0),
+        domain=ut.Domain(upper=(1.0, 1.0, 1.0), resolution=cells, sides={"y_high": "open"}),
+        time=ut.Time(end=1.0, frame_rate=100.0, fixed_step=0.01),
+        fluid=ut.Fluid(density=1000.0, tolerance=1e-6, advection="none"),
+        objects={"soft": item},
+    )
+    return ut.Simulation(scene)
+
+
+def measure_soft(sim: ut.Simulation) -> tuple[int, float]:
+    """(iterations, processor seconds) of set-up and solve, the second of two in a row."""
+    flow, soft = sim.flow, sim.model.soft  # type: ignore[attr-defined]
+    start = np.random.default_rng(1).normal(size=flow.state.u.shape) * (flow.domain.inv_mass_f > 0)
+    iterations, seconds = 0, 0.0
+    for _ in range(2):
+        u = start.copy()
+        soft.v[...] = 0.0
+        flow.z_c[...] = 0.0
+        begin = time.process_time()
+        flow.solve.rebuild()
+        flow.solve.place()
+        iterations = sum(s.iterations for s in flow.solve.solve(u, flow.z_c, 0.01))
+        seconds = time.process_time() - begin
+    return iterations, seconds
+
+
+def run_soft() -> Iterator[dict[str, Any]]:
+    """A soft torus and a cloth."""
+    for kind in ("torus", "cloth"):
+        found = {}
+        for cells in SIZES:
+            for ratio in RATIOS:
+                found[cells, ratio], seconds = measure_soft(make_soft(cells, kind, ratio))
+                yield {
+                    "quantity": f"iterations_{kind}_{ratio:g}", "size": cells, "seconds_per_step": seconds,
+                    "iterations": found[cells, ratio], "measured": found[cells, ratio], "unit": "iterations",
+                }  # fmt: skip
+        growth = max(found[b, r] / found[a, r] for a, b in zip(SIZES[:-1], SIZES[1:], strict=True) for r in RATIOS)
+        yield {"quantity": f"iteration_growth_{kind}", "measured": growth, "ratio": growth, "unit": "per doubling"}
+        variation = max(found[n, 1e-3] / found[n, 1e3] for n in SIZES)
+        yield {"quantity": f"ratio_variation_{kind}", "measured": variation, "ratio": variation, "unit": "1e-3 / 1e3"}
+
+
 def run(threads: int) -> Iterator[dict[str, Any]]:
     """Iterations and times, and the ratios the bounds are about."""
     for bodies in (1, 24):
@@ -93,3 +153,4 @@ def run(threads: int) -> Iterator[dict[str, Any]]:
         for kind, ratio in (("heavy", heavy), ("light", light)):
             quantity = f"time_ratio_{kind}{name}_128"
             yield {"quantity": quantity, "measured": ratio, "ratio": ratio, "size": 128, "against": against}
+    yield from run_soft()

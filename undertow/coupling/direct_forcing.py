@@ -61,6 +61,10 @@ AGREED = 1e-6
 TURNS = 8
 """Rounds over the bodies, where a particle touches several or contacts pull."""
 
+SETTLING, DAMPING, SETTLED = 200, 0.9, 1e-4
+"""Steps for particles to find their places before the run, at most; share of the velocity kept in each; way in a step
+at which they have [spacings]."""
+
 
 @dataclass(frozen=True)
 class ForcingSettings:
@@ -144,7 +148,38 @@ class DirectForcing:
         fluid.move_bodies(self._place, self._velocity)
         self._correct()
         fluid.measure()
+        fluid.check()
         return report
+
+    def settle(self) -> int:
+        """Let particles that crowd around the bodies find their places before the run; how many steps it took.
+
+        Damped steps of the fluid, the bodies held, until no particle moves much; then velocities are as they were. The
+        rest of the fluid is at rest already and stays.
+        """
+        fluid = self.fluid
+        rows, velocity = fluid.fluid_rows(), fluid.velocities()
+        label = fluid.points.spec.label[rows]
+        fluid.move_bodies(self._place, np.zeros_like(self._velocity))
+        fluid.points.spec.motion[rows, :3] = 0.0
+        for steps in range(1, SETTLING + 1):
+            dt = min(fluid.limits().values(), default=fluid.smoothing / fluid.sound_speed)
+            fluid.prepare()
+            self._find_near()
+            fluid.accelerate(dt)
+            fluid.points.spec.motion[: fluid.count, :3] *= DAMPING
+            fluid.kick(dt)
+            fluid.drift(dt)
+            self._measure(self.bodies.spec.x, self.bodies.spec.q, 0.0)
+            self._correct()
+            fluid.measure()
+            if steps == SETTLING or fluid.totals.speed * dt < SETTLED * fluid.spacing:
+                break
+        rows = fluid.fluid_rows()  # some may have left through an open side
+        fluid.points.spec.motion[rows, :3] = velocity[np.searchsorted(label, fluid.points.spec.label[rows])]
+        self.begin()
+        fluid.measure()
+        return steps
 
     def _move_bodies(self, time: float, dt: float) -> SolidsReport:
         """Control forces and the step of the bodies, in rounds until both agree on what holds the bodies."""
@@ -289,6 +324,10 @@ class DirectForcing:
 
 class PenaltyForcing(DirectForcing):
     """The method of repulsive forces in the place of contacts, for comparison; slip and restitution have no effect."""
+
+    def settle(self) -> int:
+        """Repulsion moves particles to their places, where these are is not known before."""
+        return 0
 
     def _repel(self) -> None:
         add_penalty(self.fluid)

@@ -54,8 +54,7 @@ def _solve_global(contacts, count, points, bodies, twists, planar, turns):  # ty
     momenta give (M + sum m_i J_i^T P_i J_i) D = -sum m_i J_i^T P_i v-hat_i, P_i the projection on what contact i holds,
     and the impulse m_i P_i (v-hat_i + J_i D) on particle i.
     """
-    A, d = np.zeros((6, 6)), np.zeros(6)
-    miss, J, PJ = np.zeros(3), np.zeros((3, 6)), np.zeros((3, 6))
+    A, d, miss = np.zeros((6, 6)), np.zeros(6), np.zeros(3)
     for _ in range(turns):
         largest, change = 0.0, 0.0
         last = 0
@@ -63,48 +62,25 @@ def _solve_global(contacts, count, points, bodies, twists, planar, turns):  # ty
             first, b = last, contacts.body[last]
             while last < count and contacts.body[last] == b:
                 last += 1
-            A[:] = 0.0
             d[:] = 0.0
-            for n in range(first, last):
-                if contacts.kind[n] == NOTHING:
-                    continue
-                _missing(contacts, n, points, twists, miss)
-                m = contacts.mass[n]
-                _fill_arm(contacts.arm[n], J)
-                normal = contacts.normal[n]
-                for a in range(3):
-                    for c in range(6):
-                        s = 0.0
-                        for e in range(3):
-                            s += _held(contacts.kind[n], normal, a, e) * J[e, c]
-                        PJ[a, c] = s
-                for c in range(6):
-                    for a in range(3):
-                        d[c] -= m * J[a, c] * miss[a]
-                        for e in range(6):
-                            A[c, e] += m * J[a, c] * PJ[a, e]
             if bodies.kind[b] == DYNAMIC:
+                A[:] = 0.0
+                for n in range(first, last):
+                    if contacts.kind[n] != NOTHING:
+                        _missing(contacts, n, points, twists, miss)
+                        _add_contact(contacts, n, miss, A, d)
                 _add_mass(bodies, b, planar, A, d)
                 _solve_small(A, d, 6)
-            else:
-                d[:] = 0.0
             for n in range(first, last):
                 if contacts.kind[n] == NOTHING:
                     continue
                 _missing(contacts, n, points, twists, miss)
-                _fill_arm(contacts.arm[n], J)
-                m = contacts.mass[n]
-                i, normal = contacts.point[n], contacts.normal[n]
+                _add_held(contacts, n, d, miss)
+                i, m = contacts.point[n], contacts.mass[n]
                 for a in range(3):
-                    add = miss[a]
-                    for e in range(3):
-                        moved = 0.0
-                        for c in range(6):
-                            moved += J[e, c] * d[c]
-                        add += _held(contacts.kind[n], normal, a, e) * moved
-                    contacts.impulse[n, a] += m * add
-                    points.motion[i, a] += add
-                    change = max(change, abs(add))
+                    contacts.impulse[n, a] += m * miss[a]
+                    points.motion[i, a] += miss[a]
+                    change = max(change, abs(miss[a]))
                     largest = max(largest, abs(points.motion[i, a]))
             for a in range(3):
                 twists.v[b, a] += d[a]
@@ -167,16 +143,56 @@ def _missing(contacts, n, points, twists, out):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _held(kind, normal, a, b):  # type: ignore[no-untyped-def]
-    """Entry of the projection on what a contact holds."""
-    e = 1.0 if a == b else 0.0
-    if kind == FULL:
-        return e
-    if kind == NORMAL:
-        return normal[a] * normal[b]
-    if kind == TANGENTIAL:
-        return e - normal[a] * normal[b]
-    return 0.0
+def _add_contact(contacts, n, miss, A, d):  # type: ignore[no-untyped-def]
+    """Contact n in the equations of its body: A += m J^T P J, d -= m J^T P v-hat.
+
+    J = [E, -r~], so J^T J = [E, -r~; r~, r^2 E - r r^T], and a normal n alone gives g g^T with g = J^T n = (n, r x n).
+    """
+    m, kind, normal = contacts.mass[n], contacts.kind[n], contacts.normal[n]
+    x, y, z = contacts.arm[n, 0], contacts.arm[n, 1], contacts.arm[n, 2]
+    for a in range(3):
+        d[a] -= m * miss[a]
+    d[3] -= m * (y * miss[2] - z * miss[1])
+    d[4] -= m * (z * miss[0] - x * miss[2])
+    d[5] -= m * (x * miss[1] - y * miss[0])
+    if kind != NORMAL:
+        for a in range(3):
+            A[a, a] += m
+        A[0, 4] += m * z
+        A[0, 5] -= m * y
+        A[1, 3] -= m * z
+        A[1, 5] += m * x
+        A[2, 3] += m * y
+        A[2, 4] -= m * x
+        A[3, 3] += m * (y * y + z * z)
+        A[4, 4] += m * (z * z + x * x)
+        A[5, 5] += m * (x * x + y * y)
+        A[3, 4] -= m * x * y
+        A[3, 5] -= m * x * z
+        A[4, 5] -= m * y * z
+    if kind != FULL:
+        g = (
+            normal[0], normal[1], normal[2], y * normal[2] - z * normal[1], z * normal[0] - x * normal[2],
+            x * normal[1] - y * normal[0],
+        )  # fmt: skip
+        sign = m if kind == NORMAL else -m
+        for a in range(6):
+            for c in range(a, 6):
+                A[a, c] += sign * g[a] * g[c]
+
+
+@helper
+def _add_held(contacts, n, d, out):  # type: ignore[no-untyped-def]
+    """Add P J D, what contact n holds of the body's change d of twist at its arm."""
+    kind, normal, r = contacts.kind[n], contacts.normal[n], contacts.arm[n]
+    x = d[0] + d[4] * r[2] - d[5] * r[1]
+    y = d[1] + d[5] * r[0] - d[3] * r[2]
+    z = d[2] + d[3] * r[1] - d[4] * r[0]
+    along = x * normal[0] + y * normal[1] + z * normal[2]
+    whole, part = (0.0, along) if kind == NORMAL else (1.0, 0.0 if kind == FULL else -along)
+    out[0] += whole * x + part * normal[0]
+    out[1] += whole * y + part * normal[1]
+    out[2] += whole * z + part * normal[2]
 
 
 @helper
@@ -213,19 +229,11 @@ def _apply(contacts, n, impulse, points, bodies, twists):  # type: ignore[no-unt
 
 
 @helper
-def _fill_arm(r, out_J):  # type: ignore[no-untyped-def]
-    """J = [E, -r~]: velocity at an arm from a twist."""
-    out_J[:] = 0.0
-    for a in range(3):
-        out_J[a, a] = 1.0
-    out_J[0, 4], out_J[0, 5] = r[2], -r[1]
-    out_J[1, 3], out_J[1, 5] = -r[2], r[0]
-    out_J[2, 3], out_J[2, 4] = r[1], -r[0]
-
-
-@helper
 def _add_mass(bodies, b, planar, A, d):  # type: ignore[no-untyped-def]
-    """Mass and inertia of a body; in 2D it moves in the plane alone."""
+    """Mass and inertia of a body, and the lower half of A from its upper one; in 2D it moves in the plane alone."""
+    for a in range(6):
+        for c in range(a):
+            A[a, c] = A[c, a]
     for a in range(3):
         A[a, a] += 1.0 / bodies.inv_mass[b]
     if planar:

@@ -42,7 +42,8 @@ def measure_fractions(grid: Grid, phi_n: Array, area_f: Array, volume_c: Array) 
         if array.shape != shape:
             raise ValueError(f"{name}: shape {array.shape}, must be {shape}")
     pz, py, px = grid.padded
-    share_box(_measure_fractions, grid.spec, (0, pz, 0, py, 0, px), phi_n, area_f, volume_c)
+    none = np.zeros((0, 6), dtype=np.int64)
+    share_box(_measure_fractions, grid.spec, (0, pz, 0, py, 0, px), none, phi_n, area_f, volume_c)
 
 
 def share_box(
@@ -52,6 +53,26 @@ def share_box(
     k0, k1, j0, j1, i0, i1 = box
     rows = (k1 - k0) * (j1 - j0)
     share(kernel, rows, rows * (i1 - i0), spec, box, *args)
+
+
+@njit(cache=True)
+def boxes_of_row(boxes, k, j, out_chosen):  # type: ignore[no-untyped-def]
+    """Which boxes (n, 6) = (k0, k1, j0, j1, i0, i1) row (k, j) meets: their numbers, and how many they are."""
+    count = 0
+    for b in range(len(boxes)):
+        if boxes[b, 0] <= k and k < boxes[b, 1] and boxes[b, 2] <= j and j < boxes[b, 3]:
+            out_chosen[count] = b
+            count += 1
+    return count
+
+
+@njit(cache=True)
+def is_in_boxes(boxes, chosen, count, i):  # type: ignore[no-untyped-def]
+    """Whether one of the chosen boxes of a row holds column i."""
+    inside = False
+    for c in range(count):
+        inside |= boxes[chosen[c], 4] <= i and i < boxes[chosen[c], 5]
+    return inside
 
 
 @njit(cache=True)
@@ -142,9 +163,13 @@ def _cube_fraction(phi, k, j, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _measure_fractions(spec, box, phi_n, out_area_f, out_volume_c, start, stop):  # type: ignore[no-untyped-def]
-    """Fractions of the cells box = (k0, k1, j0, j1, i0, i1) and their lower faces; ghosts read the edge's nodes."""
+def _measure_fractions(spec, box, done, phi_n, out_area_f, out_volume_c, start, stop):  # type: ignore[no-untyped-def]
+    """Fractions of the cells box = (k0, k1, j0, j1, i0, i1) and their lower faces; ghosts read the edge's nodes.
+
+    done: boxes to leave out.
+    """
     k0, k1, j0, j1, i0, i1 = box
+    left = np.empty(len(done), dtype=np.int64)
     rows = j1 - j0
     kh = GHOSTS + spec.nz - 1
     jh = GHOSTS + spec.ny - 1
@@ -156,7 +181,10 @@ def _measure_fractions(spec, box, phi_n, out_area_f, out_volume_c, start, stop):
         jc = min(max(j, GHOSTS), jh)
         kf = min(max(k, GHOSTS), kh + 1)
         jf = min(max(j, GHOSTS), jh + 1)
+        behind = boxes_of_row(done, k, j, left)
         for i in range(i0, i1):
+            if is_in_boxes(done, left, behind, i):
+                continue
             ic = min(max(i, GHOSTS), ih)
             f = min(max(i, GHOSTS), ih + 1)
             out_area_f[0, k, j, i] = _square_fraction(

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from undertow.geometry.distance import PARAMETERS, SPHERE, TABLE, analytic_distance, table_value
-from undertow.geometry.fractions import SNAP, _measure_fractions, share_box
+from undertow.geometry.fractions import SNAP, _measure_fractions, boxes_of_row, is_in_boxes, share_box
 from undertow.geometry.meshes import AnimatedMesh, MeshShape, Table
 from undertow.geometry.motion import Motion, Static
 from undertow.geometry.shapes import AnalyticShape, Surface, is_across
@@ -134,8 +134,10 @@ class SolidFields:
         for b, solid in enumerate(self.solids):
             self.spec.rows[b::n, KIND] = solid.shape.kind if isinstance(solid.shape, AnalyticShape) else TABLE
         self._tables = [None] * n
-        self._boxes: list[Box6] = [(0, 0, 0, 0, 0, 0)] * len(self.spec.rows)
-        self._candidates = np.zeros(max(len(self.spec.rows), 1), dtype=np.int64)
+        # where each row reaches, and the boxes that are brought up to date in one update
+        self._boxes: np.ndarray = np.zeros((len(self.spec.rows), 6), dtype=np.int64)
+        self._dirty: np.ndarray = np.zeros((len(self.spec.rows), 6), dtype=np.int64)
+        self._candidates = np.zeros(len(self.spec.rows), dtype=np.int64)
 
     def repeat(self, periodic: tuple[bool, bool, bool]) -> None:
         """Repeat the solids along the periodic axes, from the next ``update`` on; ``period`` is their length [m]."""
@@ -161,8 +163,15 @@ class SolidFields:
         """Bring all fields to time t; only boxes around solids that moved are touched. True if the geometry changed."""
         self.time = t
         dirty = self._place(t)
-        for box in dirty:
-            self._rasterise(box)
+        self._dirty[: len(dirty)] = np.reshape(dirty, (-1, 6))
+        for number, box in enumerate(dirty):
+            self._rasterise(number, box)
+        wide = [self._with_ghosts(box) for box in dirty]
+        self._dirty[: len(dirty)] = np.reshape(wide, (-1, 6))
+        for number, box in enumerate(wide):
+            share_box(
+                _measure_fractions, self.grid.spec, box, self._dirty[:number], self.phi_n, self.area_f, self.volume_c
+            )  # fmt: skip
         return any([self._take_changes(box) for box in dirty])
 
     def _place(self, t: float) -> list[Box6]:
@@ -197,9 +206,8 @@ class SolidFields:
                 self.spec.rows[row, POSITION : POSITION + 3] = place
                 if moved and (repetition == 0 or np.all(np.isfinite(lower))):
                     box = self._index_box(*_turned_box(lower, upper, place, rotation))
-                    old = self._boxes[row]
+                    dirty.append(_hull(self._box(row), box))
                     self._boxes[row] = box
-                    dirty.append(_hull(old, box))
         if resampled:
             self._pack_tables()
         return [box for box in dirty if not _is_empty(box)]
@@ -235,28 +243,28 @@ class SolidFields:
             box += [int(np.floor(np.clip(low, 0, padded))), int(np.ceil(np.clip(high, -1, padded - 1))) + 1]
         return (box[0], box[1], box[2], box[3], box[4], box[5])
 
-    def _rasterise(self, box: Box6) -> None:
-        near = [b for b, other in enumerate(self._boxes) if not _is_empty(_overlap(box, other))]
+    def _box(self, row: int) -> Box6:
+        k0, k1, j0, j1, i0, i1 = (int(end) for end in self._boxes[row])
+        return k0, k1, j0, j1, i0, i1
+
+    def _rasterise(self, number: int, box: Box6) -> None:
+        """Distances, bodies and velocities in a box that is out of date; those before it in the list are done."""
+        low, high = np.maximum(self._boxes[:, ::2], box[::2]), np.minimum(self._boxes[:, 1::2], box[1::2])
+        near = np.flatnonzero(np.all(low < high, axis=1))
         self._candidates[: len(near)] = near
         share_box(
-            _sample_solids, self.grid.spec, box, self.spec.rows, self.spec.tables, self._candidates, len(near),
-            len(self.solids), self.far, self._changed, self.phi_n, self.body_c, self.distance_f, self.velocity_f,
-            self.velocity_c,
+            _sample_solids, self.grid.spec, box, self._dirty[:number], self._boxes, self.spec.rows, self.spec.tables,
+            self._candidates[: len(near)], len(self.solids), self.far, self._changed, self.phi_n, self.body_c,
+            self.distance_f, self.velocity_f, self.velocity_c,
         )  # fmt: skip
-        k0, k1, j0, j1, i0, i1 = box
-        share_box(
-            _measure_fractions,
-            self.grid.spec,
-            (*self._with_ghosts(k0, k1, 2), *self._with_ghosts(j0, j1, 1), *self._with_ghosts(i0, i1, 0)),
-            self.phi_n,
-            self.area_f,
-            self.volume_c,
-        )
 
-    def _with_ghosts(self, low: int, high: int, axis: int) -> tuple[int, int]:
-        """Cells whose fractions depend on nodes low ... high - 1 along an axis; ghosts follow the cell at the edge."""
-        n = self.grid.cells[axis]
-        return (0 if low <= GHOSTS + 1 else low - 1, n + 2 * GHOSTS if high >= GHOSTS + n else high)
+    def _with_ghosts(self, box: Box6) -> Box6:
+        """Cells whose fractions depend on the nodes of a box; ghosts follow the cell at the edge."""
+        ends: list[int] = []
+        for axis in (2, 1, 0):
+            n, low, high = self.grid.cells[axis], box[4 - 2 * axis], box[5 - 2 * axis]
+            ends += [0 if low <= GHOSTS + 1 else low - 1, n + 2 * GHOSTS if high >= GHOSTS + n else high]
+        return (ends[0], ends[1], ends[2], ends[3], ends[4], ends[5])
 
     def _take_changes(self, box: Box6) -> bool:
         k0, k1, j0, j1, _, _ = box
@@ -286,10 +294,6 @@ def _hull(a: Box6, b: Box6) -> Box6:
     if _is_empty(a) or _is_empty(b):
         return b if _is_empty(a) else a
     return (min(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), max(a[3], b[3]), min(a[4], b[4]), max(a[5], b[5]))
-
-
-def _overlap(a: Box6, b: Box6) -> Box6:
-    return (max(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), min(a[3], b[3]), max(a[4], b[4]), min(a[5], b[5]))
 
 
 def _turned_box(lower: Array, upper: Array, position: Array, rotation: Array) -> tuple[Array, Array]:
@@ -368,15 +372,20 @@ def _solid_velocity(rows, tables, b, dimensions, x, y, z):  # type: ignore[no-un
 
 
 @njit(cache=True)
-def _nearest_solid(rows, tables, candidates, count, dimensions, x, y, z):  # type: ignore[no-untyped-def]
-    """Nearest candidate (the first of equals) of a world point and its distance."""
+def _nearest_solid(rows, tables, boxes, candidates, count, i, dimensions, x, y, z):  # type: ignore[no-untyped-def]
+    """Nearest candidate (the first of equals) of a world point in column i and its distance.
+
+    Candidates whose box ends before column i are further away than the band.
+    """
     best = -1
     distance = UNSEEN
     for c in range(count):
-        d = _solid_distance(rows, tables, candidates[c], dimensions, x, y, z)
-        if d < distance:
-            distance = d
-            best = candidates[c]
+        b = candidates[c]
+        if boxes[b, 4] <= i and i < boxes[b, 5]:
+            d = _solid_distance(rows, tables, b, dimensions, x, y, z)
+            if d < distance:
+                distance = d
+                best = b
     return best, distance
 
 
@@ -399,11 +408,16 @@ def _wall_point(rows, tables, b, dimensions, x, y, z, distance, h):  # type: ign
 
 @njit(cache=True, nogil=True)
 def _sample_solids(  # type: ignore[no-untyped-def]
-    spec, box, rows, tables, candidates, count, solids, far, out_changed, out_phi_n, out_body_c, out_distance_f,
+    spec, box, done, boxes, rows, tables, candidates, solids, far, out_changed, out_phi_n, out_body_c, out_distance_f,
     out_velocity_f, out_velocity_c, start, stop,
 ):  # fmt: skip
-    """Distances, nearest bodies and velocities at the nodes, centres and faces of box = (k0, k1, j0, j1, i0, i1)."""
+    """Distances, nearest bodies and velocities at the nodes, centres and faces of box = (k0, k1, j0, j1, i0, i1).
+
+    done: boxes to leave out; boxes: where each row of solids reaches.
+    """
     k0, k1, j0, j1, i0, i1 = box
+    near = np.empty(candidates.size, dtype=np.int64)
+    left = np.empty(len(done), dtype=np.int64)
     width = j1 - j0
     dx = spec.dx
     dim = spec.dimensions
@@ -413,9 +427,17 @@ def _sample_solids(  # type: ignore[no-untyped-def]
         y = spec.y0 + (j - GHOSTS) * dx
         z = spec.z0 + (k - GHOSTS) * dx
         changed = 0
+        count = 0
+        for b in candidates:
+            if boxes[b, 0] <= k and k < boxes[b, 1] and boxes[b, 2] <= j and j < boxes[b, 3]:
+                near[count] = b
+                count += 1
+        behind = boxes_of_row(done, k, j, left)
         for i in range(i0, i1):
+            if is_in_boxes(done, left, behind, i):
+                continue
             x = spec.x0 + (i - GHOSTS) * dx
-            _, d = _nearest_solid(rows, tables, candidates, count, dim, x, y, z)
+            _, d = _nearest_solid(rows, tables, boxes, near, count, i, dim, x, y, z)
             # the cell's centre and faces are less than a cell from its node: beyond the band there is nothing to see
             beyond = d > far + 2.0 * dx
             d = min(d, far)
@@ -434,7 +456,7 @@ def _sample_solids(  # type: ignore[no-untyped-def]
             xc = x + 0.5 * dx
             yc = y + 0.5 * dx
             zc = z + 0.5 * dx
-            b, d = _nearest_solid(rows, tables, candidates, count, dim, xc, yc, zc)
+            b, d = _nearest_solid(rows, tables, boxes, near, count, i, dim, xc, yc, zc)
             vx, vy, vz = 0.0, 0.0, 0.0
             if d < far:
                 uneven = rows[b, TABLE_MOVING] == 1.0
@@ -452,7 +474,7 @@ def _sample_solids(  # type: ignore[no-untyped-def]
                 xf = x if axis == 0 else xc
                 yf = y if axis == 1 else yc
                 zf = z if axis == 2 else zc
-                b, d = _nearest_solid(rows, tables, candidates, count, dim, xf, yf, zf)
+                b, d = _nearest_solid(rows, tables, boxes, near, count, i, dim, xf, yf, zf)
                 vx, vy, vz = 0.0, 0.0, 0.0
                 if d < far:
                     uneven = rows[b, TABLE_MOVING] == 1.0

@@ -125,14 +125,16 @@ class ConjugateGradients(_Krylov):
                         f"the operator or its preconditioner is not positive (p.Ap = {pq:.3g}, r.Mr = {rz:.3g})",
                         iterations, residual, scale, tolerance,
                     )  # fmt: skip
-                square = space.step(rz / pq, p, q, x, r)
+                alpha = rz / pq
+                square = space.subtract(alpha, q, r)
                 residual = math.sqrt(square) if weight is None else self.norm(r, weight)
                 iterations += 1
                 if residual <= tolerance * scale:
+                    space.combine(alpha, p, 1.0, x)
                     break
                 m.apply(r, z)
                 rz, rz_before = space.dot(r, z), rz
-                space.combine(1.0, z, rz / rz_before, p)
+                space.turn(alpha, z, rz / rz_before, p, x)
             self.true_residual(a, b, x, r)
             residual = self.norm(r, weight)
             if not residual < 0.5 * before and residual > tolerance * scale:

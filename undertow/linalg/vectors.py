@@ -53,12 +53,19 @@ def _combine_chunks(chunks, a, x, b, y, start, stop):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def _step_chunks(chunks, alpha, p, q, x, r, out_partial, start, stop):  # type: ignore[no-untyped-def]
+def _subtract_chunks(chunks, alpha, q, r, out_partial, start, stop):  # type: ignore[no-untyped-def]
+    for c in range(start, stop):
+        for i in range(chunks[c, 0], chunks[c, 1]):
+            r[i] -= alpha * q[i]
+        out_partial[c] = _dot_chunk(r, r, chunks[c, 0], chunks[c, 1])
+
+
+@njit(cache=True, nogil=True)
+def _turn_chunks(chunks, alpha, z, beta, p, x, start, stop):  # type: ignore[no-untyped-def]
     for c in range(start, stop):
         for i in range(chunks[c, 0], chunks[c, 1]):
             x[i] += alpha * p[i]
-            r[i] -= alpha * q[i]
-        out_partial[c] = _dot_chunk(r, r, chunks[c, 0], chunks[c, 1])
+            p[i] = z[i] + beta * p[i]
 
 
 @njit(cache=True, nogil=True)
@@ -153,10 +160,14 @@ class VectorSpace:
         """y <- a x + b y (whatever y held if b is 0)"""
         share(_combine_chunks, len(self.chunks), self._work, self.chunks, float(a), x, float(b), y)
 
-    def step(self, alpha: float, p: Array, q: Array, x: Array, r: Array) -> float:
-        """x <- x + alpha p, r <- r - alpha q, returns r . r of the new r; one pass over memory."""
-        share(_step_chunks, len(self.chunks), self._work, self.chunks, float(alpha), p, q, x, r, self._partial)
+    def subtract(self, alpha: float, q: Array, r: Array) -> float:
+        """r <- r - alpha q, returns r . r of the new r; one pass over memory."""
+        share(_subtract_chunks, len(self.chunks), self._work, self.chunks, float(alpha), q, r, self._partial)
         return float(self._partial.sum())
+
+    def turn(self, alpha: float, z: Array, beta: float, p: Array, x: Array) -> None:
+        """x <- x + alpha p, then p <- z + beta p; one pass over memory."""
+        share(_turn_chunks, len(self.chunks), self._work, self.chunks, float(alpha), z, float(beta), p, x)
 
     def weighted_square(self, x: Array, weight: Array) -> float:
         """sum of weight x^2"""

@@ -120,10 +120,21 @@ def _splash_surface(
         sph_normals=False,
     )
     mesh, data = found.mesh, found.point_attributes
+    # its order depends on how its threads come along, so vertices are put in that of their places
+    vertices = np.asarray(mesh.vertices, dtype=np.float32)
+    order = np.lexsort(vertices.T)
+    number = np.empty(len(order), dtype=int)
+    number[order] = np.arange(len(order))
+    triangles = number[np.asarray(mesh.triangles).astype(int)]
+    # every triangle from its first vertex on, without turning it over
+    triangles = triangles[np.arange(len(triangles))[:, None], (triangles.argmin(axis=1)[:, None] + np.arange(3)) % 3]
+    triangles = triangles[np.lexsort(triangles.T[::-1])]
     return (
-        np.asarray(mesh.vertices), np.asarray(mesh.triangles).astype(int), np.asarray(data["normals"]),
-        np.asarray(data["velocity"]),
-    )  # fmt: skip
+        vertices[order].astype(float),
+        triangles,
+        np.asarray(data["normals"])[order],
+        np.asarray(data["velocity"])[order],
+    )
 
 
 def _level_surface(
@@ -176,7 +187,8 @@ def paint_particles(picture: np.ndarray, particles: ParticleFrame, colors: np.nd
     scale = width / (particles.upper[0] - particles.lower[0])
     column = np.floor((particles.position[:, 0] - particles.lower[0]) * scale).astype(int)
     row = np.floor(height - (particles.position[:, 1] - particles.lower[1]) * scale).astype(int)
-    reach = max(0.5, 0.55 * particles.spacing * scale)
+    # discs a little wider than the diagonals of a lattice leave no gaps in a fluid
+    reach = max(0.5, 0.8 * particles.spacing * scale)
     steps = np.arange(-int(reach), int(reach) + 1)
     # the rim first: where discs overlap the nearest centre wins, roughly
     offsets = [(a, b) for a in steps for b in steps if a * a + b * b <= reach * reach]

@@ -118,6 +118,10 @@ class RigidBodies:
         """
         if name in self.names:
             raise UserError(f"body {name!r}: exists already; names are unique")
+        if not (np.isfinite(mass) and mass >= 0):
+            raise UserError(
+                f"body {name!r}: mass = {mass} kg: must be positive, or 0 for a body that forces do not move"
+            )
         if mass > 0 and motion is not None:
             raise UserError(f"body {name!r}: has both a mass and a prescribed motion; give one of them")
         if mass > 0 and not all(np.isfinite(m) and m > 0 for m in np.asarray(inertia, dtype=float)[self._free]):
@@ -173,6 +177,11 @@ class RigidBodies:
         self.count -= 1
         del self.names[b]
         self.motions = {i - (i > b): motion for i, motion in self.motions.items() if i != b}
+
+    def withdraw(self) -> None:
+        """Take back the body that was added last, as if it had never been: its identity is free again."""
+        self.remove(self.count - 1)
+        self._next_identity -= 1
 
     def move_kinematic(self, time: float, place: bool) -> None:
         """Velocities of kinematic bodies at a time [s]; with ``place`` their poses too."""

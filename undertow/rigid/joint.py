@@ -26,8 +26,15 @@ from undertow.rigid.rows import fill_axes
 
 KINDS = ("fixed", "ball", "hinge", "universal", "prismatic", "planar")
 FIXED, BALL, HINGE, UNIVERSAL, PRISMATIC, PLANAR = range(6)
-ROWS = (6, 3, 6, 4, 6, 3)
-"""Rows of each kind; the last one of hinge and prismatic joints is their free coordinate, for limits and motors."""
+ROWS = (6, 4, 6, 5, 6, 3)
+"""Rows of each kind; the last one of those with a coordinate is that of its rate, for limits and motors."""
+
+WITH_COORDINATE = (BALL, HINGE, UNIVERSAL, PRISMATIC)
+"""Their coordinate: the angle of a hinge, the length of a prismatic joint, and how far a ball or universal joint is
+bent: the angle between the axes z of a ball joint's frames, or between the shafts y of a universal one, 0 or more."""
+
+DRIVEN = (HINGE, PRISMATIC)
+"""Kinds that a motor can drive: their coordinate has two ways."""
 
 WORLD = -1
 
@@ -116,8 +123,13 @@ def check_joint(
         if not value > 0:
             raise UserError(f"joint {name!r}: {key} = {value}: must be positive, or left out")
     if limits is not None:
-        if kind not in ("hinge", "prismatic"):
-            raise UserError(f"joint {name!r}: limits on a {kind} joint; only hinge and prismatic joints have them")
+        if KINDS.index(kind) not in WITH_COORDINATE:
+            raise UserError(f"joint {name!r}: limits on a {kind} joint, which has no angle or length: remove them")
+        if kind in ("ball", "universal") and (limits[0] > -np.inf or bodies.dimensions == 2):
+            raise UserError(
+                f"joint {name!r}: limits {tuple(limits)}: a {kind} joint bends up to an upper limit, in 3D; for angles "
+                "with two ends use hinges, two of them with a light body between"
+            )
         if not limits[0] < limits[1]:
             raise UserError(f"joint {name!r}: limits {tuple(limits)}: the lower one comes first and must be lower")
         if not limits[0] <= 0.0 <= limits[1]:
@@ -213,7 +225,14 @@ def evaluate_joints(joints, x, q, build, out_k, out_error, out_coordinate):  # t
         u = turn_a[0] * turn_b[1] - turn_a[1] * turn_b[0] - turn_a[2] * turn_b[3] + turn_a[3] * turn_b[2]
         v = turn_a[0] * turn_b[2] - turn_a[2] * turn_b[0] - turn_a[3] * turn_b[1] + turn_a[1] * turn_b[3]
         t = turn_a[0] * turn_b[3] - turn_a[3] * turn_b[0] - turn_a[1] * turn_b[2] + turn_a[2] * turn_b[1]
-        out_coordinate[j] = d[2] if kind == PRISMATIC else 2.0 * atan2(t, w)
+        if kind == PRISMATIC:
+            out_coordinate[j] = d[2]
+        elif kind == BALL:
+            out_coordinate[j] = 2.0 * atan2(sqrt(u * u + v * v), sqrt(w * w + t * t))
+        elif kind == UNIVERSAL:
+            out_coordinate[j] = 2.0 * atan2(sqrt(u * u + t * t), sqrt(w * w + v * v))
+        else:
+            out_coordinate[j] = 2.0 * atan2(t, w)
         if build:
             for i in range(3):
                 arm_a[i] = point_b[i] - x[a, i] if a >= 0 else 0.0
@@ -261,6 +280,20 @@ def evaluate_joints(joints, x, q, build, out_k, out_error, out_coordinate):  # t
             along[n] = True
             for c in range(3):
                 rows[n, c] = axes[2, c]
+            n += 1
+        elif kind in (BALL, UNIVERSAL):
+            # it bends about e x e', e the parent's axis and e' the child's; any way where it is straight
+            if kind == BALL:
+                f0, f1, f2 = -2.0 * (v * t - w * u), 2.0 * (u * t + w * v), 0.0
+            else:
+                f0, f1, f2 = 2.0 * (v * t + w * u), 0.0, -2.0 * (u * v - w * t)
+            size = sqrt(f0 * f0 + f1 * f1 + f2 * f2)
+            if size < 1e-12:
+                f0, f1, f2, size = 1.0, 0.0, 0.0, 1.0
+            out_error[r + n] = 0.0
+            along[n] = False
+            for c in range(3):
+                rows[n, c] = (f0 * axes[0, c] + f1 * axes[1, c] + f2 * axes[2, c]) / size
             n += 1
         if build:
             for i in range(n):

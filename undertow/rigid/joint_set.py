@@ -14,10 +14,12 @@ from undertow.linalg import CoupledSystem
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.control import JointControl
 from undertow.rigid.joint import (
+    DRIVEN,
     HINGE,
     KINDS,
     PRISMATIC,
     ROWS,
+    WITH_COORDINATE,
     WORLD,
     Joint,
     JointSpec,
@@ -34,8 +36,8 @@ from undertow.rigid.rows import BandedFactor, JointRows, RigidVelocities
 class JointSet:
     """Joints between the bodies of a simulation, and their controllers.
 
-    State: ``broken_j`` (0 or 1) and ``coordinate_j``, the angle [rad] of a hinge counted through full turns, or the
-    length [m] of a prismatic joint.
+    State: ``broken_j`` (0 or 1) and ``coordinate_j``, the angle [rad] of a hinge counted through full turns, the length
+    [m] of a prismatic joint, or the angle [rad] that a ball or universal joint is bent by.
     """
 
     def __init__(self, bodies: RigidBodies) -> None:
@@ -84,7 +86,8 @@ class JointSet:
 
         parent: None for the world. axis: of a hinge, the direction of a prismatic joint, the normal of a planar one, or
         the axis of a universal joint in its parent (``second_axis``: in its child, across the first). limits: lowest
-        and highest angle [rad] of a hinge or length [m] of a prismatic joint, 0 being the pose of now. break_force [N],
+        and highest angle [rad] of a hinge or length [m] of a prismatic joint, 0 being the pose of now; (-inf, angle) of
+        a ball joint (a cone about ``axis``) or a universal one (of its shaft, across both axes). break_force [N],
         break_torque [N m]: the joint breaks when a step needs more. collide: the two bodies collide all the same.
         """
         if name in self.names:
@@ -121,8 +124,11 @@ class JointSet:
     def control(self, control: JointControl) -> None:
         """Drive a joint towards a target."""
         kind = self._joints[self.index(control.joint)].kind
-        if kind not in (HINGE, PRISMATIC):
-            raise UserError(f"control of joint {control.joint!r}: is {KINDS[kind]}; only hinge and prismatic joints")
+        if kind not in DRIVEN:
+            raise UserError(
+                f"control of joint {control.joint!r}: is {KINDS[kind]}; hinge and prismatic joints can be driven: for "
+                "two angles join two hinges by a light body between them"
+            )
         if any(known.joint == control.joint for known in self.controls):
             raise UserError(f"control of joint {control.joint!r}: exists already; a joint has one controller")
         self.controls.append(control)
@@ -150,12 +156,11 @@ class JointSet:
         return rows.reshape(len(held), 6 * count)
 
     def coordinate(self, name: str) -> float:
-        """Angle [rad] of a hinge or length [m] of a prismatic joint in the poses of now."""
+        """Angle [rad] or, of a prismatic joint, length [m] in the poses of now; see ``WITH_COORDINATE``."""
         j = self.index(name)
-        if self._joints[j].kind not in (HINGE, PRISMATIC):
-            raise UserError(
-                f"joint {name!r}: is {KINDS[self._joints[j].kind]}; only hinge and prismatic joints have one"
-            )
+        if self._joints[j].kind not in WITH_COORDINATE:
+            known = ", ".join(KINDS[kind] for kind in WITH_COORDINATE)
+            raise UserError(f"joint {name!r}: is {KINDS[self._joints[j].kind]}; joints with a coordinate are {known}")
         if self._refresh():
             self._evaluate(self.bodies.x_b, self.bodies.q_b, build=False)
             self._unwrap()
@@ -213,7 +218,7 @@ class JointSet:
             start,
         )
         self._joint_r = joint_r
-        free = np.isin(self._spec.kind, (HINGE, PRISMATIC))
+        free = np.isin(self._spec.kind, WITH_COORDINATE)
         self._with_coordinate = np.flatnonzero(free)
         self._free_r = np.zeros(len(body), dtype=np.bool_)
         self._free_r[start[1:][free] - 1] = True
@@ -236,7 +241,7 @@ class JointSet:
         return True
 
     def _coordinate_row(self, j: int) -> int:
-        """The row of the free coordinate of a hinge or prismatic joint: its last."""
+        """The row of the coordinate of a joint that has one: its last."""
         return int(self._rows.start[j + 1]) - 1
 
     def _constraint_rows(self) -> np.ndarray:

@@ -7,6 +7,9 @@ joint takes its share (z is the axis of the joint):
     fixed d, turn;  ball d;  hinge d, swing of z;  prismatic d_x, d_y, turn;  planar d_z, swing of z;
     universal d and z_parent . x_child
 
+Hinges and prismatic joints have a coordinate with two ways, for limits and motors; ball and universal joints have one
+with a limit, the angle they are bent by (a cone).
+
 **What a step does with them** (thesis 4.5 to 4.7, appendix C). ``pre_stabilise`` changes the velocities at n+1/2 so
 that the errors vanish after the position update, with the very update that the step will use. ``post_stabilise``
 removes from velocities what moves the joints apart. ``carry`` gives the impulses of pre-stabilisation to the momentum
@@ -88,7 +91,8 @@ _AT_LIMIT = 1e-7
 class Joints(JointSet):
     """All joints of a simulation. method: "global" or "pairwise"; see the head of the module for how a step uses them.
 
-    ``loose``: ``pre_stabilise`` could not hold them, and ``follow`` has to. ``force_b``, ``torque_b`` (n, 3) [N, N m
+    ``loose``: ``pre_stabilise`` could not hold them, and ``follow`` has to. ``unswept``: pairwise solves of this step
+    whose sweeps ended before they had converged. ``force_b``, ``torque_b`` (n, 3) [N, N m
     about the centre of mass]: of joints and motors on each body, averaged over the last step; ``force_j``, ``torque_j``
     (m, 3): on the child at the anchor.
     """
@@ -100,6 +104,7 @@ class Joints(JointSet):
         self.method = method
         self._motors: dict[int, tuple[ControlRow, float]] = {}
         self._corrected, self._carrying, self.loose = False, True, False
+        self.unswept = 0
 
     # what a step calls ----------------------------------------------------------------------------------------------
 
@@ -369,6 +374,7 @@ class Joints(JointSet):
         self.force_j, self.torque_j = self._impulse_j[:, :3] / dt, self._impulse_j[:, 3:] / dt
         self._impulse[...] = 0.0
         self._impulse_j[...] = 0.0
+        self.unswept = 0
         broken = []
         for j, joint in enumerate(self._joints):
             force, torque = float(np.linalg.norm(self.force_j[j])), float(np.linalg.norm(self.torque_j[j]))
@@ -516,12 +522,14 @@ class Joints(JointSet):
             except PhysicsError as error:
                 raise PhysicsError(f"joints {', '.join(self.names[:5])} ...: {error}") from None
             return
-        first = inf
+        # rates that cancel to rounding are as good as none
+        goal = 1e-14 * float(np.abs(self._rows.k).max()) * float(np.abs(w).max())
         for n in range(_SWEEPS):
             change = sweep_pairwise(self._rows, self._block.inv_mass, w, z)
-            first = change if n == 0 else first
-            if change <= _REDUCTION * first:
+            goal = max(goal, _REDUCTION * change) if n == 0 else goal
+            if change <= goal:
                 return
+        self.unswept += 1
 
     def _give(self, impulse: Array, w: Array) -> None:
         """w <- w - B^-1 K^T impulse"""

@@ -78,6 +78,23 @@ def build_grid(scene: Scene) -> tuple[Grid, list[str]]:
     return Grid((nx, ny, counts[2]), dx, (x0, y0, z0), 3), notes
 
 
+def initial_velocity(scene: Scene) -> Callable[[Array, Array, Array], tuple[Array, Array, Array]]:
+    """Velocity of the fluid at t = 0 [m/s] as a function of places x, y, z [m]."""
+    domain, start = scene.need_domain(), vector3(scene.fluid.initial_velocity)
+    kx, ky = (2 * math.pi / (b - a) for a, b in zip(domain.lower[:2], domain.upper[:2], strict=True))
+    strength = scene.fluid.initial_vortices
+
+    def velocity(x: Array, y: Array, z: Array) -> tuple[Array, Array, Array]:
+        px, py = kx * (x - domain.lower[0]), ky * (y - domain.lower[1])
+        return (
+            start[0] + strength * ky * np.sin(px) * np.cos(py),
+            start[1] - strength * kx * np.cos(px) * np.sin(py),
+            start[2] + 0.0 * z,
+        )
+
+    return velocity
+
+
 def memory_needed(scene: Scene, grid: Grid) -> float:
     """Estimate of the memory a simulation allocates [bytes]."""
     per_cell = DOUBLES_PER_CELL["flow"]

@@ -16,7 +16,7 @@ from undertow.run import build
 from undertow.run.bodies_in_fluid import BodiesInFluid
 from undertow.run.ledger import fluid_quantities
 from undertow.run.machine import check_memory
-from undertow.run.models import BodyForces, BodyState, ModelStep, vector
+from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras, vector
 from undertow.scene import Scene
 from undertow.solids import SolidsReport
 
@@ -27,7 +27,7 @@ SLIT = 0.2
 """Faces with less than this fraction open are slits where bodies touch."""
 
 
-class CoupledModel:
+class CoupledModel(WithoutExtras):
     """A flow and the bodies in it, built from a scene.
 
     A step is that of the solids (thesis 4.2) with the flow's whole step in the place of their forces: bodies collide

@@ -13,14 +13,14 @@ from undertow.grid import Array
 from undertow.run import build
 from undertow.run.ledger import fluid_quantities
 from undertow.run.machine import check_memory
-from undertow.run.models import BodyForces, BodyState, ModelStep, take_arrays, vector
+from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras, take_arrays, vector
 from undertow.scene import Scene
 
 if TYPE_CHECKING:
     from undertow.output import BodyFrame
 
 
-class FluidModel:
+class FluidModel(WithoutExtras):
     """A flow with its sides and solids, built from a scene."""
 
     def __init__(self, scene: Scene) -> None:

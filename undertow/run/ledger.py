@@ -120,8 +120,7 @@ def body_columns(dimensions: int) -> list[str]:
 def body_rows(sim: Simulation) -> list[list[Cell]]:
     """One row per solid."""
     rows: list[list[Cell]] = []
-    there = getattr(sim.model, "has", lambda name: True)
-    for name in filter(there, sim.scene.bodies):
+    for name in filter(sim.model.has, sim.scene.bodies):
         body, split = sim.model.state(name, sim.time), sim.model.forces(name)
         vectors = (
             body.position, body.velocity, body.angular_velocity, split.pressure, split.viscous, split.contact,

@@ -13,6 +13,8 @@ from undertow.grid import Array, Grid
 
 if TYPE_CHECKING:
     from undertow.output import BodyFrame, SurfaceFrame
+    from undertow.output.particles import ParticleFrame
+    from undertow.output.soft import SoftFrame
 
 Vector = tuple[float, float, float]
 ZERO: Vector = (0.0, 0.0, 0.0)
@@ -89,6 +91,15 @@ class Model(Protocol):
     def surface_frame(self) -> SurfaceFrame | None:
         """The surface of water in 3D."""
 
+    def particle_frame(self) -> ParticleFrame | None:
+        """The particles of a fluid of particles."""
+
+    def soft_frame(self) -> SoftFrame | None:
+        """Nodes and elements of the soft bodies."""
+
+    def has(self, name: str) -> bool:
+        """Whether a body of the scene is still there."""
+
     def arrays(self) -> dict[str, Array]:
         """All arrays that evolve, by name."""
 
@@ -100,6 +111,22 @@ class Model(Protocol):
 
     def locate(self, name: str, index: tuple[int, ...]) -> str:
         """Words for the place of an entry of an array of ``arrays``."""
+
+
+class WithoutExtras:
+    """What a model answers that has no particles, no soft bodies, and keeps its bodies to the end."""
+
+    def particle_frame(self) -> ParticleFrame | None:
+        """There are no particles."""
+        return None
+
+    def soft_frame(self) -> SoftFrame | None:
+        """There are no soft bodies."""
+        return None
+
+    def has(self, name: str) -> bool:
+        """Bodies stay."""
+        return True
 
 
 def take_arrays(own: Mapping[str, Array], given: Mapping[str, Array]) -> None:

@@ -12,17 +12,19 @@ import numpy as np
 
 from undertow.errors import PhysicsError, UserError
 from undertow.grid import Array, Grid
+from undertow.run.build import initial_velocity
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from undertow.run.machine import use_threads
 from undertow.run.models import Model
 from undertow.run.timestep import choose_step
-from undertow.scene import Scene, toml
+from undertow.scene import RigidBody, Scene, toml
 
 if TYPE_CHECKING:
     from undertow.fluid import Flow, FlowState
     from undertow.output import FrameData
     from undertow.run.driver import Progress
     from undertow.run.record import Run
+    from undertow.run.solids_model import SolidsModel
 
 VelocityFunction = Callable[[Array, Array, Array], tuple[Any, Any, Any]]
 
@@ -65,6 +67,10 @@ class Body:
 
 def _make_model(scene: Scene) -> Model:
     """What the scene contains; only what it needs is imported."""
+    if scene.softs and scene.domain is not None:
+        from undertow.run.soft_coupled_model import SoftCoupledModel
+
+        return SoftCoupledModel(scene)
     if scene.softs:
         from undertow.run.soft_model import SoftModel
 
@@ -108,14 +114,14 @@ class Simulation:
         if not isinstance(scene, Scene):
             raise UserError(f"Simulation: {type(scene).__name__} is no Scene; use ut.scene('NAME') or ut.Scene(...)")
         self.scene = scene
+        self._first_objects = scene.objects
         self.threads = use_threads(threads)
         self.model = _make_model(scene)
         self.time = 0.0
         self.steps = 0
         self.frame = 0
         if self.grid is not None and not scene.has_surface:
-            start = (*scene.fluid.initial_velocity, 0.0)
-            self.set_velocity(lambda x, y, z: (start[0], start[1], start[2]))
+            self.set_velocity(initial_velocity(scene))
 
     @property
     def grid(self) -> Grid | None:
@@ -227,14 +233,37 @@ class Simulation:
             np.array(forces.joint),
         )
 
+    def add(self, name: str, body: RigidBody) -> None:
+        """Put a rigid body into a scene of rigid bodies alone, where and as fast as ``body`` says, from now on.
+
+        It may not lie deep inside another one; ``notes`` names those it overlaps and is pushed out of. A prescribed
+        motion counts from t = 0. Checkpoints know it.
+        """
+        if not isinstance(body, RigidBody):
+            raise UserError(f"{name!r}: {type(body).__name__} is no RigidBody; only these are added during a run")
+        model = self._rigid_model(name, "added")
+        if name in self.scene.objects:
+            raise UserError(f"body {name!r}: the scene has or had an object of that name; choose another")
+        scene = self._scene_with(name, body)
+        model.add(scene, name, self.time)
+        self.scene = scene
+
     def remove(self, name: str) -> None:
         """Take a rigid body out of a scene of rigid bodies alone; joints that held it are broken."""
+        self.body(name)
+        self._rigid_model(name, "removed").remove(name)
+
+    def _rigid_model(self, name: str, done: str) -> SolidsModel:
+        """The model of a scene of rigid bodies alone, whose bodies come and go."""
         from undertow.run.solids_model import SolidsModel
 
-        self.body(name)
         if type(self.model) is not SolidsModel:
-            raise UserError(f"body {name!r}: cannot be removed: bodies come out of scenes of rigid bodies alone")
-        self.model.remove(name)
+            raise UserError(f"body {name!r}: cannot be {done}: bodies come and go in scenes of rigid bodies alone")
+        return self.model
+
+    def _scene_with(self, name: str, body: RigidBody) -> Scene:
+        """The scene of now and one body more, checked as a whole."""
+        return toml.scene_from_dict({**dict(self.scene), "objects": {**self.scene.objects, name: body}}, "add")
 
     def sample(self, field: str, points: object) -> Array:
         """A field at points (n, 3) [m] (or (n, 2) in 2D, or one point): velocity, pressure, density, smoke, ..."""
@@ -255,23 +284,33 @@ class Simulation:
         bodies = self.model.body_frames(self.time)
         return FrameData(
             self.frame, self.time, self.grid, cells, bodies, self.scene.dimensions, self.model.surface_frame(),
-            getattr(self.model, "particle_frame", lambda: None)(), getattr(self.model, "soft_frame", lambda: None)(),
+            self.model.particle_frame(), self.model.soft_frame(),
         )  # fmt: skip
 
     def checkpoint(self, tables: dict[str, int] | None = None) -> Checkpoint:
         """Everything needed to go on bit for bit; ``tables``: sizes of the run's tables [bytes]."""
+        first = self._first_objects
+        added = {
+            name: item.model_dump(exclude_none=True) for name, item in self.scene.objects.items() if name not in first
+        }
         numbers = {
             "time": self.time,
             "step": self.steps,
             "frame": self.frame,
             "state": self.model.scalars(),
             "tables": tables or {},
+            "added": added,
         }
-        return Checkpoint(toml.write(self.scene), self.model.arrays(), numbers)
+        start = self.scene.model_copy(update={"objects": first})
+        return Checkpoint(toml.write(start), self.model.arrays(), numbers)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Take over a checkpoint of the same scene."""
         numbers = checkpoint.numbers
+        for name, item in numbers.get("added", {}).items():
+            scene = self._scene_with(name, RigidBody.model_validate(item))
+            self._rigid_model(name, "added").include(scene, name, float(numbers["time"]))
+            self.scene = scene
         self.model.restore(checkpoint.arrays, numbers["state"], float(numbers["time"]))
         self.time, self.steps, self.frame = float(numbers["time"]), int(numbers["step"]), int(numbers["frame"])
 

@@ -18,6 +18,7 @@ from undertow.run.solids_model import SolidsModel
 from undertow.scene import Box, Cloth, Hold, Rope, Scene, SoftBody, Sphere
 from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_membrane, make_solid, meshes
 from undertow.soft.collision import SurfaceCollisions
+from undertow.soft.embedding import Embedding
 from undertow.soft.rings import RingProjection
 from undertow.solids.soft_step import SoftContacts, SoftSolids, SoftStepReport
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 QUANTITIES = (
     "soft_elastic_energy", "soft_volume", "soft_volume_error", "soft_contacts", "soft_newton",
-    "soft_iterations", "soft_penetration", "soft_collisions", "soft_joined",
+    "soft_iterations", "soft_penetration", "soft_collisions", "soft_joined", "soft_work", "soft_stuck",
 )  # fmt: skip
 
 
@@ -39,6 +40,7 @@ class SoftModel(SolidsModel):
         self.soft = SoftBodies(scene.dimensions)
         self._air: list[tuple[Any, Array, float]] = []
         self._bound: list[tuple[Any, int]] = []
+        self._embedded: dict[str, Embedding] = {}
         nodes, radius, friction = [], [], []
         for name, item in scene.softs.items():
             part = self._add(name, item)
@@ -64,6 +66,8 @@ class SoftModel(SolidsModel):
             self.soft_solids.bind(nodes_of, bodies_of)
         self._gravity = np.array(build.vector3(scene.gravity))
         self._weight = self.soft.mass[:, None] * self._gravity
+        self._felt = np.zeros((2, self.bodies.count, 6))
+        """Forces and torques of joints and rigid contacts on the rigid bodies in the last two steps."""
         self._stable = self.soft.stable_step() if chosen.stepper != "implicit" else math.inf
         count = sum(len(part.cells) for part in self.soft.parts)
         self.notes.append(f"soft bodies: {self.soft.count} nodes, {count} elements")
@@ -89,6 +93,12 @@ class SoftModel(SolidsModel):
         turning = np.cross(np.array(item.angular_velocity), x - np.array(build.vector3(item.position)))
         velocity = turning + np.array(build.vector3(item.velocity))
         surface = meshes.surface_of(cells) if cells.shape[1] == 4 else meshes.outline_of(cells)
+        if item.embed:
+            solid = build.make_shape(name, item)
+            assert not isinstance(solid, geometry.AnimatedMesh)
+            vertices, triangles = solid.surface(48)
+            points = self._place(item, vertices)
+            self._embedded[name] = Embedding(f"objects.{name}", points, triangles, x, cells, self.soft.count)
         return self.soft.add(name, x, mass, [elements], cells, surface, closed=True, velocity=velocity)
 
     def _mesh(self, name: str, item: SoftBody) -> meshes.Mesh:
@@ -194,14 +204,31 @@ class SoftModel(SolidsModel):
         return {**limits, "elastic": 0.8 * self._stable} if math.isfinite(self._stable) else limits
 
     def step(self, time: float, time_step: float) -> ModelStep:
-        done = self.soft_solids.step(time, time_step, self._weight + self._drag(), self._gravity)
+        solids = self.soft_solids
+        done = solids.step(time, time_step, self._weight + self._drag(), self._gravity, self._expect())
         if self.bodies.count:
-            report: Any = self.solids.step(time, time_step, self.soft_solids.force_b, self.soft_solids.torque_b)
-            self.soft_solids.follow()
+            report: Any = self.solids.step(time, time_step, *solids.give_momentum(time_step, self._gravity))
+            solids.follow()
+            self._felt[0] = self._felt[1]
+            rigid = self.solids
+            self._felt[1, :, :3] = rigid.contact_force_b + rigid.joint_force_b
+            self._felt[1, :, 3:] = rigid.contact_torque_b + rigid.joint_torque_b
             found, events = self._quantities(report), tuple(self.events(report))
         else:
             report, found, events = done, dict.fromkeys(super().columns(), 0.0), ()
+        if done.stuck and "descent" not in self._said:
+            self._said.add("descent")
+            text = "an iteration of the soft bodies found no descent of their energy; shorten the step"
+            events += (f"{text} (the ledger counts how often)",)
         return ModelStep(report.iterations + done.iterations, report, self._with_soft(found, done), events)
+
+    def _expect(self) -> Array:
+        """Forces and torques (b, 6) that joints and other rigid bodies will have on rigid ones, of those that last: the
+        smaller of the last two steps, nothing where they differ in sign, as in a collision."""
+        if self._felt.shape[1] != self.bodies.count:
+            self._felt = np.zeros((2, self.bodies.count, 6))
+        one, two = self._felt
+        return np.asarray(np.where(one * two > 0, np.sign(one) * np.minimum(np.abs(one), np.abs(two)), 0.0))
 
     def _drag(self) -> Array:
         """Force of the wind (n, 3) [N]: air of 1.2 kg/m3 drags every triangle along its normal."""
@@ -231,7 +258,7 @@ class SoftModel(SolidsModel):
         volume = sum(self.soft.volume(part) for part in self.soft.parts if part.closed)
         values = (
             done.elastic, volume, done.volume_error, done.contacts, done.newton, done.iterations, done.penetration,
-            self.soft_solids.met.pushed, self.soft_solids.met.joined,
+            self.soft_solids.met.pushed, self.soft_solids.met.joined, done.work, done.stuck,
         )  # fmt: skip
         return found | {name: float(value) for name, value in zip(QUANTITIES, values, strict=True)}
 
@@ -287,16 +314,21 @@ class SoftModel(SolidsModel):
             return vertices, triangles, np.repeat(v[nodes], len(vertices) // len(nodes), axis=0)
         if self.soft.dimensions == 2:
             return meshes.extrude(x, part.surface, v)
+        if part.name in self._embedded:
+            skin = self._embedded[part.name]
+            return skin.carry(x), skin.triangles, skin.carry(v)
         used, local = np.unique(part.surface, return_inverse=True)
         return x[used], local.reshape(-1, 3), v[used]
 
     def arrays(self) -> dict[str, Array]:
-        return {**super().arrays(), **self.soft.arrays(), **self.soft_solids.arrays()}
+        felt = {"soft_contact_felt": self._felt}
+        return {**super().arrays(), **self.soft.arrays(), **self.soft_solids.arrays(), **felt}
 
     def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
         super().restore(arrays, scalars, time)
         self.soft.restore(arrays)
         self.soft_solids.restore(arrays)
+        self._felt = np.array(arrays["soft_contact_felt"])
 
     def locate(self, name: str, index: tuple[int, ...]) -> str:
         if name.startswith("soft_") and "contact" not in name:

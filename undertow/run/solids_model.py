@@ -19,7 +19,7 @@ from undertow.rigid.mass import MassProperties, mass_properties
 from undertow.rigid.placing import place_body
 from undertow.rigid.shapes import CollisionShapes
 from undertow.run import build
-from undertow.run.models import BodyForces, BodyState, ModelStep, take_arrays, vector
+from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras, take_arrays, vector
 from undertow.scene import Joint, RigidBody, Scene, Sine, Static, Table
 from undertow.solids import Solids, SolidSettings, SolidsReport
 
@@ -32,8 +32,8 @@ HOPELESS = 0.25
 QUANTITIES = (
     "momentum_x", "momentum_y", "momentum_z", "angular_momentum_x", "angular_momentum_y", "angular_momentum_z",
     "kinetic_energy", "potential_energy", "energy", "contacts", "collisions", "clamped", "penetration", "joint_error",
-    "joint_iterations", "joint_rate", "joint_closings", "joints_unsettled", "joints_broken", "iterations", "residual",
-    "unconverged",
+    "joint_iterations", "joint_rate", "joint_closings", "joints_unsettled", "joints_unswept", "joints_broken",
+    "iterations", "residual", "unconverged",
 )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ class _Form:
     surface: tuple[Array, Any]
 
 
-class SolidsModel:
+class SolidsModel(WithoutExtras):
     """The bodies and joints of a scene without fluid."""
 
     def __init__(self, scene: Scene) -> None:
@@ -80,10 +80,10 @@ class SolidsModel:
         """There is no fluid."""
         return None
 
-    def _add_body(self, name: str, body: RigidBody) -> None:
+    def _add_body(self, name: str, body: RigidBody, time: float = 0.0) -> None:
         form = self._form(name, body)
         motion = build.make_motion(body)
-        position, R = motion.pose(0.0)
+        position, R = motion.pose(time)
         options: dict[str, Any] = {
             "friction": body.friction,
             "restitution": body.restitution,
@@ -126,13 +126,29 @@ class SolidsModel:
         self._form_of[name] = self._forms[key]
         return self._forms[key]
 
+    def add(self, scene: Scene, name: str, time: float) -> None:
+        """Put in a body of ``scene``, which is that of now and this body, at a time [s]; refused where it overlaps."""
+        before = self.scene
+        self.include(scene, name, time)
+        try:
+            self.notes += self._check_overlaps(f"at t = {time:.6g} s", name)
+        except UserError:
+            self.bodies.withdraw()
+            self.scene = before
+            raise
+
+    def include(self, scene: Scene, name: str, time: float) -> None:
+        """Put in a body of ``scene`` without a look at the others."""
+        self._add_body(name, scene.bodies[name], time)
+        self.scene = scene
+        self.solids.prepare()
+
     def remove(self, name: str) -> None:
         """Take a body out; joints that held it are broken."""
         self.bodies.remove(self.bodies.index(name))
         self.solids.prepare()
 
     def has(self, name: str) -> bool:
-        """Whether a body of the scene is still there."""
         return name in self.bodies.names
 
     def displaced_volume(self, b: int) -> float:
@@ -146,8 +162,7 @@ class SolidsModel:
         return 2.0 * max(1.0, float(np.ptp(points, axis=0).max()))
 
     def _add_joint(self, name: str, joint: Joint) -> None:
-        turns = joint.kind == "hinge"
-        unit = math.pi / 180 if turns else 1.0
+        unit = 1.0 if joint.kind == "prismatic" else math.pi / 180
         limits = None
         if joint.lower is not None or joint.upper is not None:
             lower = -math.inf if joint.lower is None else unit * joint.lower
@@ -172,12 +187,14 @@ class SolidsModel:
             target = _scalar_curve(control.target, unit)
             self.joints.control(JointControl(name, target, control.stiffness, control.damping, largest))
 
-    def _check_overlaps(self) -> list[str]:
-        """Notes on bodies that start inside one another; a UserError where they cannot be parted."""
+    def _check_overlaps(self, when: str = "at the start", body: str | None = None) -> list[str]:
+        """Notes on bodies that lie inside one another; a UserError where they cannot be parted. body: only its own."""
         notes = []
         for first, second, depth in self.solids.overlapping():
+            if body is not None and body not in (first, second):
+                continue
             thin = min(self._form_of[name].shape.thickness() for name in (first, second))
-            text = f"objects.{first} and objects.{second} overlap by {depth:.3g} m at the start"
+            text = f"objects.{first} and objects.{second} overlap by {depth:.3g} m {when}"
             if depth > HOPELESS * thin:
                 raise UserError(f"{text}, too deep to be parted; move them apart")
             notes.append(f"{text}; they are pushed apart")
@@ -203,6 +220,9 @@ class SolidsModel:
             f"{report.residual:.3g} m/s; raise solids.iterations or shorten the step",
             "limits": report.joints.unsettled
             and "which limits of joints act could not be settled; they may be overrun: shorten the step",
+            "sweeps": report.joints.unswept
+            and "sweeps over the joints ended before they had converged; use solids.joint_solver = 'global', which "
+            "solves all at once",
             "joints": report.joints.closings
             and "bodies turned so far in a step that joints were closed after it, which damps: shorten the step",
         }
@@ -220,7 +240,7 @@ class SolidsModel:
         values = (
             *momentum, *angular, report.kinetic_after, report.potential_after,
             report.kinetic_after + report.potential_after, report.contacts, report.collisions, report.clamped,
-            report.penetration, error, held.iterations, held.rate, held.closings, held.unsettled,
+            report.penetration, error, held.iterations, held.rate, held.closings, held.unsettled, held.unswept,
             int(self.joints.broken_j.sum()), report.iterations, report.residual, report.unconverged,
         )  # fmt: skip
         return {name: float(value) for name, value in zip(QUANTITIES, values, strict=True)}

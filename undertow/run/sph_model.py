@@ -16,8 +16,9 @@ from undertow.grid import SIDE_NAMES, Array, Grid
 from undertow.rigid.bodies import RigidBodies, rotation_matrix_of
 from undertow.rigid.shapes import CollisionShapes
 from undertow.run import build
-from undertow.run.models import BodyForces, BodyState, ModelStep, vector
+from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras, vector
 from undertow.run.solids_model import SolidsModel
+from undertow.run.sph_filling import compression, fill, make_solid
 from undertow.scene import Drain, Open, Outflow, Periodic, RigidBody, Scene, Wall
 from undertow.scene import SphFluid as SceneFluid
 from undertow.sph import (
@@ -54,7 +55,7 @@ QUANTITIES = (
 )  # fmt: skip
 
 
-class SphModel:
+class SphModel(WithoutExtras):
     """The particles, and the solids among them, of a scene."""
 
     def __init__(self, scene: Scene) -> None:
@@ -63,17 +64,20 @@ class SphModel:
         self._moving: dict[int, geometry.Curve] = {}
         self._grid, self.notes = build.build_grid(scene)
         box = self._make_box()
-        regions = self._fill(box.lattice())
+        filling = fill(scene, box)
+        self.notes += filling.notes
         make = ImplicitFluid if scene.sph.method == "iisph" else SphFluid
-        self.fluid = make(box, self._settings(self._fastest(), regions))
-        for position, velocity in regions:
-            self.fluid.add_fluid(self._compress(position), velocity)
+        self.fluid = make(box, self._settings(self._fastest(), filling.full))
+        for rows, velocity in filling.regions:
+            self.fluid.add_fluid(filling.places[rows] + compression(self.fluid, filling.lattice[rows]), velocity)
         self.forcing = self._add_bodies()
         self._sources, self._drains = self._regions()
         self._tell_surface()
         self.fluid.begin()
         if self.forcing is not None:
             self.forcing.begin()
+            if filling.crowded:
+                self.forcing.settle()
 
     def _tell_surface(self) -> None:
         from undertow.output.particles import has_splashsurf
@@ -128,14 +132,13 @@ class SphModel:
         floor = float(down @ np.where(down > 0, grid.upper, grid.lower))
         drops = []
         for name, item in falling.items():
-            region = geometry.Solid(name, build.make_shape(name, item), build.make_motion(item))
-            lower, upper = region.bounds(0.0)
+            lower, upper = make_solid(name, item).bounds(0.0)
             top = np.where(down > 0, np.maximum(lower, grid.lower), np.minimum(upper, grid.upper))
             drops.append(floor - float(down @ np.where(down == 0, 0.0, top)))
         # v^2 = v0^2 + 2 g H of what falls without resistance
         return math.sqrt(fastest**2 + 2.0 * size * max(0.0, *drops))
 
-    def _settings(self, speed: float, regions: list[tuple[Array, Array]]) -> SphSettings:
+    def _settings(self, speed: float, full: bool) -> SphSettings:
         sph, dx, dimensions = self.scene.sph, self._grid.dx, self._grid.dimensions
         # a drop of one spacing has the pressure sigma / dx, which must not compress it either
         speed = math.hypot(speed, math.sqrt(sph.surface_tension / (sph.density * dx)))
@@ -152,64 +155,10 @@ class SphModel:
                 f"m/s; the density may vary by {(speed / chosen) ** 2:.1%}"
             )
         viscosity = viscosity_of_alpha(sph.alpha, dx, sound, dimensions) if sph.viscosity is None else sph.viscosity
-        full = OPEN not in self._box_kind and sum(len(position) for position, _ in regions) == self._room
+        full = full and OPEN not in self._box_kind
         return SphSettings(
             sph.density, sound, viscosity, build.vector3(self.scene.gravity), sph.restitution, full, sph.surface_tension
         )
-
-    def _fill(self, lattice: Array) -> list[tuple[Array, Array]]:
-        """Particles of the fluids on the lattice of the domain, and their velocity; the first shape counts."""
-        taken = np.zeros(len(lattice), dtype=bool)
-        regions = []
-        for name, item in self.scene.sph_fluids.items():
-            region = geometry.Solid(name, build.make_shape(name, item), build.make_motion(item))
-            inside = (region.distance(lattice, 0.0, self._grid.dimensions) <= 1e-9 * self._grid.dx) & ~taken
-            if not inside.any():
-                raise UserError(
-                    f"objects.{name}: holds no particle of {self._grid.dx:g} m; make it larger, move it into the "
-                    f"domain, or raise the resolution"
-                )
-            taken |= inside
-            regions.append((inside, np.array(build.vector3(item.velocity))))
-        free = self._clear_bodies(lattice, taken)
-        if not (taken & free).any():
-            raise UserError("objects: solids take the place of all particles; move them or the fluid")
-        self._room = int(np.count_nonzero(free))
-        return [(lattice[inside & free], velocity) for inside, velocity in regions]
-
-    def _compress(self, position: Array) -> Array:
-        """Particles moved along gravity to the density of their depth below the highest, so that a tank starts at rest.
-
-        rho / rho0 = 1 + g depth / c^2 to first order in Tait's equation (6); what stands on the floor stays there.
-        """
-        g = np.array(build.vector3(self.scene.gravity))
-        size = float(np.linalg.norm(g))
-        axis = int(np.argmax(np.abs(g)))
-        # only a wall below holds a fluid up
-        held = self.fluid.box.kind[2 * axis + (1 if g[axis] > 0 else 0)] == WALL
-        if size == 0.0 or not held or len(position) == 0:
-            return position
-        if isinstance(self.fluid, ImplicitFluid):
-            return position
-        down = g / size
-        level = position @ down
-        top, bottom = float(level.min()) - self.fluid.radius, float(level.max()) + self.fluid.radius
-        # a column of the height z above the floor is shorter by the integral of g depth / c^2 over z
-        above = bottom - level
-        shorter = size / self.fluid.sound_speed**2 * (above * (bottom - top) - 0.5 * above**2)
-        return np.asarray(position + shorter[:, None] * down)
-
-    def _clear_bodies(self, lattice: Array, taken: Any) -> Any:
-        """Places that no body takes; what is cleared is reported."""
-        free = np.ones(len(lattice), dtype=bool)
-        for name in self.scene.bodies:
-            distance = self._solid(name).distance(lattice, 0.0, self._grid.dimensions)
-            inside = distance < (0.5 - 1e-6) * self._grid.dx
-            count = int(np.count_nonzero(inside & taken & free))
-            if count:
-                self.notes.append(f"objects.{name}: {count} particles of fluid in its place have been cleared")
-            free &= ~inside
-        return free
 
     def _add_bodies(self) -> DirectForcing | None:
         """Solids with their boundary particles; walls of the domain stop bodies too."""
@@ -244,13 +193,9 @@ class SphModel:
                 plane = shapes.add(geometry.Plane(vector(normal)))
                 bodies.add(f"domain.{SIDE_NAMES[s]}", plane, place, np.array([1.0, 0.0, 0.0, 0.0]))
 
-    def _solid(self, name: str) -> geometry.Solid:
-        body = self.scene.bodies[name]
-        return geometry.Solid(name, build.make_shape(name, body), build.make_motion(body))
-
     def _sample(self, name: str) -> Array:
         """Boundary particles of a body at t = 0 (n, 3) [m]."""
-        solid, grid = self._solid(name), self._grid
+        solid, grid = make_solid(name, self.scene.bodies[name]), self._grid
         dx, dimensions = grid.dx, grid.dimensions
         thickness = solid.thickness(dimensions)
         if thickness < (1.0 - 1e-3) * dx:
@@ -272,7 +217,7 @@ class SphModel:
         """Sources and drains."""
         sources, drains = [], []
         for name, item in self.scene.water_regions.items():
-            solid = geometry.Solid(name, build.make_shape(name, item), build.make_motion(item))
+            solid = make_solid(name, item)
             distance = partial(solid.distance, t=0.0, dimensions=self._grid.dimensions)
             stop = math.inf if item.stop is None else item.stop
             if isinstance(item, Drain):

@@ -18,7 +18,7 @@ from undertow.grid import GHOSTS, Array
 from undertow.run import build
 from undertow.run.ledger import solve_quantities
 from undertow.run.machine import check_memory
-from undertow.run.models import BodyForces, BodyState, ModelStep
+from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras
 from undertow.scene import Drain, Inflow, Open, Outflow, Scene, Water, WaterSource
 from undertow.surface import Surface, SurfaceSettings, drop_mesh, join_meshes, surface_mesh
 
@@ -31,7 +31,7 @@ PARTICLES_PER_CELL = {2: 32, 3: 16}
 volume in splashes, where the surface is lost between cells whatever repairs it."""
 
 
-class WaterModel:
+class WaterModel(WithoutExtras):
     """Water with its sides and solids, built from a scene."""
 
     def __init__(self, scene: Scene) -> None:

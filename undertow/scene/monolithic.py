@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from undertow.scene.base import complain
 from undertow.scene.shapes import MeshSequence
+from undertow.scene.soft import Cloth, Rope, SoftBody
 
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene
@@ -28,7 +29,9 @@ def check_moving(scene: Scene) -> None:
 
 def check_monolithic(scene: Scene) -> None:
     """What the monolithic coupling does without is refused, and said which coupling does it."""
-    if not any(body.is_dynamic for body in scene.bodies.values()):
+    if scene.softs:
+        _check_soft_in_fluid(scene)
+    elif not any(body.is_dynamic for body in scene.bodies.values()):
         raise complain(
             "coupling = 'monolithic': no body is moved by forces; give one a density, or remove the coupling"
         )
@@ -45,3 +48,30 @@ def check_monolithic(scene: Scene) -> None:
             raise complain(
                 f"objects.{name}.shape: an animated mesh takes no part in contact; use coupling = 'none', or a mesh"
             )
+
+
+def _check_soft_in_fluid(scene: Scene) -> None:
+    """What soft bodies in fluid do without is refused."""
+    if scene.waters or scene.water_regions:
+        raise complain("coupling = 'monolithic': soft bodies move in a fluid that fills the domain; remove the water")
+    if scene.soft.stepper == "leapfrog":
+        raise complain(
+            "soft.stepper = 'leapfrog': in fluid elasticity is part of the solve; use 'implicit', or 'newmark', which "
+            "loses no elastic energy"
+        )
+    for name, body in scene.bodies.items():
+        if body.is_dynamic:
+            raise complain(
+                f"objects.{name}: beside soft bodies in fluid solids move as prescribed; give it a motion in place of "
+                f"a density, or make it a soft_body"
+            )
+    for name, item in scene.softs.items():
+        path = f"objects.{name}"
+        if isinstance(item, Rope) and scene.dimensions == 3:
+            raise complain(f"{path}: a rope has no area that fluid could push in 3D; use a cloth, or a thin soft_body")
+        if isinstance(item, Cloth) and (item.drag > 0 or any(item.wind)):
+            raise complain(f"{path}: the fluid itself drags it; remove wind and drag")
+        if isinstance(item, SoftBody) and item.incompressible:
+            raise complain(f"{path}.incompressible: belongs to soft bodies without fluid; remove it")
+        if any(hold.body is not None for hold in item.holds):
+            raise complain(f"{path}.holds: in fluid nodes are held or follow a motion; remove body")

@@ -168,7 +168,11 @@ class Joint(Model):
     lower: Number | None = Field(
         None, description="smallest angle [degrees] of a hinge or displacement [m] of a slider"
     )
-    upper: Number | None = Field(None, description="largest angle [degrees] of a hinge or displacement [m] of a slider")
+    upper: Number | None = Field(
+        None,
+        description="largest angle [degrees] of a hinge or displacement [m] of a slider; how far a ball joint (its "
+        "axis) or universal joint (its shaft, across both axes) may bend [degrees]",
+    )
     break_force: Force | None = Field(None, description="the joint breaks above this force [N]; absent: never")
     break_torque: Torque | None = Field(None, description="the joint breaks above this torque [N m]; absent: never")
     collide: Flag = Field(False, description="true: the two bodies collide with each other all the same")
@@ -184,9 +188,16 @@ class Joint(Model):
             raise complain("second_axis belongs to kind = 'universal', which needs it; add or remove it")
         if self.second_axis is not None and not any(self.second_axis):
             raise complain("second_axis must not be zero")
-        for key in ("lower", "upper", "control"):
+        if self.upper is not None and self.kind in ("fixed", "planar"):
+            raise complain(
+                f"upper has no effect on kind = {self.kind!r}, which has no angle or displacement; remove it"
+            )
+        for key in ("lower", "control"):
             if getattr(self, key) is not None and self.kind not in ("hinge", "prismatic"):
-                raise complain(f"{key} has no effect on kind = {self.kind!r}; use a hinge or prismatic joint")
+                raise complain(
+                    f"{key} has no effect on kind = {self.kind!r}: it belongs to hinge and prismatic joints; "
+                    "for two angles join two hinges by a light body between them, each with its own"
+                )
         if self.lower is not None and self.upper is not None and self.lower >= self.upper:
             raise complain(f"lower = {self.lower:g} must be below upper = {self.upper:g}; swap them")
         if (self.lower or 0.0) > 0 or (self.upper or 0.0) < 0:

@@ -108,6 +108,9 @@ class Fluid(Model):
     )
     acceleration: Acceleration = Field((0.0, 0.0, 0.0), description="uniform acceleration that drives the fluid [m/s2]")
     initial_velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
+    initial_vortices: NonNegativeNumber = Field(
+        0.0, description="vortices at t = 0: this times sin(2 pi x / Lx) sin(2 pi y / Ly) as stream function [m2/s]"
+    )
     tolerance: PositiveNumber = Field(1e-6, description="relative true residual of the pressure solve [-]")
 
     @model_validator(mode="before")
@@ -372,6 +375,11 @@ class Scene(Model):
         for name, item in self.objects.items():
             if not isinstance(item, RigidBody | Joint | SoftBody | Cloth | Rope):
                 raise complain(f"objects.{name}: type = {item.type!r} needs a [domain]; add one, or remove the object")
+            if isinstance(item, RigidBody) and item.slip:
+                raise complain(
+                    f"objects.{name}.slip: there is no fluid to slide along it; add a [domain], or remove slip "
+                    "(bodies slide on each other by their friction)"
+                )
         for name, probe in self.probes.items():
             if not isinstance(probe, ForceProbe):
                 raise complain(f"probes.{name}: there is no fluid to measure; add a [domain], or remove the probe")
@@ -382,6 +390,10 @@ class Scene(Model):
             raise complain("view.field: there is no fluid; add a [domain], or remove the field")
         if self.time.stepper != "first_order":
             raise complain(f"time.stepper = {self.time.stepper!r}: belongs to a fluid; add a [domain], or remove it")
+        if self.time.cfl != 1.0:
+            raise complain(
+                f"time.cfl = {self.time.cfl:g}: counts cells of a fluid; add a [domain], or use max_step for the step"
+            )
 
     def _check_solids(self) -> None:
         """Dynamic bodies need a coupling where there is fluid; joints need bodies."""
@@ -534,7 +546,7 @@ class Scene(Model):
             raise complain(f"time.stepper = {self.time.stepper!r}: water has the first-order stepper; remove it")
         if self.fluid.advection == "none":
             raise complain("fluid.advection = 'none': water moves its surface; use maccormack or semi_lagrangian")
-        if any(self.fluid.initial_velocity):
+        if any(self.fluid.initial_velocity) or self.fluid.initial_vortices:
             raise complain("fluid.initial_velocity: give each object of type 'water' its velocity instead")
 
     def _check_force_probes(self) -> None:

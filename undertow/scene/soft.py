@@ -25,7 +25,7 @@ from undertow.scene.base import (
     complain,
 )
 from undertow.scene.motion import Motion, Rotation, Static
-from undertow.scene.shapes import MeshSequence, Plane, Shape
+from undertow.scene.shapes import Box, MeshSequence, Plane, Shape
 
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene
@@ -85,6 +85,9 @@ class SoftBody(Model):
     )
     damping: Instant = Field(0.0, description="Rayleigh damping: the stiffness at rest times this time [s]")
     incompressible: Flag = Field(False, description="true: every one-ring of elements keeps its volume")
+    embed: Flag = Field(
+        False, description="true: the shape's own surface is carried by the elements and shown in place of theirs"
+    )
     friction: NonNegativeNumber = Field(0.5, description="Coulomb friction; a pair has the geometric mean [-]")
     holds: tuple[Hold, ...] = Field((), description="regions whose nodes are held or moved")
     color: Color = Field((0.86, 0.62, 0.20), description="red, green, blue in pictures, 0 to 1")
@@ -93,6 +96,8 @@ class SoftBody(Model):
     def _check(self) -> SoftBody:
         if isinstance(self.shape, MeshSequence | Plane):
             raise complain(f"a soft body cannot be a {self.shape.type}; use a shape that encloses a volume")
+        if self.embed and isinstance(self.shape, Box):
+            raise complain("embed: the elements of a box have its surface already; remove it")
         return self
 
 
@@ -176,10 +181,14 @@ def check_soft(scene: Scene) -> None:
     dimensions = scene.dimensions
     for name, item in scene.softs.items():
         path = f"objects.{name}"
-        if scene.domain is not None:
-            raise complain(f"{path}: a {item.type} in fluid has no coupling; remove the [domain]")
+        if scene.domain is not None and scene.coupling != "monolithic":
+            raise complain(
+                f"{path}: a {item.type} in fluid needs coupling = 'monolithic'; set it, or remove the [domain]"
+            )
         if dimensions == 2 and isinstance(item, Cloth):
             raise complain(f"{path}: a 2D scene has no cloth; use a rope")
+        if dimensions == 2 and isinstance(item, SoftBody) and item.embed:
+            raise complain(f"{path}.embed: outlines of 2D scenes are those of the elements; remove it")
         for hold in item.holds:
             if hold.body is not None and hold.body not in scene.bodies:
                 names = ", ".join(scene.bodies) or "(none)"

@@ -12,12 +12,14 @@ from undertow.grid import Array, share
 from undertow.soft.simplices import MODES, Simplices, _add_simplex_blocks, _add_simplex_forces, _factor_simplices
 from undertow.soft.spread import Pattern, by_lowest_node
 from undertow.soft.springs import (
+    BEND,
     SPRING_MODES,
     Springs,
     _add_spring_blocks,
     _add_spring_forces,
     _curve_springs,
     _factor_springs,
+    _measure_turns,
 )
 
 Group = Simplices | Springs
@@ -49,6 +51,12 @@ class Forces:
         self._energies = [np.zeros(len(group.nodes)) for group in self.groups]
         self.modes: list[Array] = []
         self.values: list[Array] = []
+
+    def begin_step(self, x: Array) -> None:
+        """Count the angles of bending from those at x (n, 3) from now on."""
+        for group in self.groups:
+            if isinstance(group, Springs) and group.kind[0] == BEND:
+                share(_measure_turns, len(group.nodes), 64 * len(group.nodes), group, x, group.turn)
 
     def measure(self, x: Array, out: Array) -> float:
         """Elastic energy [J] at x (n, 3) [m]; out (n, 3) its force -dE/dx [N]."""

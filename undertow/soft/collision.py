@@ -27,12 +27,16 @@ from undertow.errors import PhysicsError
 from undertow.grid import Array, share
 from undertow.grid.jitting import helper
 from undertow.soft.boxes import BoxTree
+from undertow.soft.implicit import Joined
 
 ROUNDS = 8
 """Rounds of impulses before what is left is joined."""
 
 JOINS = 100
 """Most rounds of joining."""
+
+_MARGIN = 0.05
+"""How far nodes may leave the way for which pairs were gathered, as a part of an edge."""
 
 _KEPT = 0.2
 """Part of the distance at the start of a step that a sweep keeps."""
@@ -122,9 +126,10 @@ def _near(edges, p, w, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _sweep_stencils(nodes, edges, x, u, out_distance, out_time, out_weight, out_normal, start, stop):  # type: ignore[no-untyped-def]
+def _sweep_stencils(nodes, edges, x, u, slack, out_distance, out_time, out_weight, out_normal, start, stop):  # type: ignore[no-untyped-def]
     """Distance at x (n, 3), and the part of the way u (n, 3) [m] after which four nodes have come as near as ``_KEPT``
-    of it, 2: never; weights (m, 4) and normals (m, 3) there, or at x where nothing meets."""
+    of it, 2: never, 3: not even if they came nearer by ``slack`` [m] more; weights (m, 4) and normals (m, 3) there, or
+    at x where nothing meets."""
     p, q, w, n = np.zeros((4, 3)), np.zeros((4, 3)), np.zeros(4), np.zeros(3)
     for m in range(start, stop):
         for a in range(4):
@@ -150,6 +155,8 @@ def _sweep_stencils(nodes, edges, x, u, out_distance, out_time, out_weight, out_
         for i in range(3):
             out_normal[m, i] = n[i]
         if d * (1.0 - _KEPT) > bound:
+            if d * (1.0 - _KEPT) > bound + slack:
+                out_time[m] = 3.0
             continue
         least, t = _KEPT * d, 0.0
         for _ in range(200):
@@ -250,13 +257,22 @@ class SurfaceCollisions:
         self.reach, self.friction = reach, friction
         self._triangle_tree = BoxTree(x[self.triangles].mean(axis=1))
         self._edge_tree = BoxTree(x[self.edges].mean(axis=1))
+        ends = x[self.edges]
+        self._margin = _MARGIN * float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).mean())
+        self._near: list[Any] = []
+        self._yielding = np.zeros(0)
+        self._near_x, self._near_way = np.zeros((0, 3)), np.zeros((0, 3))
 
-    def resolve(self, x: Array, w: Array, v: Array, dt: float, inv_mass: Array) -> CollisionReport:
+    def resolve(
+        self, x: Array, w: Array, v: Array, dt: float, inv_mass: Array, yielding: Array | None = None
+    ) -> CollisionReport:
         """w (n, 3), with which the positions move, so that nothing meets on the way from x to x + dt w.
 
         The velocities v (n, 3) lose their approach in the same places: what parts things that are too near moves
-        positions alone, and no impulse adds energy.
+        positions alone, and no impulse adds energy. yielding (n,) [1/kg]: how far nodes give way in w, inv_mass unless
+        it is given: with elasticity beside the masses, light nodes do not crush the elements behind them.
         """
+        self._yielding = inv_mass if yielding is None else yielding
         found = self._find(x, dt * w)
         near = found.distance < found.thickness
         repelled, pushed, joined, rounds = 0, 0, 0, 0
@@ -276,11 +292,16 @@ class SurfaceCollisions:
             joined = self._join(x, w, v, dt, inv_mass)
         return CollisionReport(repelled, pushed, joined, rounds)
 
+    def touching(self, x: Array, w: Array, dt: float) -> Joined:
+        """What touches at x (n, 3), or would meet within dt [s] on the way with w (n, 3)."""
+        found = self._find(x, dt * w)
+        return Joined(found.nodes, found.weight, found.normal)
+
     def _push(self, part: _Stencils, wanted: Array, inv_mass: Array, w: Array, v: Array) -> int:
         """w parts as wanted, v does not approach."""
         args = part.nodes, part.weight, part.normal
         _push_stencils(*args, np.zeros(len(wanted)), part.friction, inv_mass, v)
-        return int(_push_stencils(*args, wanted, part.friction, inv_mass, w))
+        return int(_push_stencils(*args, wanted, part.friction, self._yielding, w))
 
     def crossings(self, x: Array) -> int:
         """How many edges cross triangles at x (n, 3), each pair counted: 0 for surfaces that have stayed apart."""
@@ -291,19 +312,33 @@ class SurfaceCollisions:
         share(_mark_crossings, len(pairs), 16 * len(pairs), x, self.edges, self.triangles, pairs, crosses)
         return int(crosses.sum())
 
-    def _find(self, x: Array, u: Array) -> _Stencils:
-        """All stencils that could come nearer than their thickness, or meet, on the way u (n, 3) [m]."""
-        parts = []
+    def _gather(self, x: Array, u: Array) -> None:
+        """Nodes (m, 4) of all stencils that could touch on the way u (n, 3) [m], or on one that differs by at most the
+        margin at every node."""
+        self._near, self._near_x, self._near_way = [], x.copy(), u.copy()
+        reach = self.reach + self._margin
         for edges in (False, True):
             things = self.edges if edges else self.triangles
             own = self.edges if edges else self.nodes[:, None]
-            boxes = _boxes(x, u, things, self.reach)
+            boxes = _boxes(x, u, things, reach)
             tree = self._edge_tree if edges else self._triangle_tree
             tree.fit(boxes)
-            pairs = tree.overlaps(boxes if edges else _boxes(x, u, own, self.reach), later=edges)
+            pairs = tree.overlaps(boxes if edges else _boxes(x, u, own, reach), later=edges)
             one, two = own[pairs[:, 0]], things[pairs[:, 1]]
             apart = (one[:, :, None] != two[:, None, :]).all(axis=(1, 2))
-            nodes = np.ascontiguousarray(np.concatenate([one[apart], two[apart]], axis=1))
+            self._near.append(np.ascontiguousarray(np.concatenate([one[apart], two[apart]], axis=1)))
+
+    def _find(self, x: Array, u: Array) -> _Stencils:
+        """All stencils that could come nearer than their thickness, or meet, on the way u (n, 3) [m]."""
+        fresh = not (
+            np.array_equal(x, self._near_x)
+            and float(np.abs(u - self._near_way).max(initial=0.0)) * sqrt(3.0) <= self._margin
+        )
+        if fresh:
+            self._gather(x, u)
+        parts = []
+        for edges in (False, True):
+            nodes = self._near[edges]
             m = len(nodes)
             found = _Stencils(
                 nodes, np.zeros(m), np.zeros(m), np.zeros((m, 4)), np.zeros((m, 3)),
@@ -311,8 +346,12 @@ class SurfaceCollisions:
                 np.sqrt(self.friction[nodes[:, 0]] * self.friction[nodes[:, 3]]),
             )  # fmt: skip
             share(
-                _sweep_stencils, m, 64 * m, nodes, edges, x, u, found.distance, found.time, found.weight, found.normal
-            )
+                _sweep_stencils, m, 64 * m, nodes, edges, x, u, 4.0 * self._margin,
+                found.distance, found.time, found.weight, found.normal,
+            )  # fmt: skip
+            if fresh:
+                kept = (found.time < 2.5) | (found.distance < found.thickness)
+                self._near[edges] = np.ascontiguousarray(nodes[kept])
             parts.append(found.take((found.time <= 1.0) | (found.distance < found.thickness)))
         return _Stencils(*(np.concatenate(arrays) for arrays in zip(*(_fields(p) for p in parts), strict=True)))
 

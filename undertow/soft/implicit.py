@@ -187,6 +187,44 @@ def _project_sum(free, mass, v, weight, force, out, start, stop):  # type: ignor
 
 
 @njit(cache=True, nogil=True)
+def _apply_system(starts, columns, blocks, free, mass, x, out, start, stop):  # type: ignore[no-untyped-def]
+    """out = (mass + A) x in the free directions of every node, for 3x3 blocks by rows."""
+    for i in range(start, stop):
+        a, b, c = mass[i] * x[i, 0], mass[i] * x[i, 1], mass[i] * x[i, 2]
+        for p in range(starts[i], starts[i + 1]):
+            j = columns[p]
+            u, v, w = x[j, 0], x[j, 1], x[j, 2]
+            a += blocks[p, 0] * u + blocks[p, 1] * v + blocks[p, 2] * w
+            b += blocks[p, 3] * u + blocks[p, 4] * v + blocks[p, 5] * w
+            c += blocks[p, 6] * u + blocks[p, 7] * v + blocks[p, 8] * w
+        out[i, 0], out[i, 1], out[i, 2] = _project(free, i, a, b, c)
+
+
+@njit(cache=True, nogil=True)
+def _sweep_joined(nodes, weight, normal, free, inv_mass, rounds, v):  # type: ignore[no-untyped-def]
+    """v (n, 3) without the normal velocity of stencils of four nodes, one after another up and down the list: every
+    one is an orthogonal projection in the norm of the masses, so that a whole sweep is symmetric."""
+    count = len(nodes)
+    y = np.zeros((4, 3))
+    for turn in range(2 * rounds * count):
+        m = turn % count
+        if (turn // count) % 2 == 1:
+            m = count - 1 - m
+        k, along = 0.0, 0.0
+        nx, ny, nz = normal[m, 0], normal[m, 1], normal[m, 2]
+        for a in range(4):
+            j, w = nodes[m, a], weight[m, a]
+            s = w * inv_mass[j]
+            y[a, 0], y[a, 1], y[a, 2] = _project(free, j, s * nx, s * ny, s * nz)
+            k += w * (nx * y[a, 0] + ny * y[a, 1] + nz * y[a, 2])
+            along += w * (nx * v[j, 0] + ny * v[j, 1] + nz * v[j, 2])
+        if k > 0.0:
+            for a in range(4):
+                for i in range(3):
+                    v[nodes[m, a], i] -= along / k * y[a, i]
+
+
+@njit(cache=True, nogil=True)
 def _invert_diagonal(free, mass, places, blocks, out, start, stop):  # type: ignore[no-untyped-def]
     """out (n, 9) = inverse of mass + block of every node among its free directions, 0 in the others."""
     A = np.zeros((3, 3))
@@ -222,27 +260,43 @@ def _invert_diagonal(free, mass, places, blocks, out, start, stop):  # type: ign
                 out[n, 3 * i + j] = A[i, j]
 
 
+@dataclass
+class Joined:
+    """Stencils of nodes (m, 4) whose points, with weights (m, 4) of sum 0, do not part or approach along normals (m,
+    3): self-contact inside a solve (thesis 3.4)."""
+
+    nodes: Any = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64))
+    weight: Array = field(default_factory=lambda: np.zeros((0, 4)))
+    normal: Array = field(default_factory=lambda: np.zeros((0, 3)))
+
+
+SWEEPS = 4
+"""Sweeps up and down the stencils that are joined (q of thesis 3.4)."""
+
+
 class NodeBlock:
     """Velocities (n, 3) of nodes as a block of a ``CoupledSystem``: one mass per node, some directions prescribed:
-    those of held nodes, those of ``hold``, and z in 2D. free (n, 9): the projection onto the others."""
+    those of held nodes, those of ``hold``, and z in 2D. free (n, 9): the projection onto the others. What ``join``
+    names keeps its relative velocity along its normals."""
 
     name = "soft"
 
     def __init__(self, bodies: SoftBodies) -> None:
         self.bodies = bodies
-        self.held = Held()
+        self.held, self.joined = Held(), Joined()
         n = bodies.count
         self.inv_mass, self.free = np.zeros((n, 3)), np.zeros((n, 9))
         self._mass, self._inverse, self._one, self._none = (np.zeros(n) for _ in range(4))
         self._own = np.zeros((n, 9))
         self.refresh()
 
-    def refresh(self) -> None:
-        """Take note that masses or held nodes have changed."""
+    def refresh(self, extra: Array | None = None) -> None:
+        """Take note that masses or held nodes have changed; extra (n,) [kg]: mass beside the nodes' own."""
         bodies = self.bodies
-        self.inv_mass[...] = bodies.inv_mass[:, None]
+        self._mass[...], self._one[...] = bodies.mass if extra is None else bodies.mass + extra, 1.0
+        self._inverse[...] = np.where(bodies.inv_mass > 0, 1.0 / self._mass, 0.0)
+        self.inv_mass[...] = self._inverse[:, None]
         self.inv_mass[:, bodies.dimensions :] = 0.0
-        self._mass[...], self._inverse[...], self._one[...] = bodies.mass, bodies.inv_mass, 1.0
         self._own[:, ::4] = self.inv_mass > 0
         self.hold(self.held)
 
@@ -254,6 +308,10 @@ class NodeBlock:
         n = held.normal * (self.bodies.inv_mass[held.slip, None] > 0)
         self.free[held.slip] -= (n[:, :, None] * n[:, None, :]).reshape(-1, 9)
 
+    def join(self, joined: Joined) -> None:
+        """Stencils that no impulse parts from now on."""
+        self.joined = joined
+
     @property
     def shape(self) -> tuple[int, ...]:
         return self.inv_mass.shape
@@ -264,6 +322,9 @@ class NodeBlock:
 
     def apply_inverse_mass(self, force: Array, out: Array) -> None:
         self._sum(self._inverse, force, self._none, force, out)
+        joined = self.joined
+        if len(joined.nodes):
+            _sweep_joined(joined.nodes, joined.weight, joined.normal, self.free, self._inverse, SWEEPS, out)
 
     def apply_inertia(self, v: Array, force: Array, out: Array) -> None:
         self._sum(self._mass, v, self._one, force, out)
@@ -335,6 +396,20 @@ class _BlockJacobi:
         z[...] = 0.0
         n = len(r)
         share(_multiply_blocks, n, 8 * n, self._starts, self._places, self.inverse, r, z)
+
+
+class _Operator:
+    """The system of the nodes as ``CoupledSystem`` has it, in one pass over the matrix."""
+
+    def __init__(self, nodes: NodeBlock, rows: ElasticRows) -> None:
+        self.nodes, self.rows = nodes, rows
+
+    def apply(self, x: Array, out: Array) -> None:
+        pattern, nodes, blocks = self.rows.forces.pattern, self.nodes, self.rows.blocks
+        share(
+            _apply_system, len(nodes._mass), blocks.size, pattern.rows, pattern.columns, blocks, nodes.free,
+            nodes._mass, x.reshape(-1, 3), out.reshape(-1, 3),
+        )  # fmt: skip
 
 
 class _CarriedSystem:
@@ -421,6 +496,7 @@ class ImplicitSystem:
         self.rows = ElasticRows(bodies.forces)
         self._jacobi = _BlockJacobi(self.nodes, self.rows)
         self.system = CoupledSystem([self.nodes], [self.rows], {"soft": self._jacobi})
+        self._operator = _Operator(self.nodes, self.rows)
         self._solver = ConjugateGradients(3 * bodies.count)
         self.carried = _CarriedSystem(self)
         self._b = np.zeros((bodies.count, 3))
@@ -442,7 +518,7 @@ class ImplicitSystem:
             self._eliminate(b, out)
             return 1
         self._jacobi.setup()
-        stats = self._solver.solve(self.system, b.reshape(-1), out.reshape(-1), tolerance, iterations, self._jacobi)
+        stats = self._solver.solve(self._operator, b.reshape(-1), out.reshape(-1), tolerance, iterations, self._jacobi)
         return stats.iterations
 
     def _eliminate(self, b: Array, out: Array) -> None:

@@ -252,4 +252,5 @@ def _springs(
     rest, stiffness, damping = (np.ascontiguousarray(a, dtype=float) for a in (rest, stiffness, damping))
     kinds = np.full(len(nodes), kind, dtype=np.int64)
     weight = np.zeros((len(nodes), 3)) if weight is None else weight
-    return Springs(np.ascontiguousarray(nodes, dtype=np.int64), rest, stiffness, damping, weight, kinds)
+    turn = np.zeros((len(nodes), 3))
+    return Springs(np.ascontiguousarray(nodes, dtype=np.int64), rest, stiffness, damping, weight, kinds, turn)

@@ -5,7 +5,7 @@ Keeping the volume of rings instead of elements leaves as many constraints as no
 
     volumes    V_i(x) = sum of V_e / k over the ring
     rows       (G^T v)_i = dV_i/dt = sum over the ring of grad V_e . v / k
-    positions  G^T w = (V_0 - V(x)) / dt, clamped to V_0 / recovery      (3.1)
+    positions  G^T (w - v) = (V_0 - V(x + dt v)) / dt, clamped to V_0 / recovery   (3.1), G^T at x + dt v
     velocity   G^T v = 0                                                 (3.2)
 
 Rows are a constraint block of a ``CoupledSystem``: alone they are the Poisson solves of (3.1) and (3.2); beside the
@@ -24,7 +24,7 @@ from undertow.grid import Array, share
 from undertow.linalg import CoupledSystem, Stencil
 from undertow.linalg.coupled import SolveStats
 from undertow.soft.bodies import SoftBodies
-from undertow.soft.implicit import Held, NodeBlock
+from undertow.soft.implicit import Held, Joined, NodeBlock
 from undertow.soft.simplices import PLANE, SOLID, Simplices, _add_ring_rows
 from undertow.soft.spread import Pattern
 
@@ -120,8 +120,20 @@ def _select(group: Simplices, rows: Any) -> Simplices:
     return Simplices(*(np.ascontiguousarray(array[rows]) for array in group))
 
 
+FARTHEST = 0.3
+"""Most that a correction moves nodes in a step, as a part of the size of an element."""
+
+
+ROUNDS = 4
+"""Most corrections in a step, each from where the last has led, where volume is regained at once."""
+
+
 class RingProjection:
-    """Keeps the volume of rings: corrects the velocity of the positions (3.1), and projects velocities (3.2)."""
+    """Keeps the volume of rings: corrects the velocity of the positions (3.1), and projects velocities (3.2).
+
+    What ``join`` names does not part or approach by that: contact among soft surfaces inside both solves, by symmetric
+    sweeps (thesis 3.4).
+    """
 
     def __init__(self, bodies: SoftBodies, nodes: Any, recovery: float, tolerance: float = 3e-4) -> None:
         """recovery [s]: shortest time over which lost volume is regained; tolerance: root mean
@@ -132,16 +144,40 @@ class RingProjection:
         self.parts = {part.name for part in bodies.parts if chosen[part.first]}
         self.block = NodeBlock(bodies)
         self.system = CoupledSystem([self.block], [self.rows])
+        self._length = float(np.mean(self.rows.rest[self.rows.nodes])) ** (1.0 / bodies.dimensions)
         self._pressure = {False: np.zeros(self.rows.shape), True: np.zeros(self.rows.shape)}
 
-    def correct(self, v: Array, dt: float, held: Held | None = None) -> SolveStats:
-        """v (n, 3) so that positions that move with it for dt [s] regain their volume (3.1)."""
-        volume = self.rows.measure(self.bodies.x)
-        rate = (self.rows.rest - volume) / dt
+    def join(self, joined: Joined) -> None:
+        """Contacts of soft surfaces in the next solves."""
+        self.block.join(joined)
+
+    def correct(self, v: Array, dt: float, held: Held | None = None, stiffness: Array | None = None) -> SolveStats:
+        """v (n, 3) so that positions that move with it for dt [s] regain their volume (3.1).
+
+        The rows are those of the positions that v leads to, and only what is wrong there is solved for: rows of the
+        start are wrong by the square of the way. stiffness (n,) [kg]: dt^2 K of the nodes, which resist beside their
+        masses; by masses alone the light nodes of small elements would move, and crush these.
+        """
+        rows, wanted = self.rows, self.rows.rest
         if self.recovery > dt:
-            rate = self._clamp(rate)
-        self.rows.target = rate
-        return self._solve(v, dt, held, True)
+            volume = rows.measure(self.bodies.x)
+            wanted = volume + dt * self._clamp((wanted - volume) / dt)
+        scale = self.tolerance * float(np.linalg.norm(rows.rest))
+        change = np.zeros_like(v)
+        self.block.refresh(stiffness)
+        for turn in range(ROUNDS if self.recovery == 0 else 1):
+            lacks = wanted - rows.measure(self.bodies.x + dt * v)
+            if turn > 0 and float(np.linalg.norm(lacks)) <= scale:
+                break
+            rows.target = lacks / dt
+            change[...] = 0.0
+            stats = self._solve(change, dt, held, True)
+            # beyond a part of an element the rows say nothing
+            farthest = dt * float(np.abs(change).max(initial=0.0))
+            v += change * min(1.0, FARTHEST * self._length / max(farthest, 1e-300))
+        if stiffness is not None:
+            self.block.refresh()
+        return stats
 
     def _clamp(self, rate: Array) -> Array:
         """Rates of at most V_0 / recovery. The rates of a body are scaled together: clamped one by one they can be

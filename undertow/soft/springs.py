@@ -9,7 +9,7 @@ edge is kept where positive semidefiniteness is asked for. Damping acts along gr
 
 from __future__ import annotations
 
-from math import atan2, sqrt
+from math import atan2, floor, pi, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,8 @@ SPRING_MODES = (3, 1, 1)
 
 class Springs(NamedTuple):
     """m springs of k nodes: nodes (m, k); rest (m,) [m or rad]; stiffness, damping (m,) force or torque per unit of
-    c and of its rate; weight (m, 3) of BEND; kind (m,).
+    c and of its rate; weight (m, 3) of BEND; kind (m,); turn (m, 3) of BEND [rad]: angles that are counted from there,
+    so that they do not jump where a fold turns over by pi.
 
     LENGTH: k = 2. BEND: k = 6, the nodes of a triangle and those of its neighbours beyond its edges 01, 12, 20; c is
     the sum of the three dihedral angles, 0 where flat, each times its weight. ALTITUDE: node 0 above the face of the
@@ -38,6 +39,7 @@ class Springs(NamedTuple):
     damping: Array
     weight: Array
     kind: Any
+    turn: Array
 
 
 @helper
@@ -132,8 +134,8 @@ def _give_hinge(g, i, w, out):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _measure_bend(x, w, y, h, g):  # type: ignore[no-untyped-def]
-    """Weighted sum of the dihedral angles of a triangle; y, h (4, 3) are scratch."""
+def _measure_bend(x, w, turn, y, h, g):  # type: ignore[no-untyped-def]
+    """Weighted sum of the dihedral angles of a triangle, each within pi of ``turn``; y, h (4, 3) are scratch."""
     for a in range(6):
         for i in range(3):
             g[a, i] = 0.0
@@ -141,7 +143,8 @@ def _measure_bend(x, w, y, h, g):  # type: ignore[no-untyped-def]
     for i in range(3):
         if w[i] != 0.0:
             _take_hinge(x, i, y)
-            c += w[i] * _measure_angle(y, h)
+            angle = _measure_angle(y, h)
+            c += w[i] * (angle + 2 * pi * floor(0.5 + (turn[i] - angle) / (2 * pi)))
             _give_hinge(h, i, w[i], g)
     return c
 
@@ -152,8 +155,22 @@ def _measure(group, e, k, x, y, h, g):  # type: ignore[no-untyped-def]
     if group.kind[e] == LENGTH:
         return _measure_length(x, g)
     if group.kind[e] == BEND:
-        return _measure_bend(x, group.weight[e], y, h, g)
+        return _measure_bend(x, group.weight[e], group.turn[e], y, h, g)
     return _measure_altitude(x, g, k)
+
+
+@njit(cache=True, nogil=True)
+def _measure_turns(group, x, out_turn, start, stop):  # type: ignore[no-untyped-def]
+    """The dihedral angles (m, 3) of bends at x (n, 3), within pi of 0."""
+    z, y, h = np.zeros((6, 3)), np.zeros((4, 3)), np.zeros((4, 3))
+    for e in range(start, stop):
+        for a in range(6):
+            for i in range(3):
+                z[a, i] = x[group.nodes[e, a], i]
+        for i in range(3):
+            if group.weight[e, i] != 0.0:
+                _take_hinge(z, i, y)
+                out_turn[e, i] = _measure_angle(y, h)
 
 
 @njit(cache=True, nogil=True)

@@ -27,13 +27,14 @@ from undertow.soft.implicit import Held, ImplicitSystem
 @dataclass(frozen=True)
 class SoftReport:
     """What a step did: iterations of Newton's method, iterations of all its linear solves, elastic energy at the end
-    [J]."""
+    [J]; moved [m]: by the last iteration; stuck: iterations that found no descent."""
 
     newton: int
     iterations: int
     elastic: float
     converged: bool = True
     moved: float = 0.0
+    stuck: int = 0
 
 
 Collide = Callable[[Array, float], None]
@@ -110,6 +111,12 @@ FORCING = 2e-3
 with a stiffness that serves several iterations, they open and close more often than that saves."""
 
 
+SERVES = 4
+"""Iterations that one stiffness serves, as long as they move nodes by less than ``NEARBY`` elements."""
+
+NEARBY = 0.3
+
+
 class BackwardEuler:
     """v^n+1 minimises  |v - v^n|^2_M / 2 + E(x^n + dt v) + dt v.(-D) v / 2 - dt external.v  over the free velocities.
 
@@ -128,9 +135,13 @@ class BackwardEuler:
         """Impulse of what holds the nodes over the last step (n, 3) [N s]; 0 where they are free but for round-off."""
         self._x, self._v, self._force, self._change = (np.zeros((n, 3)) for _ in range(4))
         self._drag = np.zeros((n, 3))
+        self.acceleration = np.zeros((n, 3))
+        """Mean over the last step (n, 3) [m/s2]: a guess for the next."""
         self.push = np.zeros((0, 6))
         """Gradient of the carriers of held nodes (b, 6)."""
         self._damping = np.zeros_like(self.system.rows.blocks) if bodies.damped else None
+        self._own = np.zeros((n, 9))
+        self._served, self._moved = SERVES, 0.0
 
     def step(self, dt: float, external: Array, held: Held | None = None) -> SoftReport:
         """One step of dt [s]; directions in ``held`` keep what ``bodies.v`` says."""
@@ -143,20 +154,24 @@ class BackwardEuler:
         return report
 
     def prepare(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
-        """Begin a step: the damping at x^n, and v, which holds v^n, as the better of two guesses: kept, or in free
-        fall."""
+        """Begin a step: the damping at x^n, and v, which holds v^n, as the best of three guesses: kept, in free fall,
+        or accelerated as in the last step."""
+        self.bodies.forces.begin_step(self.bodies.x)
+        self._served = SERVES
         if self._damping is not None:
             self.system.set_stiffness(self.bodies.x, 0.0, dt)
             self._damping[...] = self.system.rows.blocks
-        fall = dt * external * self.bodies.inv_mass[:, None]
-        held.remove(fall)
-        kept, _ = self._evaluate(dt, external, held, before, v)
-        v += fall
-        if not self._evaluate(dt, external, held, before, v)[0] < kept:
-            v -= fall
+        best, guess = self._evaluate(dt, external, held, before, v)[0], v.copy()
+        for change in (dt * external * self.bodies.inv_mass[:, None], dt * self.acceleration):
+            held.remove(change)
+            np.add(before, change, out=self._v)
+            found = self._evaluate(dt, external, held, before, self._v)[0]
+            if found < best:
+                best, guess[...] = found, self._v
+        v[...] = guess
 
-    def place(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> int:
-        """Give v (n, 3) its prescribed part; iterations of a linear solve.
+    def place(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> SoftReport | None:
+        """Give v (n, 3) its prescribed part; what was done where that took a linear solve.
 
         Nodes that are stopped alone crush the elements behind them; where that is far the others move along, by one
         iteration of Newton's method with the jump as what is prescribed.
@@ -166,23 +181,24 @@ class BackwardEuler:
         held.place(v)
         jump += v
         if dt * float(np.abs(jump).max(initial=0.0)) <= 0.1 * self.length:
-            return 0
+            return None
         self._v[...] = v
         system, bodies = self.system, self.bodies
         system.hold(held)
         np.subtract(v, jump, out=v)
         self._evaluate(dt, external, held, before, v)
-        system.set_stiffness(self._x, dt * dt, 0.0)
-        if self._damping is not None:
-            system.rows.blocks += self._damping
+        self._set_stiffness(dt)
+        self._served = SERVES
         force = self.reaction + bodies.mass[:, None] * jump
         bodies.forces.add_product(system.rows.blocks, jump, force)
-        iterations = system.solve(-force, jump, 0.05)
+        iterations = system.solve(-force, jump, 0.02)
         np.add(self._v, jump, out=v)
-        together = self._evaluate(dt, external, held, before, v)[0]
-        if not together < self._evaluate(dt, external, held, before, self._v)[0]:
+        alone = self._evaluate(dt, external, held, before, self._v)[0]
+        together, energy = self._evaluate(dt, external, held, before, v)
+        if not together < alone:
             v[...] = self._v
-        return iterations
+            return None
+        return SoftReport(1, iterations, energy, False, dt * float(np.abs(jump).max()))
 
     def solve(self, dt: float, external: Array, held: Held, before: Array, v: Array, most: int) -> SoftReport:
         """v (n, 3): on entry a guess with the prescribed velocities, on exit v^n+1 or what ``most`` iterations made
@@ -193,17 +209,19 @@ class BackwardEuler:
         system = self.system
         system.hold(held)
         potential, energy = self._evaluate(dt, external, held, before, v)
-        total, moved = 0, 0.0
+        total, moved, stuck = 0, 0.0, 0
         still = self.reaction * self.bodies.inv_mass[:, None]
         held.remove(still)
         quiet = not len(self.push) or float(np.abs(self.push).max()) == 0.0
         if quiet and dt * float(np.abs(still).max(initial=0.0)) <= 0.01 * self.tolerance * self.length:
             return SoftReport(0, 0, energy)  # elasticity and damping only make the change smaller
         for newton in range(1, most + 1):
-            system.set_stiffness(self._x, dt * dt, 0.0)
-            if self._damping is not None:
-                system.rows.blocks += self._damping
             diagonal = self.bodies.forces.pattern.diagonal
+            if self._served >= SERVES or self._moved > NEARBY * self.length:
+                self._set_stiffness(dt)
+            else:
+                system.rows.blocks[diagonal] = self._own
+            self._served += 1
             held.add_friction_blocks(v, self.reaction, system.rows.blocks, diagonal[held.slip])
             slope = 0.0
             turn = np.zeros_like(self.push)
@@ -236,11 +254,43 @@ class BackwardEuler:
                     new, energy = self._evaluate(dt, external, held, before, v)
                     if not np.isfinite(new):
                         raise PhysicsError("soft bodies: no step lowers their energy; shorten the time step")
+                    stuck += 1
                     break
             potential, moved = new, largest
+            self._moved = moved
             if moved <= self.tolerance * self.length:
-                return SoftReport(newton, total, energy, True, moved)
-        return SoftReport(most, total, energy, False, moved)
+                return SoftReport(newton, total, energy, True, moved, stuck)
+        return SoftReport(most, total, energy, False, moved, stuck)
+
+    def balance(self, v: Array) -> None:
+        """Add to v (n, 3) what the solves have left of the momentum of every body: their tolerance is one of all
+        impulses, and much less than these may be much for one body."""
+        bodies, left, mean = self.bodies, self._change, self._v
+        self.system.nodes.project(self.reaction, left)
+        for part in bodies.parts:
+            free = bodies.inv_mass[part.nodes] > 0
+            if free.any():
+                mean[part.nodes] = left[part.nodes].sum(axis=0) / bodies.mass[part.nodes][free].sum()
+        self.system.nodes.project(mean, left)
+        v -= left
+
+    def _set_stiffness(self, dt: float) -> None:
+        """The matrix at the positions of the last ``_evaluate``."""
+        system = self.system
+        system.set_stiffness(self._x, dt * dt, 0.0)
+        if self._damping is not None:
+            system.rows.blocks += self._damping
+        self._own[...] = system.rows.blocks[self.bodies.forces.pattern.diagonal]
+        self._served = 0
+
+    def stiffness(self) -> Array:
+        """dt^2 K of every node alone in the last solve, mean over the directions (n,) [kg]."""
+        system = self.system
+        return np.asarray(system.rows.blocks[self.bodies.forces.pattern.diagonal][:, ::4].mean(axis=1))
+
+    def elastic_energy(self, x: Array) -> float:
+        """At x (n, 3) [J]."""
+        return self.bodies.forces.measure(x, self._force)
 
     def failure(self, report: SoftReport) -> PhysicsError:
         """The error of a step that did not converge."""

@@ -501,15 +501,14 @@ def _mix_weights(gram, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _clamp_rows(rows, count, v, omega, inv_mass, inv_inertia, energy, slope):  # type: ignore[no-untyped-def]
+def _clamp_rows(rows, count, v, omega, inv_mass, inv_inertia, energy, slope, scale):  # type: ignore[no-untyped-def]
     """Scale the impulses of every island back to where they no longer raise its kinetic energy; returns how many.
 
     KE' - KE = e a + e^2 b / 2 with a = sum j.u-, b = sum j.(u+ - u-); e = -2 a / b when that is below 1, 0 when it is
-    negative (thesis 2.3.2). energy, slope (n,): scratch for a and b by island.
+    negative (thesis 2.3.2). energy, slope, scale (n,): scratch for a, b and e by island, which is a body of it.
     """
-    for i in range(count):
-        energy[rows.island[i]] = 0.0
-        slope[rows.island[i]] = 0.0
+    for g in range(len(scale)):
+        energy[g], slope[g] = 0.0, 0.0
     for i in range(count):
         u0, u1, u2 = _relative_velocity(rows, i, v, omega)
         w0, w1, w2 = _relative_turn(rows, i, omega)
@@ -519,16 +518,12 @@ def _clamp_rows(rows, count, v, omega, inv_mass, inv_inertia, energy, slope):  #
         energy[g] += a
         slope[g] += d0 * u0 + d1 * u1 + d2 * u2 + d3 * w0 + d4 * w1 + d5 * w2 - a
     clamped = 0
-    for i in range(count):
-        g = rows.island[i]
+    for g in range(len(scale)):
         a, b = energy[g], slope[g]
-        if b >= 0.0:
-            # first row of its island: energy becomes epsilon, slope a mark that it is known
-            energy[g] = max(-2.0 * a / b, 0.0) if b > 0.0 and -2.0 * a < b else 1.0
-            slope[g] = -1.0
-            if energy[g] < 1.0 - 1e-9:
-                clamped += 1
-        e = energy[g]
+        scale[g] = max(-2.0 * a / b, 0.0) if b > 0.0 and -2.0 * a < b else 1.0
+        clamped += scale[g] < 1.0 - 1e-9
+    for i in range(count):
+        e = scale[rows.island[i]]
         if e < 1.0:
             j, s = rows.impulse[i], rows.start[i]
             c = e - 1.0

@@ -7,8 +7,9 @@ stick), at the velocity that closes their gap; who touches, slides and sticks is
     pulled from the body      -> let go            rubs harder than mu times the normal impulse -> slides
     would enter a body        -> touches           slides against its own friction              -> sticks
 
-Dynamic rigid bodies are part of the solve: nodes that touch them move with them and weigh on them. What they get from
-the nodes is then a force in their own step, which adds their contacts with other rigid bodies: those come a step late.
+Dynamic rigid bodies are part of the solve: nodes that touch them move with them and weigh on them. They carry the
+velocity that the solve found for them into their own step, which moves them with it and adds their contacts with
+other rigid bodies and their joints; what these will do is taken from the last two steps.
 Soft surfaces are kept from each other after that, by impulses on the velocity of the positions.
 """
 
@@ -39,6 +40,9 @@ RUBBED = 5
 """From this iteration on a step ends when nodes have settled and nothing enters or pulls: changes of friction alone are
 left to the next step."""
 
+LOOSE = 0.01
+"""Nodes that touched are taken to touch still up to this gap, as a part of an element, until they are pulled."""
+
 FREE, SLIDES, STICKS = 0, 1, 2
 
 
@@ -46,7 +50,8 @@ FREE, SLIDES, STICKS = 0, 1, 2
 class SoftStepReport:
     """What a step did: contacts (nodes that touch), iterations of Newton's method and of the linear solves, elastic
     energy [J], penetration: deepest node inside a body after the step [m],
-    volume_error: largest of an incompressible body, relative."""
+    volume_error: largest of an incompressible body, relative; work [J]: of held nodes and of bodies that are moved, on
+    the soft bodies; stuck: iterations that found no descent."""
 
     contacts: int
     newton: int
@@ -54,6 +59,8 @@ class SoftStepReport:
     elastic: float
     penetration: float
     volume_error: float = 0.0
+    work: float = 0.0
+    stuck: int = 0
 
 
 @njit(cache=True, nogil=True)
@@ -170,6 +177,8 @@ class SoftSolids:
         self.press = np.zeros(k)
         """Normal impulse on the nodes over the last step (k,) [N s]."""
         self.impulse = np.zeros((k, 3))
+        self._arm, self._lever = np.zeros((k, 3)), np.zeros((0, 3))
+        self._chosen, self._expected = np.zeros(0, dtype=np.int64), np.zeros((0, 6))
         self._step = 1.0
         self.force_b, self.torque_b = np.zeros((0, 3)), np.zeros((0, 3))
 
@@ -204,15 +213,24 @@ class SoftSolids:
             self.soft.x[self.bound[own]] = rigid.x_b[b] + arm
             self.soft.v[self.bound[own]] = rigid.v_b[b] + np.cross(rigid.omega_b[b], arm)
 
-    def step(self, time: float, dt: float, external: Array, gravity: Array) -> SoftStepReport:
-        """Advance from ``time`` by ``dt`` [s] under forces (n, 3) [N]; gravity (3,) [m/s2]: of the rigid bodies."""
+    def step(
+        self, time: float, dt: float, external: Array, gravity: Array, expected: Array | None = None
+    ) -> SoftStepReport:
+        """Advance from ``time`` by ``dt`` [s] under forces (n, 3) [N]; gravity (3,) [m/s2]: of the rigid bodies;
+        expected (b, 6): forces [N] and torques [N m] on them of joints and of other rigid bodies, as far as known."""
         soft, contacts = self.soft, self.contacts
+        self._expected = np.zeros((contacts.rigid.count, 6)) if expected is None else expected
         soft.move_handles(time, dt)
         contacts.rigid.move_kinematic(time + 0.5 * dt, place=False)
         speed = np.linalg.norm(soft.v[contacts.nodes], axis=1)
         fastest = float(np.linalg.norm(contacts.rigid.v_b, axis=1).max(initial=0.0))
         fall = float(np.linalg.norm(external, axis=1).max(initial=0.0) / soft.mass.min()) * dt
         contacts.find(soft.x, 2.0 * dt * (speed + fastest + fall) + contacts.radius + 1e-9)
+        rigid = contacts.rigid
+        if rigid.count:
+            # impulses act where the solve has them: at the places of the start
+            self._arm[...] = soft.x[contacts.nodes] - rigid.x_b[np.maximum(contacts.body, 0)]
+            self._lever = soft.x[self.bound] - rigid.x_b[self.bone]
         if self.implicit is not None:
             report = self._step_implicit(dt, external, gravity, self.implicit)
         else:
@@ -224,7 +242,8 @@ class SoftSolids:
         """Backward Euler with the contacts held in the solve."""
         soft, contacts, nodes = self.soft, self.contacts, self.contacts.nodes
         near = contacts.body >= 0
-        state = np.where(near & (contacts.gap < contacts.radius + 1e-9), self.state, FREE)
+        kept = contacts.radius + LOOSE * stepper.length
+        state = np.where(near & (contacts.gap < kept), self.state, FREE)
         press = np.where(state > FREE, self.press, 0.0)
         mu, normal = contacts.mu(), contacts.normal
         # speed along the normal that closes the gap, or opens an overlap
@@ -235,16 +254,16 @@ class SoftSolids:
         coming = np.einsum("ki,ki->k", v[nodes] - contacts.velocity, normal) < closing
         state = np.where(near & coming & (state == FREE), np.where(mu > 0, STICKS, SLIDES), state)
         creep = 0.1 * stepper.tolerance * stepper.length / dt
-        iterations, fresh = 0, False
+        iterations, stuck, fresh = 0, 0, False
         for newton in range(1, PASSES + 1):
             touching, slides, sticks = state > FREE, state == SLIDES, state == STICKS
-            held = self._hold(sticks, slides, closing, (mu * press)[slides], creep, carriers)
+            held = self._hold(sticks, slides, closing, (mu * press)[slides], creep, carriers, dt)
             held.careful = newton > SETTLE
             if newton == 1:
                 stepper.prepare(dt, external, held, before, v)
-            iterations += stepper.place(dt, external, held, before, v)
-            done = stepper.solve(dt, external, held, before, v, 1)
-            iterations += done.iterations
+            placed = stepper.place(dt, external, held, before, v)
+            done = placed or stepper.solve(dt, external, held, before, v, 1)
+            iterations, stuck = iterations + done.iterations, stuck + done.stuck
             reaction = stepper.reaction[nodes]
             found = np.where(touching, np.einsum("ki,ki->k", reaction, normal), 0.0)
             shear = np.linalg.norm(reaction - found[:, None] * normal, axis=1)
@@ -257,6 +276,11 @@ class SoftSolids:
             enters = near & ~touching & (approach < -stepper.tolerance * stepper.length / dt)
             # forces of an iteration that moved nodes by elements tell nothing
             lets_go = touching & (found < -scale) & undecided & (done.moved < 0.3 * stepper.length)
+            if placed is not None:
+                # nor do those of nodes that have just been moved along
+                fresh = False
+                state[enters] = np.where(mu[enters] > 0, STICKS, SLIDES)
+                continue
             slips = sticks & (shear > mu * found + scale) & ~lets_go
             # friction follows the normal impulse of the iteration before
             rubs = slides & (np.abs(found - press) > 1e-2 * found + scale) & (mu > 0) & undecided
@@ -278,16 +302,26 @@ class SoftSolids:
         self.impulse[slides] += held.friction(v)
         self._bound_impulse = stepper.reaction[self.bound]
         elastic, press = done.elastic, found
+        driven = soft.inv_mass == 0
+        work = float((stepper.reaction[driven] * v[driven]).sum())
+        led = near & (contacts.carrier < 0)
+        work += float((self.impulse[led] * contacts.velocity[led]).sum())
+        stepper.balance(v)
         solves = self._move(v, dt, held, state)
+        if self.surfaces is not None or self.rings is not None:
+            elastic = stepper.elastic_energy(soft.x)
         # the push out of an overlap moves positions alone
         out = (state > FREE) & (contacts.gap < 0)
         push = closing[out, None] * normal[out]
         v[nodes[out]] -= push
         self.impulse[out] -= soft.mass[nodes[out], None] * push
         self.state, self.press = state, np.maximum(press, 0.0)
+        stepper.acceleration[...] = (v - before) / dt
         depth = float(np.max(-(contacts.gap + dt * (approach + closing))[near], initial=0.0))
         touching = state > FREE
-        return SoftStepReport(int(touching.sum()), newton, iterations + solves, elastic, depth, self._volume_error())
+        return SoftStepReport(
+            int(touching.sum()), newton, iterations + solves, elastic, depth, self._volume_error(), work, stuck
+        )
 
     def _carriers(self, dt: float, gravity: Array) -> Carriers:
         """The dynamic bodies that nodes are near, as they would move without them."""
@@ -295,6 +329,7 @@ class SoftSolids:
         chosen = np.unique(np.concatenate([contacts.body[contacts.body >= 0], self.bone]))
         chosen = chosen[rigid.kind_b[chosen] == DYNAMIC] if len(chosen) else chosen
         contacts.carrier[...] = -1
+        self._chosen = chosen
         self._carried_by = np.full(len(self.bone), -1, dtype=np.int64)
         count = len(chosen)
         found = Carriers(np.zeros((count, 6, 6)), np.ones((count, 6)), np.zeros((count, 6)), np.zeros((count, 6)))
@@ -311,23 +346,33 @@ class SoftSolids:
             found.free[:, 2:5] = 0.0
         found.wanted[...] = found.w
         found.wanted[:, :3] += dt * gravity
+        if count:
+            pushed = dt * self._expected[chosen] * found.free
+            held = found.mass * found.free[:, :, None] * found.free[:, None, :]
+            held[:, range(6), range(6)] += 1.0 - found.free
+            found.wanted += np.linalg.solve(held, pushed[:, :, None])[:, :, 0]
         return found
 
-    def _hold(self, sticks: Any, slides: Any, closing: Array, rub: Array, creep: float, carriers: Carriers) -> Held:
+    def _hold(
+        self, sticks: Any, slides: Any, closing: Array, rub: Array, creep: float, carriers: Carriers, dt: float
+    ) -> Held:
         """The nodes that stick and slide, each with the body that carries it."""
         contacts, nodes = self.contacts, self.contacts.nodes
         both = np.concatenate([np.flatnonzero(sticks), np.flatnonzero(slides)])
         carrier = contacts.carrier[both]
         still = np.where((carrier < 0)[:, None], contacts.velocity[both], 0.0)
-        arm = self.soft.x[nodes[both]] - contacts.rigid.x_b[np.maximum(contacts.body[both], 0)] if len(both) else still
+        arm = self._arm[both]
         speed = still + closing[both, None] * contacts.normal[both]
-        fixed = nodes[sticks]
+        fixed, stuck = nodes[sticks], slice(0, int(sticks.sum()))
+        if len(both):
+            omega = contacts.rigid.omega_b[contacts.body[both[stuck]]]
+            speed[stuck] += _bend_way(omega, arm[stuck], dt)
         if len(self.bound):
-            rigid, mine = contacts.rigid, self._carried_by
-            lever = self.soft.x[self.bound] - rigid.x_b[self.bone]
-            pace = rigid.v_b[self.bone] + np.cross(rigid.omega_b[self.bone], lever)
+            rigid, mine, lever = contacts.rigid, self._carried_by, self._lever
+            omega = rigid.omega_b[self.bone]
+            pace = np.where((mine < 0)[:, None], rigid.v_b[self.bone] + np.cross(omega, lever), 0.0)
             fixed = np.concatenate([self.bound, fixed])
-            speed = np.concatenate([np.where((mine < 0)[:, None], pace, 0.0), speed])
+            speed = np.concatenate([pace + _bend_way(omega, lever, dt), speed])
             carrier, arm = np.concatenate([mine, carrier]), np.concatenate([lever, arm])
         return Held(
             fixed, nodes[slides], contacts.normal[slides], rub, contacts.velocity[slides], creep, speed, carrier, arm,
@@ -340,7 +385,10 @@ class SoftSolids:
         What holds nodes back takes the impulse of the pressure on them.
         """
         way = v.copy()
-        first = self.rings.correct(way, dt, held).iterations if self.rings is not None else 0
+        if self.rings is not None and self.surfaces is not None:
+            self.rings.join(self.surfaces.touching(self.soft.x, way, dt))
+        stiffness = None if self.implicit is None else self.implicit.stiffness()
+        first = self.rings.correct(way, dt, held, stiffness).iterations if self.rings is not None else 0
         self._keep_apart(way, v, dt)
         self.soft.x += dt * way
         if self.rings is None:
@@ -359,7 +407,10 @@ class SoftSolids:
     def _keep_apart(self, way: Array, v: Array, dt: float) -> None:
         """Change the velocity of the positions (n, 3) so that soft surfaces do not meet, and v with it."""
         if self.surfaces is not None:
-            self.met = self.surfaces.resolve(self.soft.x, way, v, dt, self._loose)
+            yielding = None
+            if self.implicit is not None:
+                yielding = np.where(self._loose > 0, 1.0 / (self.soft.mass + self.implicit.stiffness()), 0.0)
+            self.met = self.surfaces.resolve(self.soft.x, way, v, dt, self._loose, yielding)
 
     def _volume_error(self) -> float:
         return 0.0 if self.rings is None else self.rings.error(self.soft.x)
@@ -417,18 +468,43 @@ class SoftSolids:
         near = contacts.body >= 0
         b = contacts.body[near]
         force = -self.impulse[near] / dt
-        arm = self.soft.x[contacts.nodes[near]] - rigid.x_b[b]
         np.add.at(self.force_b, b, force)
-        np.add.at(self.torque_b, b, np.cross(arm, force))
+        np.add.at(self.torque_b, b, np.cross(self._arm[near], force))
         force = -self._bound_impulse / dt
         np.add.at(self.force_b, self.bone, force)
-        np.add.at(self.torque_b, self.bone, np.cross(self.soft.x[self.bound] - rigid.x_b[self.bone], force))
+        np.add.at(self.torque_b, self.bone, np.cross(self._lever, force))
+
+    def give_momentum(self, dt: float, gravity: Array) -> tuple[Array, Array]:
+        """Forces [N] and torques [N m] (b, 3) for the step of the rigid bodies that follows.
+
+        Those that nodes touch moved by v^n+1 in the solve of the nodes, as backward Euler has it. They get all that
+        acts on them at the start of their own step, which then moves them just so: with half of it, as in free flight,
+        they would be found inside the nodes that they have just pushed away, by dt^2 / 2 times their acceleration.
+        """
+        rigid, force, torque = self.contacts.rigid, self.force_b.copy(), self.torque_b.copy()
+        for b in self._chosen if self.implicit is not None else ():
+            weight = gravity / rigid.inv_mass_b[b]
+            rigid.p_b[b] += dt * (force[b] + weight)
+            rigid.L_b[b] += dt * torque[b]
+            force[b], torque[b] = -weight, 0.0
+        return force, torque
 
     def arrays(self) -> dict[str, Array]:
         """What evolves beside nodes and bodies."""
-        return {"soft_contact_state": self.state.astype(float), "soft_contact_press": self.press}
+        found = {"soft_contact_state": self.state.astype(float), "soft_contact_press": self.press}
+        return found if self.implicit is None else {**found, "soft_acceleration": self.implicit.acceleration}
 
     def restore(self, arrays: Any) -> None:
         """Take over what ``arrays`` gave."""
         self.state = arrays["soft_contact_state"].astype(np.int64)
         self.press = arrays["soft_contact_press"].copy()
+        if self.implicit is not None:
+            self.implicit.acceleration[...] = arrays["soft_acceleration"]
+
+
+def _bend_way(omega: Array, arm: Array, dt: float) -> Array:
+    """What arms (k, 3) [m] that turn with omega (k, 3) [rad/s] for dt [s] lack from a straight way, as velocity."""
+    size = np.linalg.norm(omega, axis=1)[:, None]
+    k, angle = omega / np.maximum(size, 1e-300), dt * size
+    across = np.cross(k, arm)
+    return np.asarray(((np.sin(angle) - angle) * across + (1.0 - np.cos(angle)) * np.cross(k, across)) / dt)

@@ -50,6 +50,9 @@ PUSH = 0.2
 JOINT_ROUNDS = 4
 """Contact and joints in turn, where there are both."""
 
+ROUNDING = 1e-13
+"""Changes of a velocity below this part of the fastest are rounding, whatever the tolerance."""
+
 MEDIUM_ROUNDS = 3
 """Contact and the medium in turn, where bodies touch in one."""
 
@@ -103,14 +106,15 @@ class JointReport:
     """What one step did to hold the joints.
 
     iterations: linear solves; rate [1/s]: largest at which a joint is left coming apart; closings: solves that closed
-    poses where velocities could not; unsettled: stabilisations in which limits went on and off to the end; broken: the
-    joints that broke.
+    poses where velocities could not; unsettled: stabilisations in which limits went on and off to the end; unswept:
+    pairwise solves whose sweeps ended before they had converged; broken: the joints that broke.
     """
 
     iterations: int = 0
     rate: float = 0.0
     closings: int = 0
     unsettled: int = 0
+    unswept: int = 0
     broken: list[BrokenJoint] = field(default_factory=list)
 
     def add(self, stats: JointStats) -> None:
@@ -228,13 +232,14 @@ class Solids:
         # III: motors, contact and joints on v^n+1/2
         first = self._hold(rows, self._positions, time, dt)
         self._carry(rows)
-        # IV: positions, interpenetration
+        # IV: positions, interpenetration, joints on v^n
         advance_poses(spec, work.v, work.omega, dt, *self._update, spec.x, spec.q)
         bodies.move_kinematic(time + dt, place=True)
         self._follow(dt)
         contacts, count = self._find_contacts(work.touch)
         resolved, penetration = self._resolve(contacts, count, PUSH)
-        # V: velocities to n+1; joints and contact again
+        self._turn_velocities(count)
+        # V: velocities to n+1; contact and joints again
         if medium is None:
             _advance_momenta(spec, self.gravity, force, torque, dt)
         else:
@@ -385,8 +390,10 @@ class Solids:
         )
         clamped = 0
         if settings.clamp:
-            clamped = _clamp_rows(self._rows, rows, work.v, work.omega, *masses, work.energy, work.slope)
-        return _Solve(int(sweeps), float(residual), float(goal), int(clamped), int(residual > goal))
+            clamped = _clamp_rows(self._rows, rows, work.v, work.omega, *masses, work.energy, work.slope, work.scale)
+        # bodies that fall side by side touch with no velocity but rounding: there is nothing to reach
+        goal = max(float(goal), ROUNDING * float(np.abs(work.v).max()))
+        return _Solve(int(sweeps), float(residual), goal, int(clamped), int(residual > goal))
 
     def _remember(self, rows: int, memory: Memory, dt: float) -> None:
         memory.reserve(len(self._rows.source))
@@ -456,6 +463,18 @@ class Solids:
         if self.joints is not None:
             self._joined.closings += self.joints.follow(self.bodies.p_b, self.bodies.L_b, dt).iterations
 
+    def _turn_velocities(self, contacts: int) -> None:
+        """Post-stabilisation of v^n (4.6, step 3): bodies have turned, and what they carry no longer fits the joints.
+
+        Only contact, which comes before the joints in step V, can see that: P (P v + dt a) = P (v + dt a) for the
+        projection P of the joints, so that without contact the one at the end does both (record 030).
+        """
+        spec = self.bodies.spec
+        if self.joints is not None and contacts:
+            self.bodies.derive_velocities()
+            self._joined.add(self.joints.post_stabilise(spec.v, spec.omega))
+            _derive_momenta(spec)
+
     def _finish(self, rows: int, dt: float) -> None:
         """Momenta and velocities of n+1, and the forces of the step."""
         work, spec = self._work, self.bodies.spec
@@ -469,6 +488,7 @@ class Solids:
         else:
             spec.v[...], spec.omega[...] = work.v, work.omega
             _derive_momenta(spec)
+            self._joined.unswept = self.joints.unswept
             self._joined.broken = self.joints.end_step(dt)
         self.bodies.derive_velocities()
 
@@ -501,7 +521,7 @@ class _Work:
         self.size = np.ascontiguousarray(shapes.arrays().number[self.shape, BOUND]) if n else np.zeros(0)
         self.touch, self.allowed, self.reach = settings.touch * self.size, settings.allowed * self.size, np.zeros(n)
         self.gram = np.zeros((DEPTH, DEPTH + 1))
-        self.energy, self.slope = np.zeros(n), np.zeros(n)
+        self.energy, self.slope, self.scale = np.zeros(n), np.zeros(n), np.zeros(n)
         self.level, self.parent = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         self.fill = np.zeros(n + 2, dtype=np.int64)
         self.pairs = 0

@@ -31,17 +31,18 @@ class SolidsWorld:
         position: Any = (0.0, 0.0, 0.0),
         rotation: Array | None = None,
         density: float | None = None,
+        inertia: object = None,
         **options: Any,
     ) -> int:
         """A body of the shape at position (3,) [m] turned by rotation (3, 3); dynamic with a density [kg/m3].
 
-        options: as for ``RigidBodies.add``.
+        inertia: instead of that of uniform density, as for ``mass_properties``. options: as for ``RigidBodies.add``.
         """
         R = np.eye(3) if rotation is None else np.asarray(rotation, dtype=float)
         place = np.asarray(position, dtype=float)
         if density is None:
             return place_body(self.bodies, name, self.shapes.add(shape), place, R, **options)
-        found = mass_properties(shape, density=density, dimensions=self.bodies.dimensions, name=name)
+        found = mass_properties(shape, density, dimensions=self.bodies.dimensions, inertia=inertia, name=name)
         index = self.shapes.add(shape, found.centre, found.rotation)
         return place_body(self.bodies, name, index, place, R, found, **options)
 

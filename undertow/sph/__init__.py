@@ -1,5 +1,6 @@
 """Smoothed particle hydrodynamics: a fluid of particles."""
 
+from undertow.sph.filling import deepest, move_out, share_inside
 from undertow.sph.fluid import SphFluid
 from undertow.sph.implicit import ImplicitFluid
 from undertow.sph.kernels import SUPPORT, kernel, lattice_sums, make_numbers
@@ -11,6 +12,6 @@ from undertow.sph.sources import SphDrain, SphSource, make_source
 
 __all__ = [
     "OPEN", "PERIODIC", "SUPPORT", "WALL", "ImplicitFluid", "SphBox", "SphDrain", "SphFluid", "SphSettings",
-    "SphSource", "SphTotals", "add_penalty", "boundary_volumes", "kernel", "lattice_sums", "make_numbers",
-    "make_source", "sample_box", "sample_surface", "viscosity_of_alpha",
+    "SphSource", "SphTotals", "add_penalty", "boundary_volumes", "deepest", "kernel", "lattice_sums", "make_numbers",
+    "make_source", "move_out", "sample_box", "sample_surface", "share_inside", "viscosity_of_alpha",
 ]  # fmt: skip

@@ -32,6 +32,7 @@ from undertow.sph.dynamics import (
     KINETIC,
     MASS_X,
     MOVED,
+    MOVED_WALL,
     POTENTIAL,
     SPEED,
     SPIN_X,
@@ -50,11 +51,12 @@ from undertow.sph.neighbours import GHOST, Neighbours, make_frame
 from undertow.sph.periodic import make_ghosts, wrap_points
 from undertow.sph.points import BoundarySpec, Points
 from undertow.sph.settings import SphSettings, SphTotals
-from undertow.sph.sides import OPEN, WALL, SphBox
+from undertow.sph.sides import OPEN, SphBox
 from undertow.sph.tension import SurfaceTension
 
-SKIN = 0.2
-"""Of the lists, in spacings."""
+LEAST_SKIN, MOST_SKIN = 0.03, 0.2
+"""Of the lists, in spacings: what points may come nearer to each other before the lists are made anew. Wide lists cost
+in every step, narrow ones are made often; the cheapest skin grows with the root of the way in a step."""
 
 SOUND_CFL = 0.4
 """dt <= 0.4 h / (c + v) (Monaghan 1992), h half the radius of the kernel."""
@@ -94,7 +96,7 @@ class SphFluid:
         )
         self.points = Points()
         self._next_label = 0
-        reach = self.numbers.radius + SKIN * box.spacing
+        reach = self.numbers.radius + MOST_SKIN * box.spacing
         margin = np.array([box.margin() if axis < box.dimensions else 0.0 for axis in range(3)])
         frame = make_frame(np.asarray(box.lower) - margin, np.asarray(box.upper) + margin, reach, box.dimensions)
         self.neighbours = Neighbours(frame)
@@ -106,22 +108,21 @@ class SphFluid:
         self._tension = SurfaceTension()
         self._ghost = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((0, 3)))
         self._stale = True
+        # the widest first: there is room for the lists from then on, and memory that is touched first is slow
+        self._skin = MOST_SKIN * box.spacing
+        self._nearer = 0.0
+        self._steps = 0
         self.rebuilds = 0
         self.lost = 0
         self.totals = SphTotals(0, np.zeros(3), np.zeros(3), 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def _limits_of_box(self) -> tuple[Array, Array]:
         """Lowest and highest coordinate of centres at walls and their restitution (3, 3); where particles leave."""
-        walls = np.zeros((3, 3))
+        walls = np.column_stack([*self.box.room(), np.full(3, self.settings.restitution)])
         leave = np.array([[-np.inf] * 3, [np.inf] * 3])
-        for axis in range(3):
-            walls[axis] = -np.inf, np.inf, self.settings.restitution
-            for end in range(2 if axis < self.dimensions else 0):
-                corner = (self.box.lower, self.box.upper)[end][axis]
-                if self.box.kind[2 * axis + end] == WALL:
-                    walls[axis, end] = corner + (1 - 2 * end) * self.radius
-                elif self.box.kind[2 * axis + end] == OPEN:
-                    leave[end, axis] = corner
+        for s in range(2 * self.dimensions):
+            if self.box.kind[s] == OPEN:
+                leave[s % 2, s // 2] = (self.box.lower, self.box.upper)[s % 2][s // 2]
         return walls, leave
 
     def add_fluid(self, position: Array, velocity: Array) -> None:
@@ -200,6 +201,7 @@ class SphFluid:
         self.kick(dt)
         self.drift(dt)
         self.measure()
+        self.check()
 
     def refresh(self) -> None:
         """The lists are made anew before the next step, whether points have moved or not."""
@@ -256,23 +258,30 @@ class SphFluid:
         share(_measure_points, chunks, n, self.points.spec, n, self.gravity, self._exit, self._partial)
         sums = self._partial[:chunks, :SUMS].sum(axis=0)
         most = self._partial[:chunks, SUMS:].max(axis=0)
-        moved, speed, density, acceleration, escaped = (float(most[c - SUMS]) for c in (
-            MOVED, SPEED, DENSITY, ACCELERATION, ESCAPED,
+        moved, wall, speed, density, acceleration, escaped = (float(most[c - SUMS]) for c in (
+            MOVED, MOVED_WALL, SPEED, DENSITY, ACCELERATION, ESCAPED,
         ))  # fmt: skip
-        self._stale = self._stale or not sqrt(moved) < 0.5 * SKIN * self.spacing
+        # boundary particles are listed by fluid alone, so two of them need not be told apart
+        self._nearer = sqrt(moved) + sqrt(max(moved, wall))
+        self._steps += 1
+        self._stale = self._stale or not self._nearer < self._skin
         if escaped:
             self._remove_escaped()
         self.totals = SphTotals(
             int(sums[COUNT]), sums[MASS_X : MASS_X + 3].copy(), sums[SPIN_X : SPIN_X + 3].copy(), float(sums[KINETIC]),
             float(sums[POTENTIAL]), sqrt(speed), sqrt(acceleration), density,
         )  # fmt: skip
-        if density > DENSEST * self.settings.density:
+        return self.totals
+
+    def check(self) -> None:
+        """The fluid must not have been compressed much."""
+        ratio = self.totals.density / self.settings.density
+        if ratio > DENSEST:
             raise PhysicsError(
-                f"sph: the fluid is compressed to {density / self.settings.density:.2f} of its rest density: the sound "
-                f"speed {self.sound_speed:.3g} m/s is too low; set sph.sound_speed to "
+                f"sph: the fluid is compressed to {ratio:.2f} of its rest density: the sound speed "
+                f"{self.sound_speed:.3g} m/s is too low; set sph.sound_speed to "
                 f"{max(10.0 * self.totals.speed, 2.0 * self.sound_speed):.3g}"
             )
-        return self.totals
 
     def fluid_rows(self) -> Array:
         """Points that are fluid, in the order of their labels."""
@@ -316,7 +325,7 @@ class SphFluid:
         if period.any():
             points.keep(points.spec.label[: points.count] != GHOST)
             wrap_points(points, self.box)
-            source, shift = make_ghosts(points, self.box, 2.0 * (self.numbers.radius + SKIN * self.spacing))
+            source, shift = make_ghosts(points, self.box, 2.0 * (self.numbers.radius + MOST_SKIN * self.spacing))
         self.neighbours.reserve(len(points.spec.label))
         order = points.order
         self.neighbours.sort(points.spec.place, points.count, order)
@@ -326,17 +335,30 @@ class SphFluid:
             ghosts = np.arange(points.count - len(source), points.count)
             self._ghost = (inverse[ghosts], inverse[source], shift)
         points.permute(order)
-        spec = points.spec
-        spec.built[: points.count] = spec.place[: points.count, :3]
+        self._choose_skin()
         self._update_lists()
         self.rebuilds += 1
         self._update_ghosts()
 
+    def _choose_skin(self) -> None:
+        """Skin of the next lists, by how fast points have come nearer to each other since the last.
+
+        A list of the skin s (in spacings) holds (1 + s / R)^3 of the neighbours and lasts s / m steps, m the way that
+        two points come nearer in a step; making it costs about three steps, so that s = 1.4 sqrt(m) is the cheapest by
+        volume. The less costs little, and in a fluid at rest the next shell of its lattice, 24 neighbours of no weight
+        at 2.236 spacings, stays out.
+        """
+        if self._steps > 0:
+            pace = self._nearer / (self._steps * self.spacing)
+            self._skin = min(max(sqrt(pace), LEAST_SKIN), MOST_SKIN) * self.spacing
+
     def _update_lists(self) -> None:
         spec, n = self.points.spec, self.points.count
+        self.neighbours.set_reach(self.numbers.radius + self._skin)
         self.neighbours.build(spec.place, spec.label, n)
         self._find_boundary()
         self._stale = False
+        self._steps = 0
 
     def _find_boundary(self) -> None:
         """The points of the boundary particles."""
@@ -364,7 +386,7 @@ class SphFluid:
         totals = self.totals
         return {
             "speed": totals.speed, "acceleration": totals.acceleration, "next": self._next_label, "lost": self.lost,
-            "stale": self._stale,
+            "stale": self._stale, "skin": self._skin, "steps": self._steps,
         }  # fmt: skip
 
     def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any]) -> None:
@@ -374,6 +396,7 @@ class SphFluid:
         self.points.count = n
         spec = self.points.spec
         spec.label[:n] = arrays["sph_label"]
+        self._skin = float(scalars["skin"])
         # the lists of the place they were made at, in the order that is already theirs
         spec.place[:n, :3], spec.place[:n, 3] = arrays["sph_built"], arrays["sph_place"][:, 3]
         self.neighbours.reserve(len(spec.label))
@@ -385,7 +408,7 @@ class SphFluid:
         self._ghost = tuple(np.array(arrays[f"sph_ghost_{key}"]) for key in ("index", "source", "shift"))  # type: ignore[assignment]
         self._next_label, self.lost = int(scalars["next"]), int(scalars["lost"])
         self.measure()
-        self._stale = bool(scalars["stale"])
+        self._stale, self._steps = bool(scalars["stale"]), int(scalars["steps"])
         totals = self.totals
         self.totals = SphTotals(
             totals.particles, totals.momentum, totals.angular_momentum, totals.kinetic, totals.potential,

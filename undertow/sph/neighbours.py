@@ -1,15 +1,17 @@
 """Neighbours: points sorted by cells, and a list per point that holds for as long as nothing has moved far.
 
-Points are put into cells half as wide as the kernel plus a skin by a counting sort and physically reordered, x fastest,
-so that the cells of a row that a point can see are one run of memory. The list of a point holds every point within
-radius + skin; it is built anew only when some point has moved by half the skin (temporal coherence, as Becker et al.
-2009, V-G). Summation follows the list, and the list follows the order of the points, so the bits depend on no thread
-count. Lists are of unsigned numbers: an index that may be negative costs a third of the sums over neighbours.
+Points are put into cells by a counting sort and physically reordered, x fastest, so that the cells of a row that a
+point can see are one run of memory. Cells are as wide as the kernel plus the widest skin across the rows, so that a
+point sees nine rows, and a quarter of that along them: few long runs cost less than many short ones. The list of a
+point holds every point within radius + skin; it is built anew only when two points may have come nearer by the skin
+(temporal coherence, as Becker et al. 2009, V-G). Summation follows the list, and the list follows the order of the
+points, so the bits depend on no thread count. Lists are of unsigned numbers: an index that may be negative costs a
+third of the sums.
 """
 
 from __future__ import annotations
 
-from math import floor
+from math import floor, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,11 +31,13 @@ Whole = Any
 
 
 class CellFrame(NamedTuple):
-    """Cells: lower corner, width [m] and its inverse, counts; reach_sq: square of the radius of the lists [m2]."""
+    """Cells: lower corner, length along x and width along y and z [m], their inverses, counts; reach_sq: square of the
+    radius of the lists [m2], at most that of the width."""
 
     x: float
     y: float
     z: float
+    inv_length: float
     width: float
     inv_width: float
     nx: int
@@ -52,13 +56,11 @@ class NeighbourSpec(NamedTuple):
 
 
 def make_frame(lower: Array, upper: Array, reach: float, dimensions: int) -> CellFrame:
-    """Cells of half the width ``reach`` [m] over a box; in 2D one layer of them."""
-    width = 0.5 * reach
-    counts = [max(1, floor((b - a) / width) + 1) for a, b in zip(lower, upper, strict=True)]
-    if dimensions == 2:
-        counts[2] = 1
+    """Cells of the width ``reach`` [m] over a box, a quarter of it long; in 2D one layer of them."""
+    size = np.array([0.25 * reach, reach, reach])
+    nx, ny, nz = (max(1, floor(n) + 1) for n in (np.asarray(upper) - lower) / size)
     x, y, z = (float(v) for v in lower)
-    return CellFrame(x, y, z, width, 1.0 / width, counts[0], counts[1], counts[2], reach * reach)
+    return CellFrame(x, y, z, 4.0 / reach, reach, 1.0 / reach, nx, ny, nz if dimensions == 3 else 1, reach * reach)
 
 
 class Neighbours:
@@ -68,6 +70,10 @@ class Neighbours:
         self.frame = frame
         self.first = np.zeros(frame.nx * frame.ny * frame.nz + 1, dtype=np.uint32)
         self.spec = NeighbourSpec(*(np.zeros(n, dtype=np.uint32) for n in (1, 0, 0)))
+
+    def set_reach(self, reach: float) -> None:
+        """Radius [m] of the lists that are built next, at most that of the frame's cells."""
+        self.frame = self.frame._replace(reach_sq=reach * reach)
 
     def reserve(self, points: int) -> None:
         """Room for so many points."""
@@ -112,10 +118,18 @@ def _gap_sq(width, inside, steps):  # type: ignore[no-untyped-def]
     return gap * gap
 
 
+@inlined
+def _find_run(frame, first, row, x, reach):  # type: ignore[no-untyped-def]
+    """First point and end of the points in a row of cells that may lie within ``reach`` [m] of x along the row."""
+    low = _cell_along(frame.x, frame.inv_length, frame.nx, x - reach)
+    high = _cell_along(frame.x, frame.inv_length, frame.nx, x + reach)
+    return uint64(first[row + low]), uint64(first[row + high + 1])
+
+
 @njit(cache=True, nogil=True)
 def _find_cells(frame, place, out_cell, start, stop):  # type: ignore[no-untyped-def]
     for n in range(start, stop):
-        i = _cell_along(frame.x, frame.inv_width, frame.nx, place[n, 0])
+        i = _cell_along(frame.x, frame.inv_length, frame.nx, place[n, 0])
         j = _cell_along(frame.y, frame.inv_width, frame.ny, place[n, 1])
         k = _cell_along(frame.z, frame.inv_width, frame.nz, place[n, 2])
         out_cell[n] = (k * frame.ny + j) * frame.nx + i
@@ -145,19 +159,17 @@ def _count_neighbours(frame, place, label, first, out_starts, start, stop):  # t
         found = 0
         if label[i] != GHOST:
             x, y, z = place[i, 0], place[i, 1], place[i, 2]
-            ci = _cell_along(frame.x, frame.inv_width, frame.nx, x)
             cj = _cell_along(frame.y, frame.inv_width, frame.ny, y)
             ck = _cell_along(frame.z, frame.inv_width, frame.nz, z)
-            low, high = max(ci - 2, 0), min(ci + 3, frame.nx)
             iny, inz = y - (frame.y + cj * frame.width), z - (frame.z + ck * frame.width)
-            for k in range(max(ck - 2, 0), min(ck + 3, frame.nz)):
+            for k in range(max(ck - 1, 0), min(ck + 2, frame.nz)):
                 # a hair wider, as borders of cells are rounded
-                left = 1.000001 * frame.reach_sq - _gap_sq(frame.width, inz, k - ck)
-                for j in range(max(cj - 2, 0), min(cj + 3, frame.ny)):
-                    if _gap_sq(frame.width, iny, j - cj) >= left:
+                across = 1.000001 * frame.reach_sq - _gap_sq(frame.width, inz, k - ck)
+                for j in range(max(cj - 1, 0), min(cj + 2, frame.ny)):
+                    left = across - _gap_sq(frame.width, iny, j - cj)
+                    if left <= 0.0:
                         continue
-                    row = (k * frame.ny + j) * frame.nx
-                    begin, end = uint64(first[row + low]), uint64(first[row + high])
+                    begin, end = _find_run(frame, first, (k * frame.ny + j) * frame.nx, x, sqrt(left))
                     if label[i] >= 0:
                         for n in range(begin, end):
                             dx, dy, dz = place[n, 0] - x, place[n, 1] - y, place[n, 2] - z
@@ -195,20 +207,18 @@ def _fill_neighbours(frame, place, label, first, longest, lists, start, stop):  
         front, back = uint64(lists.starts[i]), uint64(lists.starts[i + 1])
         if front < back:
             x, y, z = place[i, 0], place[i, 1], place[i, 2]
-            ci = _cell_along(frame.x, frame.inv_width, frame.nx, x)
             cj = _cell_along(frame.y, frame.inv_width, frame.ny, y)
             ck = _cell_along(frame.z, frame.inv_width, frame.nz, z)
-            low, high = max(ci - 2, 0), min(ci + 3, frame.nx)
             iny, inz = y - (frame.y + cj * frame.width), z - (frame.z + ck * frame.width)
             dry = label[i] < 0
             count = uint64(0)
-            for k in range(max(ck - 2, 0), min(ck + 3, frame.nz)):
-                left = 1.000001 * frame.reach_sq - _gap_sq(frame.width, inz, k - ck)
-                for j in range(max(cj - 2, 0), min(cj + 3, frame.ny)):
-                    if _gap_sq(frame.width, iny, j - cj) >= left:
+            for k in range(max(ck - 1, 0), min(ck + 2, frame.nz)):
+                across = 1.000001 * frame.reach_sq - _gap_sq(frame.width, inz, k - ck)
+                for j in range(max(cj - 1, 0), min(cj + 2, frame.ny)):
+                    left = across - _gap_sq(frame.width, iny, j - cj)
+                    if left <= 0.0:
                         continue
-                    row = (k * frame.ny + j) * frame.nx
-                    begin, end = uint64(first[row + low]), uint64(first[row + high])
+                    begin, end = _find_run(frame, first, (k * frame.ny + j) * frame.nx, x, sqrt(left))
                     if dry:
                         for n in range(begin, end):
                             dx, dy, dz = place[n, 0] - x, place[n, 1] - y, place[n, 2] - z

@@ -13,6 +13,7 @@ from math import sqrt
 from numba import njit, uint64
 
 from undertow.grid import share
+from undertow.grid.jitting import inlined
 from undertow.sph.fluid import SphFluid
 
 STRENGTH = 0.02
@@ -27,7 +28,7 @@ def add_penalty(fluid: SphFluid) -> None:
     share(_push_bodies, bodies, 64 * bodies, *args, fluid.mass * strength, fluid.smoothing)
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _repulsion(strength, r, h):  # type: ignore[no-untyped-def]
     """Gamma(r) / (2 r)."""
     q = r / h

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from undertow.grid import Array
+from undertow.grid import Array, share
 
 Whole = Any
 
@@ -90,18 +90,27 @@ class Points:
         return self._arrays.built.reshape(-1).view(np.uint32)[: self.count]
 
     def permute(self, order: Whole) -> None:
-        """Put the points in order; accelerations, densities and ``built`` are lost."""
+        """Put the points in order, where lists are then made; accelerations and densities are lost."""
         n, points = self.count, self._arrays
         # three arrays of four columns go round: no other scratch is needed
-        np.take(points.place, order, axis=0, out=points.change[:n], mode="clip")
+        share(_take_rows, n, n, points.place, order, points.change)
         place, spare = points.change, points.place
-        np.take(points.motion, order, axis=0, out=spare[:n], mode="clip")
+        share(_take_rows, n, n, points.motion, order, spare)
         motion, spare = spare, points.motion
         label = spare.reshape(-1).view(points.label.dtype)[:n]
-        np.take(points.label, order, out=label, mode="clip")
+        share(_take_rows, n, n, points.label, order, label)
         points.label[:n] = label
         self._arrays = points._replace(place=place, motion=motion, change=spare)
-        spare[:n] = 0.0
+        share(_mark_built, n, n, self._arrays)
+
+
+def _take_rows(source: Array, order: Whole, out: Array, start: int, stop: int) -> None:
+    np.take(source, order[start:stop], axis=0, out=out[start:stop], mode="clip")
+
+
+def _mark_built(points: PointSpec, start: int, stop: int) -> None:
+    points.change[start:stop] = 0.0
+    points.built[start:stop] = points.place[start:stop, :3]
 
 
 def _make_arrays(room: int) -> PointSpec:

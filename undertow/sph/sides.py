@@ -61,6 +61,16 @@ class SphBox:
         """How far beyond the sides there are points [m]."""
         return 2.0 * (SUPPORT[self.dimensions] + 1.0) * self.spacing
 
+    def room(self) -> tuple[Array, Array]:
+        """Lowest and highest coordinates (3,) [m] of centres of particles, infinite where there is no wall."""
+        low, high = np.full(3, -np.inf), np.full(3, np.inf)
+        for axis in range(self.dimensions):
+            if self.kind[2 * axis] == WALL:
+                low[axis] = self.lower[axis] + 0.5 * self.spacing
+            if self.kind[2 * axis + 1] == WALL:
+                high[axis] = self.upper[axis] - 0.5 * self.spacing
+        return low, high
+
     def boundary(self) -> tuple[Array, Any]:
         """Positions (n, 3) [m] of the boundary particles of the walls, and the side (n,) each belongs to."""
         axes = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from undertow.scene.objects import RigidBody
 from undertow.scene.scene import Camera, Scene, Time, View
 from undertow.scene.shapes import Box, Plane
-from undertow.scene.soft import Soft, SoftBody
+from undertow.scene.soft import SoftBody
 
 CARD = {
     "description": "a stack of rigid and soft boxes by turns comes to rest; 5 boxes, 320 tets each soft one",
@@ -43,6 +43,5 @@ def make_scene(boxes: int = 5, resolution: int = 4) -> Scene:
         **CARD,
         time=Time(end=2.0, frame_rate=24, max_step=1 / 192),
         objects=objects,
-        soft=Soft(tolerance=0.01),
         view=View(camera=Camera(position=(1.2, 1.0, 2.0), look_at=(0.0, 0.5, 0.0))),
     )

@@ -21,7 +21,9 @@ def make_scene(resolution: int = 32, balls: int = 5) -> Scene:
     """``resolution`` elements across the sheet of 2 m."""
     times = (0.0, 1.5, 1.6, 1.75, 1.9)
     heights = (0.0, 0.0, -0.15, 0.25, 0.0)
-    motion = Keyframes(times=times, positions=tuple((0.0, 0.8 + h, 0.0) for h in heights))
+    # a smooth curve through these keys would swing before the toss and beyond it
+    places = tuple((0.0, 0.8 + h, 0.0) for h in heights)
+    motion = Keyframes(times=times, positions=places, interpolation="linear")
     sheet = Cloth(
         size=(2.0, 2.0),
         outline="disc",

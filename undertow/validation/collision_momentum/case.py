@@ -13,8 +13,8 @@ from undertow.solids import SolidsWorld
 from undertow.validation.analysis import Quantity, quantity
 
 PAIRS = 1000
-FREE = 40
-"""Free pairs of boxes that are followed over whole steps, for each restitution."""
+FREE, STEPS = 40, 20
+"""Free pairs of boxes that are followed over whole steps, for each restitution, and how many steps."""
 
 
 def bracket() -> MeshShape:
@@ -80,22 +80,30 @@ def run(full: bool = False) -> Iterator[Quantity]:
         yield quantity(f"linear_{name}", max(f.linear for f in pairs), pairs=FREE)
         yield quantity(f"angular_{name}", max(f.angular for f in pairs))
         yield quantity(f"energy_gain_{name}", max(f.gain for f in pairs))
-        parted = [f.parted for f in pairs]
-        yield quantity(f"angular_{name}_parted", float(np.median(parted)), info=True, largest=max(parted))
+        share = sum(f.parted > 0 for f in pairs) / FREE
+        yield quantity(f"parted_{name}", share, info=True, steps=sum(f.parted for f in pairs) / FREE / STEPS)
+        turned = [f.angular_parted for f in pairs]
+        yield quantity(f"angular_{name}_parted", max(turned), median=float(np.median(turned)))
+        yield quantity(f"energy_gain_{name}_parted", max(f.gain_parted for f in pairs))
+        yield quantity(f"energy_gain_{name}_all", max(f.gain_all for f in pairs))
 
 
 class Followed(NamedTuple):
     """Relative changes of a free pair over whole steps: of momentum, all in all; of angular momentum and energy, the
-    largest in a step that parted no overlaps. parted: change of angular momentum, all in all, in those that did, which
-    moves bodies and leaves their momenta."""
+    largest in a step that parted no overlaps. parted: steps that did; what these changed of angular momentum, all in
+    all, and the largest rise of energy in one of them: they move bodies and leave their momenta. gain_all: energy above
+    its start, whatever the steps did."""
 
     linear: float
     angular: float
     gain: float
-    parted: float
+    parted: int
+    angular_parted: float
+    gain_parted: float
+    gain_all: float
 
 
-def follow(rng: np.random.Generator, restitution: float, steps: int = 20, dt: float = 1.0 / 60.0) -> Followed:
+def follow(rng: np.random.Generator, restitution: float, dt: float = 1.0 / 60.0) -> Followed:
     """Two boxes without gravity fly at each other with spin and friction, meet, and part or go on together."""
     while True:
         world = SolidsWorld(gravity=(0.0, 0.0, 0.0))
@@ -109,21 +117,24 @@ def follow(rng: np.random.Generator, restitution: float, steps: int = 20, dt: fl
             world.bodies.set_velocity(i, v, 3.0 * rng.normal(size=3))
         b = world.bodies
         p, L = momenta(world)
-        energy, gain, met, worst, parted = sum(world.solids.energy()), 0.0, False, 0.0, 0.0
+        energy, met, worst, gain = sum(world.solids.energy()), False, 0.0, 0.0
+        parted, turned, raised, highest = 0, 0.0, 0.0, 0.0
         scale = np.abs(b.p_b).sum(), (np.abs(np.cross(b.x_b, b.p_b)) + np.abs(b.L_b)).sum()
-        for _ in range(steps):
+        for _ in range(STEPS):
             report = world.step(dt)
             p_new, L_new = momenta(world)
             change = float(np.abs(L_new - L).max() / scale[1])
             L = L_new
+            rise = (report.kinetic_after - report.kinetic_before) / energy
+            highest = max(highest, report.kinetic_after / energy - 1.0)
             if report.resolve_iterations:
-                parted += change
+                parted, turned, raised = parted + 1, turned + change, max(raised, rise)
             else:
-                worst = max(worst, change)
-                gain = max(gain, (report.kinetic_after - report.kinetic_before) / energy)
+                worst, gain = max(worst, change), max(gain, rise)
             met = met or report.contacts + report.collisions > 0
         if met:
-            return Followed(float(np.abs(p_new - p).max() / scale[0]), worst, gain, parted)
+            linear = float(np.abs(p_new - p).max() / scale[0])
+            return Followed(linear, worst, gain, parted, turned, raised, highest)
 
 
 def collide(world: SolidsWorld, dt: float = 1.0 / 60.0) -> tuple[int, int, float, float, float]:

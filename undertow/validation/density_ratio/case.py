@@ -69,6 +69,59 @@ def carried(ratio: float, cells: int, size: float) -> float:
     return float(sim.body("ball").velocity[0] / speed)
 
 
+def stream_with_sheet(ratio: float, cells: int, end: float, step: float) -> ut.Simulation:
+    """A square sheet across a stream that is set in motion to 0.5 m/s; ``ratio``: its mass over that of a cell's fluid
+    of the same area."""
+    scene = ut.Scene(
+        name="density-ratio",
+        coupling="monolithic",
+        gravity=(0.0, 0.0, 0.0),
+        domain=ut.Domain(
+            upper=(4.0, 2.0, 2.0),
+            resolution=4 * cells,
+            sides={
+                "x_low": ut.Inflow(velocity=ut.Table(times=[0.0, 0.05], values=[[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]])),
+                "x_high": "outflow",
+                **{name: ut.Wall(slip=True) for name in ("y_low", "y_high", "z_low", "z_high")},
+            },
+        ),
+        time=ut.Time(end=end, frame_rate=1 / end, fixed_step=step),
+        fluid=ut.Fluid(density=1000.0, tolerance=1e-6),
+        objects={
+            "sheet": ut.Cloth(
+                size=(1.0, 1.0),
+                position=(1.03, 1.0, 1.0),
+                rotation=ut.Rotation(axis=(0.0, 0.0, 1.0), degrees=90.0),
+                element_size=0.2,
+                density=1000.0 * ratio / cells,
+                stretching=1e4,
+            )
+        },
+    )
+    return ut.Simulation(scene)
+
+
+def shells() -> Iterator[Quantity]:
+    """The limit of a light shell, and 200 steps for every decade."""
+    sim = stream_with_sheet(1e-9, 8, 0.05, 0.01)
+    sim.advance_to(0.05)
+    yield quantity("light_shell", float(sim.body("sheet").velocity[0] / 0.5))
+    done = 0
+    speeds: dict[str, float | str] = {}
+    for decade in range(-9, 10):
+        sim = stream_with_sheet(10.0**decade, 4, 4.0, 0.02)
+        try:
+            for _ in range(200):
+                sim.step()
+                if np.abs(sim.body("sheet").velocity).max() > 100.0:
+                    raise PhysicsError("too fast")
+            done += 1
+            speeds[f"1e{decade}"] = float(sim.body("sheet").velocity[0])
+        except PhysicsError as error:
+            speeds[f"1e{decade}"] = str(error)
+    yield quantity("completed_share_shell", done / 19, speeds=speeds)
+
+
 def run(full: bool) -> Iterator[Quantity]:
     """Limits in a tank of six diameters at eight cells per diameter; 200 steps for every decade on a coarse grid."""
     cells, size = (12, 6.0) if full else (8, 6.0)
@@ -90,3 +143,4 @@ def run(full: bool) -> Iterator[Quantity]:
         except PhysicsError as error:
             speeds[f"1e{decade}"] = str(error)
     yield quantity("completed_share", done / 19, speeds=speeds)
+    yield from shells()

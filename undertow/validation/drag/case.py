@@ -70,10 +70,12 @@ def terminal(per_radius: float) -> dict[str, float]:
 
 
 def run(full: bool = False) -> Iterator[Quantity]:
-    """2 and 4 spacings per radius (6 with ``full``); the finer one is judged."""
+    """2, 2.5 and 4 spacings per radius (6 with ``full``); the finest is judged, and the one that fits no lattice."""
     resolution = 30 if full else 20
     thin, thick = depth(0.1, resolution), depth(3.0, resolution)
     yield quantity("thin_over_thick", thin / thick, thin=thin, thick=thick, unit="m")
     coarse, fine = terminal(2.0), terminal(6.0 if full else 4.0)
     yield quantity("terminal_speed", fine["ratio"], scatter=fine["scatter"], coarse=coarse["ratio"])
+    uneven = terminal(2.5)
+    yield quantity("terminal_speed_uneven", uneven["ratio"], scatter=uneven["scatter"])
     yield quantity("convergence", abs(fine["ratio"] - 1.0) / max(abs(coarse["ratio"] - 1.0), 1e-12))

@@ -142,10 +142,78 @@ def _clip(triangle: list[tuple[Array, float]]) -> list[Array]:
     return part
 
 
+def random_soft_scene(rng: np.random.Generator, dimensions: int, shell: bool, periodic: bool = True) -> ut.Scene:
+    """A soft box or ball, or a sheet (in 2D a rope), of a random density in a unit box."""
+    place = tuple(rng.uniform(0.4, 0.6, dimensions))
+    axis = (0.0, 0.0, 1.0) if dimensions == 2 else tuple(rng.normal(size=3))
+    turn = ut.Rotation(axis=axis, degrees=float(rng.uniform(0, 360)))
+    density = float(10.0 ** rng.uniform(-2, 2))
+    item: Any
+    if shell and dimensions == 3:
+        size = tuple(rng.uniform(0.3, 0.5, 2))
+        item = ut.Cloth(size=size, position=place, rotation=turn, element_size=0.1, density=0.1 * density)
+    elif shell:
+        angle = float(rng.uniform(0, np.pi))
+        end = (place[0] + 0.35 * np.cos(angle), place[1] + 0.35 * np.sin(angle))
+        item = ut.Rope(position=place, end=end, element_size=0.06, density=0.1 * density, stretching=10.0)
+    else:
+        box = bool(rng.integers(2)) or dimensions == 3
+        shape: Any = ut.Box(size=(0.4, 0.35, 0.3)[:dimensions]) if box else ut.Sphere(radius=0.2)
+        item = ut.SoftBody(
+            shape=shape,
+            position=place,
+            rotation=turn,
+            element_size=0.12,
+            density=density,
+            youngs_modulus=float(10.0 ** rng.uniform(-1, 3)),
+            damping=float(rng.choice([0.0, 0.01])),
+        )
+    names = ("x", "y", "z")[:dimensions]
+    sides: dict[str, Any] = {f"{a}_{end}": "periodic" for a in names for end in ("low", "high")} if periodic else {}
+    return ut.Scene(
+        name="random",
+        coupling="monolithic",
+        gravity=(0.0,) * dimensions,
+        domain=ut.Domain(upper=(1.0,) * dimensions, resolution=int(rng.integers(9, 14)), sides=sides),
+        time=ut.Time(end=1.0, frame_rate=1.0),
+        fluid=ut.Fluid(density=1.0, tolerance=1e-9),
+        objects={"soft": item},
+    )
+
+
+def shake_soft(sim: ut.Simulation, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Random velocity of free and coupled faces and of the nodes; returns the masses of the faces and u*."""
+    flow, model = sim.flow, sim.model
+    fields, soft = model.fields, model.soft  # type: ignore[attr-defined]
+    inverse = flow.domain.inv_mass_f
+    mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0)
+    mass.reshape(-1)[fields.voxel.face] = fields.voxel_mass(flow.settings.density)
+    u = rng.normal(size=mass.shape) * (mass > 0)
+    soft.v[:, : flow.grid.dimensions] = rng.normal(size=(soft.count, flow.grid.dimensions))
+    return mass, u
+
+
+def linear_soft(seed: int, shell: bool) -> float:
+    """The same change as ``linear`` for a soft body or a shell."""
+    rng = np.random.default_rng(seed)
+    sim = ut.Simulation(random_soft_scene(rng, 2 + seed % 2, shell))
+    mass, u = shake_soft(sim, rng)
+    soft = sim.model.soft  # type: ignore[attr-defined]
+    size = float(np.abs(mass * u).sum() + np.abs(soft.mass[:, None] * soft.v).sum())
+    before = (mass * u).sum(axis=(1, 2, 3)) + soft.momentum()[0]
+    sim.flow.z_c[...] = 0.0
+    sim.flow.project(u, 0.05)
+    after = (mass * u).sum(axis=(1, 2, 3)) + soft.momentum()[0]
+    return float(np.abs(after - before).max() / size)
+
+
 def run(full: bool) -> Iterator[Quantity]:
-    """Random rigid bodies and flows."""
+    """Random rigid and soft bodies, shells and flows."""
     count = 60 if full else 12
     changes = [linear(seed) for seed in range(count)]
     yield quantity("linear_rigid", max(changes), configurations=count)
     changes = [angular(100 + seed) for seed in range(count)]
     yield quantity("angular_rigid", max(changes), configurations=count)
+    for name, shell in (("linear_soft", False), ("linear_shell", True)):
+        changes = [linear_soft(200 + seed, shell) for seed in range(count)]
+        yield quantity(name, max(changes), configurations=count)

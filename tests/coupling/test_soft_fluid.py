@@ -1,0 +1,363 @@
+"""Soft bodies and fluid in one solve."""
+
+import numpy as np
+import pytest
+
+import undertow as ut
+from undertow import geometry
+from undertow.coupling.pieces import SurfacePieces, SurfaceSpec
+from undertow.coupling.voxel import VoxelFaces
+from undertow.grid import GHOSTS, Grid
+from undertow.soft import meshes
+
+PERIODIC = dict.fromkeys(("x_low", "x_high", "y_low", "y_high"), "periodic")
+
+
+def disc_in_box(resolution=12, sides=None, **changes):
+    """A soft disc in a unit box of fluid."""
+    disc = {
+        "shape": ut.Sphere(radius=0.23), "position": (0.52, 0.47), "element_size": 0.08, "density": 1.0,
+        "youngs_modulus": 3.0, "poisson_ratio": 0.4, "model": "neo_hookean", **changes.pop("disc", {}),
+    }  # fmt: skip
+    fields = {
+        "name": "disc",
+        "coupling": "monolithic",
+        "gravity": (0.0, 0.0),
+        "domain": ut.Domain(upper=(1.0, 1.0), resolution=resolution, sides=PERIODIC if sides is None else sides),
+        "time": ut.Time(end=1.0, frame_rate=20.0),
+        "fluid": ut.Fluid(density=1.0, tolerance=1e-8),
+        "objects": {"disc": ut.SoftBody(**disc)},
+    }
+    return ut.Scene(**{**fields, **changes})
+
+
+def brute_force_inside(points, x, edges):
+    """Even-odd rule: which points (n, 2) lie inside the closed outline."""
+    inside = np.zeros(len(points), dtype=bool)
+    for a, b in x[edges][:, :, :2]:
+        crosses = (a[1] > points[:, 1]) != (b[1] > points[:, 1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            at = a[0] + (points[:, 1] - a[1]) * (b[0] - a[0]) / (b[1] - a[1])
+        inside ^= crosses & (points[:, 0] < at)
+    return inside
+
+
+@pytest.mark.parametrize("centre", [(0.52, 0.47), (0.05, 0.5), (0.5, 1.02)])
+def test_open_fractions_of_a_crooked_outline_against_sampling(centre):
+    """Also partly outside the domain; the covered volume is that of the polygon, to rounding."""
+    grid = Grid((10, 10, 1), 0.1, (0.0, 0.0, -0.05), 2)
+    rng = np.random.default_rng(3)
+    x, triangles = meshes.disc_triangles(0.24, 0.08)
+    x = x + rng.normal(scale=0.008, size=x.shape) * [1, 1, 0] + [*centre, 0.0]
+    edges = meshes.outline_of(triangles)
+    pieces = SurfacePieces(grid)
+    pieces.cut(SurfaceSpec(edges, x, np.zeros((1, 3))))
+    found = pieces.arrays()
+    assert found.weight[:, :2].sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+    assert found.area.sum(axis=0) == pytest.approx(0.0, abs=1e-14)
+    area, volume = np.ones((3, *grid.padded)), np.ones(grid.padded)
+    pieces.measure_openings(area, volume)
+    n = 400
+    s = (np.arange(n) + 0.5) / n
+    layer = volume[GHOSTS, GHOSTS:-GHOSTS, GHOSTS:-GHOSTS]
+    for j in range(10):
+        for i in range(10):
+            for axis in (0, 1):
+                line = np.zeros((n, 2))
+                line[:, axis] = 0.1 * (i, j)[axis]
+                line[:, 1 - axis] = 0.1 * ((i, j)[1 - axis] + s)
+                covered = brute_force_inside(line, x, edges).mean()
+                assert 1.0 - area[axis, GHOSTS, GHOSTS + j, GHOSTS + i] == pytest.approx(covered, abs=4 / n)
+    if centre == (0.52, 0.47):
+        a, b = x[edges[:, 0]], x[edges[:, 1]]
+        polygon = 0.5 * float((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum())
+        assert (1.0 - layer).sum() * 0.01 == pytest.approx(polygon, rel=1e-12)
+
+
+def test_open_fractions_of_tetrahedra():
+    """Covered volume and area vectors of a tilted tetrahedron; a face's part against sampling."""
+    grid = Grid((6, 6, 6), 0.2, (0.0, 0.0, 0.0), 3)
+    x = np.array([[0.21, 0.3, 0.33], [0.95, 0.28, 0.4], [0.5, 0.9, 0.25], [0.52, 0.5, 0.97]])
+    surface = meshes.surface_of(np.array([[0, 1, 2, 3]]))
+    pieces = SurfacePieces(grid)
+    pieces.cut(SurfaceSpec(surface, x, np.zeros((1, 3))))
+    area, volume = np.ones((3, *grid.padded)), np.ones(grid.padded)
+    pieces.measure_openings(area, volume)
+    whole = abs(np.linalg.det(x[1:] - x[0])) / 6
+    assert (1.0 - volume).sum() * 0.2**3 == pytest.approx(whole, rel=1e-12)
+    n = 200
+    s = 0.2 * (np.arange(n) + 0.5) / n
+    inverse = np.linalg.inv((x[1:] - x[0]).T)
+    for axis in range(3):
+        first, second = (a for a in range(3) if a != axis)
+        for cell in ((2, 2, 2), (3, 2, 2), (2, 3, 2), (2, 2, 1), (3, 2, 1)):
+            points = np.zeros((n, n, 3))
+            points[..., axis] = 0.2 * cell[axis]
+            points[..., first] = 0.2 * cell[first] + s[:, None]
+            points[..., second] = 0.2 * cell[second] + s[None, :]
+            local = (points.reshape(-1, 3) - x[0]) @ inverse.T
+            covered = ((local >= 0).all(axis=1) & (local.sum(axis=1) <= 1)).mean()
+            i, j, k = (GHOSTS + c for c in cell)
+            assert 1.0 - area[axis, k, j, i] == pytest.approx(covered, abs=0.01)
+
+
+def test_a_surface_in_planes_of_the_grid_belongs_to_one_cell_each():
+    """A square whose outline lies on grid lines covers whole faces and cells."""
+    grid = Grid((8, 8, 1), 0.125, (0.0, 0.0, -0.0625), 2)
+    x, triangles = meshes.grid_triangles((0.25, 0.25), (4, 4))
+    x = x + [0.375, 0.5, 0.0]
+    pieces = SurfacePieces(grid)
+    pieces.cut(SurfaceSpec(meshes.outline_of(triangles), x, np.zeros((1, 3))))
+    area, volume = np.ones((3, *grid.padded)), np.ones(grid.padded)
+    pieces.measure_openings(area, volume)
+    covered = 1.0 - volume[GHOSTS, GHOSTS:-GHOSTS, GHOSTS:-GHOSTS]
+    expected = np.zeros((8, 8))
+    expected[3:5, 2:4] = 1.0
+    assert np.array_equal(covered, expected)
+
+
+def test_transposes_and_a_uniform_flow_across_the_seam():
+    """<K w, z> = <w, K^T z>; fluid and body that move alike meet all rows, wherever the body is."""
+    sim = ut.Simulation(disc_in_box(disc={"position": (0.97, 0.47)}))
+    model, rows = sim.model, sim.model.solve.rows
+    rng = np.random.default_rng(0)
+    u, v = rng.normal(size=sim.flow.state.u.shape), rng.normal(size=model.soft.v.shape)
+    u *= sim.flow.domain.inv_mass_f > 0
+    v[:, 2] = 0.0
+    z = np.zeros(rows.shape)
+    z[sim.grid.interior] = rng.normal(size=z[sim.grid.interior].shape)
+    z[rows.stencil.diagonal_c <= 0] = 0.0
+    out = np.zeros(rows.shape)
+    rows.apply({"fluid": u, "soft": v}, out)
+    back = {"fluid": np.zeros_like(u), "soft": np.zeros_like(v)}
+    rows.add_transpose(z, back)
+    left = float((out[sim.grid.interior] * z[sim.grid.interior]).sum())
+    right = float((u * back["fluid"]).sum() + (v * back["soft"]).sum())
+    assert left == pytest.approx(right, rel=1e-12)
+    u[...], v[...] = 0.0, 0.0
+    u[0], u[1], v[:, 0], v[:, 1] = 0.7, -0.4, 0.7, -0.4
+    rows.apply({"fluid": u, "soft": v}, out)
+    assert np.abs(out[sim.grid.interior]).max() < 1e-14
+
+
+def dense_answer(sim, u, v, dt):
+    """The saddle point [B, K^T; K, 0] of the inviscid solve, with all matrices formed column by column."""
+    solve = sim.model.solve
+    rows, block, domain = solve.rows, solve.block, sim.flow.domain
+    cells = np.flatnonzero(rows.stencil.diagonal_c.reshape(-1) > 0)
+    faces = np.flatnonzero(domain.inv_mass_f.reshape(-1) > 0)
+    K = np.zeros((len(cells), len(faces) + len(block.free)))
+    for column in range(K.shape[1]):
+        w = {"fluid": np.zeros_like(u), "soft": np.zeros_like(v)}
+        if column < len(faces):
+            w["fluid"].reshape(-1)[faces[column]] = 1.0
+        else:
+            w["soft"].reshape(-1)[block.free[column - len(faces)]] = 1.0
+        out = np.zeros(rows.shape)
+        rows.apply(w, out)
+        K[:, column] = out.reshape(-1)[cells]
+    B = np.zeros((K.shape[1], K.shape[1]))
+    m = len(faces)
+    B[range(m), range(m)] = 1.0 / domain.inv_mass_f.reshape(-1)[faces]
+    B[m:, m:] = block.matrix.toarray()[np.ix_(block.free, block.free)]
+    star = np.concatenate([u.reshape(-1)[faces], v.reshape(-1)[block.free]])
+    whole = np.block([[B, K.T], [K, np.zeros((len(cells), len(cells)))]])
+    found = np.linalg.lstsq(whole, np.concatenate([B @ star, np.zeros(len(cells))]), rcond=1e-13)[0]
+    return faces, found[:m], found[m : K.shape[1]]
+
+
+@pytest.mark.parametrize("stepper", ["implicit", "newmark"])
+def test_the_solve_is_that_of_the_dense_saddle_point(stepper):
+    """Random fluid and nodes; momentum is passed without loss and the energy of the solve does not grow."""
+    scene = disc_in_box(8, disc={"density": 0.3, "damping": 0.01}, soft=ut.Soft(stepper=stepper))
+    sim = ut.Simulation(scene.model_copy(update={"fluid": ut.Fluid(density=1.0, tolerance=1e-12)}))
+    model, flow = sim.model, sim.flow
+    solve, bodies, dt = model.solve, model.soft, 0.05
+    rng = np.random.default_rng(1)
+    inverse = flow.domain.inv_mass_f
+    mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0)
+    u = rng.normal(size=mass.shape) * (mass > 0)
+    bodies.v[:, :2] = rng.normal(size=(bodies.count, 2))
+    solve.block.set_masses(dt, {"implicit": 1.0, "newmark": 0.25}[stepper])
+    star = bodies.v.copy()
+    solve._add_forces(star, dt, np.zeros_like(star))
+    faces, u_dense, v_dense = dense_answer(sim, u, star, dt)
+    before = (mass * u).sum(axis=(1, 2, 3)) + (bodies.mass[:, None] * bodies.v).sum(axis=0)
+    size = np.abs(mass * u).sum() + np.abs(bodies.mass[:, None] * bodies.v).sum()
+    matrix = solve.block.matrix
+    energy = (mass * u**2).sum() + star.reshape(-1) @ matrix @ star.reshape(-1)
+    z = np.zeros(flow.grid.padded)
+    solve.place()
+    solve.solve(u, z, dt)
+    assert u.reshape(-1)[faces] == pytest.approx(u_dense, abs=1e-9)
+    assert bodies.v.reshape(-1)[solve.block.free] == pytest.approx(v_dense, abs=1e-9)
+    after = (mass * u).sum(axis=(1, 2, 3)) + (bodies.mass[:, None] * bodies.v).sum(axis=0)
+    assert np.abs(after - before).max() / size < 1e-12
+    assert (mass * u**2).sum() + bodies.v.reshape(-1) @ matrix @ bodies.v.reshape(-1) <= energy
+
+
+def sphere_in_grid(radius=0.31):
+    """A grid, and the triangles of a closed shell in it."""
+    grid = Grid((9, 9, 9), 1 / 9, (0.0, 0.0, 0.0), 3)
+    x, triangles = geometry.Sphere(radius=radius).surface(16)
+    return grid, np.ascontiguousarray(x + [0.5, 0.48, 0.51]), np.ascontiguousarray(triangles, dtype=np.int64)
+
+
+def test_a_closed_shell_leaves_no_way_out():
+    """Flood fill from the middle through faces that are not coupled stays inside; rows sum to one."""
+    grid, x, triangles = sphere_in_grid()
+    voxel = VoxelFaces(grid, len(x))
+    voxel.find(SurfaceSpec(triangles, x, np.zeros((1, 3))), np.ones((3, *grid.padded), dtype=np.uint8))
+    assert np.asarray(voxel.wall.sum(axis=1)).ravel() == pytest.approx(1.0, abs=1e-12)
+    closed = np.zeros((3, *grid.padded), dtype=bool)
+    closed.reshape(-1)[voxel.face] = True
+    start = (GHOSTS + 4, GHOSTS + 4, GHOSTS + 4)
+    seen, front = {start}, [start]
+    while front:
+        at = front.pop()
+        for axis in range(3):
+            for step in (-1, 1):
+                other = list(at)
+                other[2 - axis] += step
+                face = at if step < 0 else tuple(other)
+                if not closed[(axis, *face)] and tuple(other) not in seen:
+                    seen.add(tuple(other))
+                    front.append(tuple(other))
+    centres = (np.array([(i, j, k) for k, j, i in seen]) - GHOSTS + 0.5) / 9 - [0.5, 0.48, 0.51]
+    assert np.linalg.norm(centres, axis=1).max() < 0.31
+    assert len(seen) == pytest.approx(4 / 3 * np.pi * (0.31 * 9) ** 3, rel=0.1)
+
+
+def test_a_flat_sheet_reproduces_linear_velocities():
+    """Weights at the middles of the clipped parts: J x is the middle of the dual cell wherever the sheet fills it."""
+    grid = Grid((8, 8, 8), 0.125, (0.0, 0.0, 0.0), 3)
+    flat, triangles = meshes.grid_triangles((0.9, 0.8), (3, 4), crossed=False)
+    x = np.stack([0.43 + 0.0 * flat[:, 0], 0.5 + flat[:, 0], 0.5 + flat[:, 1]], axis=1)
+    voxel = VoxelFaces(grid, len(x))
+    voxel.find(SurfaceSpec(triangles, x, np.zeros((1, 3))), np.ones((3, *grid.padded), dtype=np.uint8))
+    axis, k, j, i = np.unravel_index(voxel.face, (3, *grid.padded))
+    assert (axis == 0).all() and (i == GHOSTS + 3).all()
+    y, z = (j - GHOSTS + 0.5) / 8, (k - GHOSTS + 0.5) / 8
+    inner = (np.abs(y - 0.5) < 0.35) & (np.abs(z - 0.5) < 0.3)
+    for coordinate, wanted in ((1, y), (2, z)):
+        v = np.zeros_like(x)
+        v[:, 0] = x[:, coordinate]
+        assert (voxel.wall @ v.reshape(-1))[inner] == pytest.approx(wanted[inner], abs=1e-12)
+
+
+def test_a_rope_across_a_channel_moves_with_the_fluid_around_it():
+    """All faces along a line are coupled; a uniform flow through the seam meets all rows; nothing crosses the rope."""
+    rope = ut.Rope(position=(0.47, 0.0), end=(0.53, 1.0), element_size=0.1, density=0.5, stretching=50.0)
+    scene = disc_in_box(10, {"x_low": "periodic", "x_high": "periodic"}, objects={"rope": rope})
+    sim = ut.Simulation(scene.model_copy(update={"fluid": ut.Fluid(density=1.0, initial_velocity=(1.0, 0.0))}))
+    model = sim.model
+    axis = model.fields.voxel.face // int(np.prod(sim.grid.padded))
+    assert (axis == 0).sum() == 10
+    model.soft.v[:, 0] = 1.0
+    report = sim.step()
+    assert model.soft.v[:, 0] == pytest.approx(1.0, abs=1e-6)
+    assert report.ledger["kinetic_energy"] == pytest.approx(0.5, rel=1e-6)
+    # at rest the rope takes momentum from the stream
+    still = ut.Simulation(scene.model_copy(update={"fluid": ut.Fluid(density=1.0, initial_velocity=(1.0, 0.0))}))
+    row = still.step().ledger
+    assert row["momentum_x"] + row["momentum_solids_x"] == pytest.approx(1.0, rel=1e-9)
+    assert row["momentum_x"] == pytest.approx(1.0 / 1.5, rel=0.02)
+
+
+def test_a_rope_that_divides_a_closed_box_keeps_both_sides():
+    """Only the pressure of both pockets together is free: their difference stops the rope's net flux."""
+    rope = ut.Rope(position=(0.45, -0.05), end=(0.56, 1.05), element_size=0.1, density=0.5, stretching=50.0)
+    sim = ut.Simulation(disc_in_box(10, {}, objects={"rope": rope}))
+    model, rows = sim.model, sim.model.solve.rows
+    rng = np.random.default_rng(4)
+    u = rng.normal(size=sim.flow.state.u.shape) * (sim.flow.domain.inv_mass_f > 0)
+    model.soft.v[:, 0] = 1.0
+    assert rows.stencil.regions == 2
+    left = rows.stencil.label[: u[0].size] == 1
+    swept = rows.flux @ model.soft.v.reshape(-1)
+    assert abs(swept[left].sum()) > 0.5
+    report = sim.flow.project(u, 0.05)
+    assert abs((rows.flux @ model.soft.v.reshape(-1))[left].sum()) < 1e-7
+    assert report.row_after < 1e-6
+    assert report.incompatibility < 1e-10
+
+
+@pytest.mark.parametrize("ratio", [1e-3, 1.0, 1e3])
+def test_iterations_hardly_depend_on_the_density(ratio):
+    """Light bodies have their motions taken out, light shells are left open for multigrid."""
+    rope = ut.Rope(position=(0.3, 0.3), end=(0.72, 0.64), element_size=0.05, density=0.02 * ratio, stretching=10.0)
+    for objects in (None, {"rope": rope}):
+        changes = {} if objects is None else {"objects": objects}
+        sim = ut.Simulation(disc_in_box(32, {"y_high": "open"}, disc={"density": ratio}, **changes))
+        u = np.random.default_rng(0).normal(size=sim.flow.state.u.shape) * (sim.flow.domain.inv_mass_f > 0)
+        report = sim.flow.project(u, 1 / 32)
+        assert report.iterations <= 16
+
+
+def test_a_neutral_disc_hangs_and_a_heavy_one_sinks():
+    """Buoyancy is the weight of the displaced fluid to rounding; a heavy disc starts as its added mass lets it."""
+    walls = {}
+    neutral = ut.Simulation(disc_in_box(16, walls, gravity=(0.0, -10.0), disc={"youngs_modulus": 1e5}))
+    for _ in range(5):
+        neutral.step()
+    assert np.abs(neutral.body("disc").velocity).max() < 2e-3
+    heavy = ut.Simulation(disc_in_box(16, walls, gravity=(0.0, -10.0), disc={"density": 4.0, "youngs_modulus": 1e5}))
+    report = heavy.step()
+    start = -heavy.body("disc").velocity[1] / report.time_step
+    # (rho_s - rho_f) g / (rho_s + C rho_f), C between that of free fluid and of a box of two diameters
+    assert 10.0 * 3.0 / (4.0 + 2.1) < start < 10.0 * 3.0 / (4.0 + 1.0)
+    area = heavy.model.soft.volume(heavy.model.soft.parts[0])
+    mass = float(heavy.model.soft.mass.sum())
+    assert heavy.body("disc").force[1] == pytest.approx(mass * (10.0 - start), rel=1e-5)
+    assert report.ledger["soft_volume"] == pytest.approx(area)
+
+
+def test_momentum_and_energy_of_a_viscous_run():
+    """Fluid and disc in a periodic box: momentum stays, what kinetic and elastic energy lose is dissipated."""
+    scene = disc_in_box(
+        16, soft=ut.Soft(stepper="newmark"), time=ut.Time(end=0.2, frame_rate=50.0),
+        fluid=ut.Fluid(density=1.0, viscosity=0.01, initial_vortices=0.05, tolerance=1e-8),
+    )  # fmt: skip
+    sim = ut.Simulation(scene)
+    first = sim.step().ledger
+
+    def energy(row):
+        return row["kinetic_energy"] + row["kinetic_energy_solids"] + row["soft_elastic_energy"]
+
+    while sim.time < 0.2:
+        row = sim.step().ledger
+    assert row["soft_volume"] == pytest.approx(first["soft_volume"], rel=5e-3)
+    assert energy(row) < energy(first)
+    total = energy(row) + row["dissipated_energy"]
+    assert total == pytest.approx(energy(first) + first["dissipated_energy"], rel=0.08)
+
+
+def test_saved_and_loaded_it_goes_on_bit_for_bit(tmp_path):
+    """With viscosity, held nodes and gravity."""
+    hold = ut.Hold(shape=ut.Box(size=(1.0, 0.2)), position=(0.52, 0.2))
+    scene = disc_in_box(
+        sides={}, disc={"holds": (hold,)}, gravity=(1.0, -1.0), fluid=ut.Fluid(density=1.0, viscosity=0.01)
+    )
+    sim = ut.Simulation(scene)
+    for _ in range(2):
+        sim.step()
+    sim.save(tmp_path / "state.h5")
+    again = ut.load(tmp_path / "state.h5")
+    for one in (sim, again):
+        one.step()
+    for name, array in sim.model.arrays().items():
+        assert np.array_equal(array, again.model.arrays()[name]), name
+    assert np.array_equal(sim.body("disc").force, again.body("disc").force)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"coupling": "none"}, "needs coupling = 'monolithic'"),
+        ({"soft": {"stepper": "leapfrog"}}, "part of the solve"),
+        ({"disc": {"incompressible": True}}, "incompressible"),
+    ],
+)
+def test_what_is_not_coupled_is_refused(changes, words):
+    with pytest.raises(ValueError, match=words):
+        disc_in_box(**changes)

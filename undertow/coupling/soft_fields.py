@@ -1,0 +1,308 @@
+"""Soft bodies on a grid: the fields of ``geometry.SolidFields`` where closed surfaces of nodes are walls as well.
+
+Open fractions are exact for the surfaces (``coupling.pieces``). A face within the band knows the nearest point of a
+surface as weights of the nodes of an element: the wall's velocity and its distance for the viscous rows, and what
+transport reads inside bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from undertow.coupling.pieces import SurfacePieces, SurfaceSpec
+from undertow.coupling.voxel import VoxelFaces
+from undertow.geometry import Solid, SolidFields
+from undertow.geometry.solids import BAND
+from undertow.grid import GHOSTS, Array, Grid, Sides
+from undertow.grid.jitting import helper
+from undertow.soft import SoftBodies
+
+FAR = 1e300
+"""Squared distance of a face that no surface is near to."""
+
+
+class NearSpec(NamedTuple):
+    """Faces near surfaces and the nearest point of them."""
+
+    face: np.ndarray  # (r,) flat index of the padded face field
+    element: np.ndarray  # (r,)
+    weight: np.ndarray  # (r, 3) of the nodes of the element; sums to one
+    distance: np.ndarray  # (r,) without a sign [m]
+
+
+def _make_near(room: int) -> NearSpec:
+    return NearSpec(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros((room, 3)), np.zeros(room))
+
+
+class SoftFields(SolidFields):
+    """Rigid solids that move as prescribed and soft bodies as fields; arrays as in ``SolidFields``.
+
+    body_c is -1 and soft_c 0 in cells near which a soft surface is nearer than a solid; elsewhere soft_c is -1.
+    pieces: parts of the closed soft surfaces in cells. near: faces within BAND cells of a soft surface. voxel: the
+    faces that shells couple; they are closed for the fluid. element (m, k): nodes of all surfaces, closed ones first.
+    """
+
+    def __init__(self, grid: Grid, sides: Sides, solids: Sequence[Solid], bodies: SoftBodies) -> None:
+        super().__init__(grid, solids)
+        self.bodies = bodies
+        self.rigid = SolidFields(grid, solids)
+        closed = [part.surface for part in bodies.parts if part.closed]
+        shells = [part.surface for part in bodies.parts if not part.closed]
+        none = np.zeros((0, 2 if grid.dimensions == 2 else 3), dtype=np.int64)
+        self.closed, self.shells = (np.ascontiguousarray(np.concatenate([none, *x])) for x in (closed, shells))
+        self.element = np.concatenate([self.closed, self.shells])
+        self.pieces = SurfacePieces(grid)
+        self.voxel = VoxelFaces(grid, bodies.count)
+        self.voxel_open = np.zeros(0)
+        """Open fraction that the coupled faces had (r,)."""
+        self._free_f = _free_faces(grid, sides)
+        self.soft_c = np.full(grid.padded, -1, dtype=np.int32)
+        self.surface = SurfaceSpec(self.element, bodies.x, np.zeros((1, 3)))
+        self.near = _make_near(0)
+        self.count = 0
+        self._nearer = np.zeros(0, dtype=bool)
+        self._square_f = np.full((3, *grid.padded), FAR)
+        self._element_f = np.full((3, *grid.padded), -1, dtype=np.int64)
+        self._open_f, self._open_c = np.ones((3, *grid.padded)), np.ones(grid.padded)
+
+    def repeat(self, periodic: tuple[bool, bool, bool]) -> None:
+        """Solids and soft bodies are there once per period."""
+        super().repeat(periodic)
+        self.rigid.repeat(periodic)
+
+    def update(self, t: float) -> bool:
+        """Bring all fields to time t, soft bodies where their nodes are; True: the geometry changed."""
+        self.time = t
+        self.rigid.update(t)
+        for name in ("phi_n", "area_f", "volume_c", "body_c", "distance_f", "velocity_f", "velocity_c"):
+            getattr(self, name)[...] = getattr(self.rigid, name)
+        self.spec = self.rigid.spec
+        self.soft_c[...] = -1
+        self.surface = SurfaceSpec(self.element, self.bodies.x, self._images())
+        if len(self.closed):
+            self.pieces.cut(self.surface._replace(element=self.closed))
+            self.pieces.measure_openings(self._open_f, self._open_c)
+            self.area_f *= self._open_f
+            self.volume_c *= self._open_c
+        self._find_near()
+        if len(self.shells):
+            self._couple_shells()
+        self._mark_cells()
+        self.set_velocities()
+        return True
+
+    def _images(self) -> Array:
+        """Shifts (q, 3) that bring the surfaces into the domain, once per period."""
+        if not len(self.element):
+            return np.zeros((1, 3))
+        x = self.bodies.x[np.unique(self.element)]
+        low, high = x.min(axis=0), x.max(axis=0)
+        lower, upper = np.array(self.grid.lower), np.array(self.grid.upper)
+        length = np.where(self.period > 0.0, self.period, 1.0)
+        home = -self.period * np.floor((0.5 * (low + high) - lower) / length)
+        reach = (BAND + GHOSTS) * self.grid.dx
+        found = [home]
+        for shift in self._shifts:
+            moved = home + shift
+            seen = np.all((low + moved < upper + reach) & (high + moved > lower - reach) | (self.period == 0.0))
+            if shift.any() and seen:
+                found.append(moved)
+        return np.array(found)
+
+    def _couple_shells(self) -> None:
+        """Close the faces between cells that shells separate."""
+        free = self._free_f * (self.area_f > 0.0)
+        self.voxel.find(self.surface._replace(element=self.shells), free)
+        flat, face = self.area_f.reshape(-1), self.voxel.face
+        self.voxel_open = flat[face]
+        flat[face] = 0.0
+        self.close_seam(self.area_f)
+
+    def close_seam(self, field_f: Array) -> None:
+        """The two ends of a periodic axis are one face: the last takes the value of the first."""
+        for axis in range(3):
+            if self.period[axis] > 0.0:
+                first, last = (_plane(axis, GHOSTS + end * self.grid.cells[axis]) for end in (0, 1))
+                field_f[(axis, *last)] = field_f[(axis, *first)]
+
+    def voxel_mass(self, density: float) -> Array:
+        """Mass (r,) [kg] of the fluid of the coupled faces."""
+        return np.asarray(density * self.grid.cell_volume * self.voxel_open)
+
+    def _find_near(self) -> None:
+        """The nearest point of a surface for the faces of the band."""
+        spec, band = self.grid.spec, BAND * self.grid.dx
+        self._square_f.fill(FAR)
+        _mark_nearest(spec, self.surface, band, self._square_f, self._element_f)
+        while True:
+            size = int(_gather_nearest(spec, self.surface, self._square_f, self._element_f, self.near))
+            if size <= len(self.near.face):
+                break
+            room = 2 * size
+            self.near = NearSpec(
+                np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros((room, 3)), np.zeros(room)
+            )
+        self.count = size
+
+    def near_arrays(self) -> NearSpec:
+        """The faces near surfaces, of now."""
+        return NearSpec(*(array[: self.count] for array in self.near))
+
+    def _mark_cells(self) -> None:
+        """Distances with their sign, and which wall is the nearer one."""
+        near = self.near_arrays()
+        distance = self.distance_f.reshape(-1)
+        inside = self._open_f.reshape(-1)[near.face] < 0.5
+        own = np.where(inside, -near.distance, near.distance)
+        nearer = own < distance[near.face]
+        self._nearer = nearer
+        distance[near.face[nearer]] = own[nearer]
+        cells = near.face[nearer] % int(np.prod(self.grid.padded))
+        self.soft_c.reshape(-1)[cells] = 0
+        self.body_c.reshape(-1)[cells] = -1
+
+    def set_velocities(self) -> None:
+        """Velocities of the walls of soft bodies from those of their nodes."""
+        near = self.near_arrays()
+        k = self.element.shape[1]
+        nodes = self.element[near.element % max(len(self.element), 1)] if len(self.element) else self.element
+        axis = near.face // int(np.prod(self.grid.padded))
+        v = self.bodies.v[nodes, axis[:, None]]
+        wall = np.einsum("ra,ra->r", near.weight[:, :k], v)
+        self.velocity_f.reshape(-1)[near.face[self._nearer]] = wall[self._nearer]
+
+
+def _plane(axis: int, index: int) -> tuple[slice | int, ...]:
+    """Subscript [z, y, x] of the plane of an index along an axis."""
+    return tuple(index if 2 - a == axis else slice(None) for a in range(3))
+
+
+def _free_faces(grid: Grid, sides: Sides) -> np.ndarray:
+    """1 for faces between two cells of the domain, periodic ones once; (3, Z, Y, X) uint8."""
+    free = np.zeros((3, *grid.padded), dtype=np.uint8)
+    for axis in grid.axes:
+        free[(axis, *grid.interior)] = 1
+        if not sides.is_periodic(axis):
+            free[(axis, *_plane(axis, GHOSTS))] = 0
+    return free
+
+
+@helper
+def _closest_point(surface, q, e, x, y, z):  # type: ignore[no-untyped-def]
+    """Squared distance of a point from an element, and the weights of the element's nodes at the nearest point.
+
+    Triangles after Ericson 2005, Real-Time Collision Detection, 5.1.5; in 2D the z of the point is that of the nodes.
+    """
+    s = surface.shift[q]
+    a, b = surface.x[surface.element[e, 0]], surface.x[surface.element[e, 1]]
+    px, py, pz = x - a[0] - s[0], y - a[1] - s[1], z - a[2] - s[2]
+    ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    d1 = ux * px + uy * py + uz * pz
+    uu = ux * ux + uy * uy + uz * uz
+    v, w = 0.0, 0.0
+    if surface.element.shape[1] == 2:
+        pz = 0.0
+        v = min(max(d1 / uu, 0.0), 1.0) if uu > 0.0 else 0.0
+    else:
+        c = surface.x[surface.element[e, 2]]
+        tx, ty, tz = c[0] - a[0], c[1] - a[1], c[2] - a[2]
+        d2 = tx * px + ty * py + tz * pz
+        ut, tt = ux * tx + uy * ty + uz * tz, tx * tx + ty * ty + tz * tz
+        d3, d4 = d1 - uu, d2 - ut
+        d5, d6 = d1 - ut, d2 - tt
+        vc, vb, va = d1 * d4 - d3 * d2, d5 * d2 - d1 * d6, d3 * d6 - d5 * d4
+        if d1 <= 0.0 and d2 <= 0.0:
+            v, w = 0.0, 0.0
+        elif d3 >= 0.0 and d4 <= d3:
+            v = 1.0
+        elif vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
+            v = d1 / (d1 - d3) if d1 > d3 else 0.0
+        elif d6 >= 0.0 and d5 <= d6:
+            w = 1.0
+        elif vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
+            w = d2 / (d2 - d6) if d2 > d6 else 0.0
+        elif va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
+            w = (d4 - d3) / ((d4 - d3) + (d5 - d6)) if (d4 - d3) + (d5 - d6) > 0.0 else 0.0
+            v = 1.0 - w
+        else:
+            scale = 1.0 / (va + vb + vc)
+            v, w = vb * scale, vc * scale
+        ux, uy, uz = v * ux + w * tx, v * uy + w * ty, v * uz + w * tz
+        dx, dy, dz = px - ux, py - uy, pz - uz
+        return dx * dx + dy * dy + dz * dz, 1.0 - v - w, v, w
+    dx, dy, dz = px - v * ux, py - v * uy, pz
+    return dx * dx + dy * dy + dz * dz, 1.0 - v, v, 0.0
+
+
+@helper
+def _index_range(origin, dx, n, low, high):  # type: ignore[no-untyped-def]
+    """Padded indices of the first and the last of n points origin + i dx in an interval."""
+    first = max(int(np.ceil((low - origin) / dx)) + GHOSTS, 0)
+    return first, min(int(np.floor((high - origin) / dx)) + GHOSTS, n + 2 * GHOSTS - 1)
+
+
+@njit(cache=True)
+def _mark_nearest(spec, surface, band, out_square, out_element):  # type: ignore[no-untyped-def]
+    """Squared distance to the nearest element, and its number, of every face within the band of it."""
+    k_nodes = surface.element.shape[1]
+    h = 0.5 * spec.dx
+    m = len(surface.element)
+    for image in range(len(surface.shift)):
+        for e in range(m):
+            low, high = np.full(3, 1e300), np.full(3, -1e300)
+            for a in range(k_nodes):
+                for c in range(3):
+                    at = surface.x[surface.element[e, a], c] + surface.shift[image, c]
+                    low[c], high[c] = min(low[c], at - band), max(high[c], at + band)
+            for axis in range(spec.dimensions):
+                x0 = spec.x0 + (0.0 if axis == 0 else h)
+                y0 = spec.y0 + (0.0 if axis == 1 else h)
+                z0 = spec.z0 + (0.0 if axis == 2 else h)
+                i0, i1 = _index_range(x0, spec.dx, spec.nx, low[0], high[0])
+                j0, j1 = _index_range(y0, spec.dx, spec.ny, low[1], high[1])
+                k0, k1 = GHOSTS, GHOSTS
+                if spec.dimensions == 3:
+                    k0, k1 = _index_range(z0, spec.dx, spec.nz, low[2], high[2])
+                for k in range(k0, k1 + 1):
+                    for j in range(j0, j1 + 1):
+                        for i in range(i0, i1 + 1):
+                            x, y = x0 + (i - GHOSTS) * spec.dx, y0 + (j - GHOSTS) * spec.dx
+                            z = z0 + (k - GHOSTS) * spec.dx
+                            square, _, _, _ = _closest_point(surface, image, e, x, y, z)
+                            if square < out_square[axis, k, j, i] and square < band * band:
+                                out_square[axis, k, j, i] = square
+                                out_element[axis, k, j, i] = image * m + e
+
+
+@njit(cache=True)
+def _gather_nearest(spec, surface, square, element, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` as far as it has room and return how many faces are near."""
+    found = 0
+    room = len(out.face)
+    _, nz, ny, nx = square.shape
+    h = 0.5 * spec.dx
+    for axis in range(spec.dimensions):
+        x0 = spec.x0 + (0.0 if axis == 0 else h)
+        y0 = spec.y0 + (0.0 if axis == 1 else h)
+        z0 = spec.z0 + (0.0 if axis == 2 else h)
+        for k in range(nz):
+            for j in range(ny):
+                for i in range(nx):
+                    if square[axis, k, j, i] >= 1e299:
+                        continue
+                    if found < room:
+                        code = element[axis, k, j, i]
+                        x, y = x0 + (i - GHOSTS) * spec.dx, y0 + (j - GHOSTS) * spec.dx
+                        z = z0 + (k - GHOSTS) * spec.dx
+                        image, e = code // len(surface.element), code % len(surface.element)
+                        s, u, v, w = _closest_point(surface, image, e, x, y, z)
+                        out.face[found] = ((axis * nz + k) * ny + j) * nx + i
+                        out.element[found] = code
+                        out.weight[found, 0], out.weight[found, 1], out.weight[found, 2] = u, v, w
+                        out.distance[found] = np.sqrt(s)
+                    found += 1
+    return found

@@ -1,0 +1,76 @@
+"""A soft maggot that wriggles by the two joints of its skeleton."""
+
+from __future__ import annotations
+
+import math
+
+from undertow.scene.curves import Sine
+from undertow.scene.motion import Rotation
+from undertow.scene.objects import Control, Joint, RigidBody
+from undertow.scene.scene import Camera, Scene, Time, View
+from undertow.scene.shapes import Box, Capsule, Plane
+from undertow.scene.soft import Hold, Soft, SoftBody
+
+CARD = {
+    "description": "a maggot of two driven joints inside a soft body wriggles on the ground; 1k tets",
+    "source": "Schroeder 2011, thesis, figure 4.9",
+    "cost": "about four minutes",
+}
+
+RADIUS, PITCH = 0.06, 0.13
+Item = RigidBody | SoftBody | Joint
+
+
+def make_maggot(
+    name: str, place: tuple[float, float, float], phase: float, elements: int, color: tuple[float, float, float]
+) -> dict[str, Item]:
+    """A maggot along x of three bones, its middle at ``place``."""
+    x, y, z = place
+    bones = [f"{name}-bone-{i}" for i in range(3)]
+    places = [(x + (i - 1) * PITCH, y, z) for i in range(3)]
+    grip = Box(size=(0.08, 0.07, 0.07))
+    objects: dict[str, Item] = {
+        name: SoftBody(
+            shape=Capsule(radius=RADIUS, length=2 * PITCH),
+            position=place,
+            rotation=Rotation(axis=(0.0, 0.0, 1.0), degrees=90.0),
+            element_size=2 * RADIUS / elements,
+            density=1000.0,
+            youngs_modulus=3e4,
+            poisson_ratio=0.4,
+            damping=0.01,
+            friction=0.6,
+            embed=True,
+            holds=tuple(Hold(shape=grip, position=p, body=bone) for bone, p in zip(bones, places, strict=True)),
+            color=color,
+        )
+    }
+    for bone, p in zip(bones, places, strict=True):
+        objects[bone] = RigidBody(shape=Box(size=(0.07, 0.03, 0.03)), position=p, density=6000.0, color=color)
+    for i in range(2):
+        objects[f"{name}-joint-{i}"] = Joint(
+            kind="hinge",
+            parent=bones[i],
+            child=bones[i + 1],
+            position=(x + (i - 0.5) * PITCH, y, z),
+            axis=(0.0, 0.3, 1.0),
+            control=Control(
+                target=Sine(amplitude=35.0, frequency=1.5, phase=phase + 0.4 * math.pi * i), stiffness=40.0, damping=1.5
+            ),
+        )
+    return objects
+
+
+def make_scene(elements: int = 3) -> Scene:
+    """``elements`` across the body of 0.12 m."""
+    ground = RigidBody(
+        shape=Plane(normal=(0.0, 1.0, 0.0)), position=(0.0, 0.0, 0.0), friction=0.6, color=(0.72, 0.70, 0.66)
+    )
+    return Scene(
+        name="maggot",
+        **CARD,
+        time=Time(end=3.0, frame_rate=24, max_step=1 / 240),
+        soft=Soft(tolerance=0.01),
+        objects={"ground": ground, **make_maggot("maggot", (0.0, RADIUS + 0.01, 0.0), 0.0, elements, (0.9, 0.85, 0.7))},
+        view=View(camera=Camera(position=(0.3, 0.45, 0.9), look_at=(0.0, 0.08, 0.0))),
+    )

@@ -1,0 +1,1 @@
+"""sphere-press: a soft ball between plates."""
