@@ -366,13 +366,13 @@ def _clear_red(spec, x):  # type: ignore[no-untyped-def]
 
 
 class _Level:
-    """The coefficients of one level."""
+    """The coefficients and vectors of one level. t, the residual, takes the place of d, which only ``setup`` reads."""
 
     def __init__(self, grid: Grid, start: int, row: int, buffers: tuple[np.ndarray, ...]) -> None:
         self.grid, self.spec = grid, grid.spec
         shape = grid.padded
         stop = start + int(np.prod(shape))
-        uniform, face, weight, inverse, dirichlet, r, x, t = buffers
+        uniform, face, weight, inverse, dirichlet, r, x = buffers
         self.uniform = uniform[row : row + grid.cells[1] * grid.cells[2]]
         self.face = face[3 * start : 3 * stop].reshape((3, *shape))
         self.weight = weight[3 * start : 3 * stop].reshape((3, *shape))
@@ -380,7 +380,7 @@ class _Level:
         self.dirichlet = dirichlet[start:stop].reshape(shape)
         self.r = r[start:stop].reshape(shape)
         self.x = x[start:stop].reshape(shape)
-        self.t = t[start:stop].reshape(shape)
+        self.t = self.dirichlet
 
 
 class Multigrid:
@@ -416,7 +416,6 @@ class Multigrid:
             np.zeros(3 * total, dtype=np.float32),
             np.zeros(3 * total, dtype=np.float32),
             np.zeros(total, dtype=np.float32),
-            np.zeros(total),
             np.zeros(total),
             np.zeros(total),
             np.zeros(total),
@@ -517,7 +516,7 @@ class Multigrid:
         level = self.levels[index]
         structured = self._graph is None or index + 1 - int(self._small) > self._graph_number
         if structured and level.grid.cell_count < _SERIAL:
-            uniform, face, weight, inverse, _, flat_r, flat_x, flat_t = self._buffers
+            uniform, face, weight, inverse, flat_t, flat_r, flat_x = self._buffers
             flat = uniform, face, weight, inverse, flat_r, flat_x, flat_t
             _cycle_serial(self.table, index, *self.periodic, *flat, self._lines[0])
         else:
