@@ -1,4 +1,5 @@
-"""The compile budget: how many Numba specialisations the test run used, what they cost, and a bound.
+"""The compile budget: how many Numba specialisations the test run used, what they cost, and a bound. And two threads
+that really share the work of grids too small for it.
 
 ``undertow`` is imported before Numba, because the package decides where Numba keeps its cache.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
 import tomllib
 from collections import Counter
@@ -39,6 +41,53 @@ def _dispatchers() -> Iterator[tuple[str, Any]]:
 
 def _overloads() -> Counter[str]:
     return Counter({name: len(dispatcher.overloads) for name, dispatcher in _dispatchers()})
+
+
+class _Together:
+    """The pieces of a job, one for each thread that takes part; nobody starts before everybody has one."""
+
+    def __init__(self, pieces: int) -> None:
+        self._left = iter(range(pieces))
+        self._barrier = threading.Barrier(pieces, timeout=120.0)
+
+    def __iter__(self) -> _Together:
+        return self
+
+    def __next__(self) -> int:
+        piece = next(self._left)
+        self._barrier.wait()
+        return piece
+
+
+@pytest.fixture
+def handed_over(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The names of the kernels handed over to a second thread, however few their cells.
+
+    With two threads set, every job is done by both at the same time. Starts with one; skips where Numba has no more.
+    """
+    import numba
+
+    from undertow.grid import threads
+
+    if numba.config.NUMBA_NUM_THREADS < 2:
+        reason = "Numba has one thread only: the bits of two were not compared"
+        print(reason)
+        pytest.skip(reason)
+    names: list[str] = []
+    original = threads._Pool.run
+
+    def run(pool: threads._Pool, job: threads._Job, helpers: int) -> None:
+        assert job.pieces == helpers + 1, "one piece per thread"
+        names.append(getattr(job.kernel, "__name__", repr(job.kernel)))
+        job.left = _Together(job.pieces)  # type: ignore[assignment]
+        original(pool, job, helpers)
+
+    monkeypatch.setattr(threads, "_LEAST", 1)
+    monkeypatch.setattr(threads._Pool, "run", run)
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield names
+    numba.set_num_threads(before)
 
 
 class CompileBudget:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -97,6 +99,129 @@ def test_mistakes(run: Path, tmp_path: Path) -> None:
     assert "there is no case 'nope'" in fails(2, "bench", "nope")
     assert fails(2, "export", run, "--to", "abc")
     assert call("frobnicate").exit_code == 2 and call("run").exit_code == 2
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below folder with its bytes, and every folder."""
+    found = sorted(folder.rglob("*"))
+    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else b"folder" for p in found}
+
+
+BALL = "objects.ball.shape="
+BODY = "type='rigid_body', shape={type='sphere', radius=0.1}"
+BAD_INPUT: dict[str, tuple[list[str], tuple[str, ...]]] = {
+    "unknown key": (
+        ["run", "TINY", "--set", "objects.ball.shape.raduis=0.1"],
+        ("objects.ball.shape: unknown key 'raduis'", "did you mean 'radius'?"),
+    ),
+    "wrong type": (
+        ["run", "TINY", "--set", "domain.resolution='many'"],
+        ("domain.resolution = 'many': must be a whole number",),
+    ),
+    "wrong unit": (
+        ["run", "TINY", "--set", "objects.ball.shape.radius='10 cm'"],
+        ("objects.ball.shape.radius = '10 cm': must be a number in m",),
+    ),
+    "negative density of the fluid": (
+        ["run", "TINY", "--set", "fluid.density=-1.5"],
+        ("fluid.density = -1.5: must be positive", "kg/m3"),
+    ),
+    "negative density of a body": (
+        ["run", "TINY", "--set", "objects.ball.density=-7"],
+        ("objects.ball.density = -7: must be positive", "kg/m3"),
+    ),
+    "solid at rest outside the domain": (
+        ["run", "lid-cavity", "--set", f"objects.post={{{BODY}, position=[9, 8]}}"],
+        ("objects.post.position = [9.0, 8.0]: wholly outside the domain",),
+    ),
+    "moving solid outside the domain": (
+        ["run", "TINY", "--set", "objects.ball.position=[9, 9]"],
+        ("objects.ball: outside the domain during the whole run",),
+    ),
+    "mesh not watertight": (
+        ["run", "smoke-sphere", "--resolution", "8", "--set", f"{BALL}{{type='mesh', file='HERE/open.obj'}}"],
+        ("objects.ball.shape: mesh open.obj: not watertight: 4 open edges of 8", "close the holes"),
+    ),
+    "mesh unreadable": (
+        ["run", "smoke-sphere", "--resolution", "8", "--set", f"{BALL}{{type='mesh', file='HERE/broken.ply'}}"],
+        ("objects.ball.shape: mesh broken.ply: cannot be read",),
+    ),
+    "mesh missing": (
+        ["run", "smoke-sphere", "--resolution", "8", "--set", f"{BALL}{{type='mesh', file='HERE/none.stl'}}"],
+        ("objects.ball.shape: mesh", "none.stl", "there is no such file"),
+    ),
+    "inflow without outflow": (
+        ["run", "TINY", "--set", "domain.sides.x_high='wall'"],
+        ("domain.sides", "x_low", "an inflow into a closed domain", "'outflow' or 'open'"),
+    ),
+    "resolution that does not fit in memory": (
+        ["run", "smoke-sphere", "--resolution", "30000"],
+        ("30000", "TB of memory"),
+    ),
+    "truncated checkpoint": (
+        ["resume", "HERE/run", "--frames", "1", "--no-preview"],
+        ("HERE/run/checkpoint/NEWEST: the checkpoint is damaged or cut short", "delete it to go on"),
+    ),
+    "run folder that exists": (
+        ["run", "TINY", "--out", "HERE/run"],
+        ("HERE/run: exists already and is not overwritten",),
+    ),
+    "full disk at the start": (
+        ["run", "TINY", "--out", "HERE/new", "--no-preview", "--threads", "1"],
+        ("the disk is full: nothing was kept", "free some space"),
+    ),
+    "full disk on the way": (
+        ["run", "TINY", "--out", "HERE/new", "--no-preview", "--threads", "1"],
+        ("the disk is full: the run stopped after frame", "free some space"),
+    ),
+    "missing extra": (["view", "HERE/run"], ("view needs the package viser", 'pip install "undertow[view]"')),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", BAD_INPUT)
+def test_bad_input_is_one_message_and_status_2(
+    mistake: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line that names the object and the value; every file stays as it was and none is added."""
+    from undertow.run import folder
+
+    shutil.copytree(run, tmp_path / "run")
+    corners, tent = "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 0 1\n", "f 1 2 5\nf 2 3 5\nf 3 4 5\nf 4 1 5\n"
+    (tmp_path / "open.obj").write_text(corners + tent)
+    (tmp_path / "broken.ply").write_bytes(b"ply\nformat ascii 1.0\nelement vertex 3\n")
+    newest = max((tmp_path / "run" / "checkpoint").glob("*.h5"))
+    if mistake == "truncated checkpoint":
+        newest.write_bytes(newest.read_bytes()[:5000])
+    elif mistake == "missing extra":
+        monkeypatch.setitem(sys.modules, "viser", None)
+    elif mistake.startswith("full disk"):
+        name = "write_frame" if mistake.endswith("way") else "write_checkpoint"
+        written: list[object] = []
+        real = getattr(folder, name)
+
+        def write(*arguments: Any, **options: Any) -> Any:
+            written.append(arguments)
+            if len(written) > 1 or mistake.endswith("start"):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(folder, name, write)
+    monkeypatch.chdir(tmp_path)
+    arguments, words = BAD_INPUT[mistake]
+    before = tree(tmp_path)
+
+    def fill_in(text: str) -> str:
+        return text.replace("HERE", str(tmp_path)).replace("TINY", str(TINY)).replace("NEWEST", newest.name)
+
+    said = fails(2, *map(fill_in, arguments), "--quiet")
+    assert said.startswith("undertow: ") and said.count("\n") == 1 and said.endswith("\n"), said
+    for word in words:
+        assert fill_in(word) in said
+    after = tree(tmp_path)
+    if mistake == "full disk on the way":
+        assert undertow.Run(tmp_path / "new").info["status"] == "stopped"
+        after = {name: data for name, data in after.items() if name.split(os.sep)[0] != "new"}
+    assert after == before
 
 
 def test_a_python_scene_with_a_mistake(tmp_path: Path) -> None:

@@ -125,17 +125,15 @@ def test_updates_equal_a_fresh_start_bit_for_bit(grid: Grid) -> None:
             assert np.array_equal(getattr(moving, name), getattr(fresh, name)), (name, t)
 
 
-def test_same_bits_for_any_number_of_threads() -> None:
-    threads = numba.get_num_threads()
+def test_same_bits_for_any_number_of_threads(handed_over: list[str]) -> None:
     results = []
-    try:
-        for n in (1, min(2, numba.config.NUMBA_NUM_THREADS)):
-            numba.set_num_threads(n)
-            fields = SolidFields(GRID, _solids())
-            fields.update(0.4)
-            results.append(fields)
-    finally:
+    for threads in (1, 2):
+        assert not handed_over
         numba.set_num_threads(threads)
+        fields = SolidFields(GRID, _solids())
+        fields.update(0.4)
+        results.append(fields)
+    assert len(set(handed_over)) > 1, set(handed_over)
     for name in FIELDS:
         assert np.array_equal(getattr(results[0], name), getattr(results[1], name)), name
 

@@ -5,7 +5,7 @@ import pytest
 
 from undertow.errors import PhysicsError
 from undertow.grid import GHOSTS, Grid
-from undertow.linalg import CoupledSystem, Multigrid, Stencil, VelocityBlock
+from undertow.linalg import ConjugateGradients, CoupledSystem, Identity, Multigrid, Stencil, VelocityBlock
 
 VELOCITIES = {"fluid": (2, 7), "solid": (5,)}
 
@@ -301,3 +301,13 @@ def test_null_space_is_tested_in_every_row():
         z = {"pressure": grid.cell_field(), "spring": np.zeros(1)}
         stats = CoupledSystem(blocks, rows).solve(velocities, z, 1e-10)
         assert stats.regions_singular == singular
+
+
+def test_a_solve_that_overflows_is_an_error():
+    class Tiny:
+        def apply(self, x, out):
+            with np.errstate(invalid="ignore"):
+                out[...] = x * np.array([1e-310, 0.0])
+
+    with pytest.raises(PhysicsError, match="not a number"):
+        ConjugateGradients(2).solve(Tiny(), np.array([1.0, 1.0]), np.zeros(2), 1e-6, 10, Identity())

@@ -102,25 +102,35 @@ def test_small_tolerance_is_reached():
     assert iterations(make_stencil(grid, offset=0.3), Multigrid(grid), 1e-12) <= 25
 
 
-def test_same_bits_for_any_number_of_threads():
-    grid = Grid((40, 40, 40), 1 / 40)
-    stencil = make_stencil(grid, offset=0.3)
-    multigrid = Multigrid(grid)
+@pytest.mark.parametrize(
+    ("cells", "dimensions", "periodic"),
+    [
+        ((12, 9, 19), 3, (False, False, False)), ((13, 21, 1), 2, (False, False, False)),
+        ((8, 6, 17), 3, (True, False, True)), ((9, 18, 1), 2, (False, True, False)),
+    ],
+)  # fmt: skip
+def test_same_bits_for_any_number_of_threads(cells, dimensions, periodic, monkeypatch, handed_over):
+    """More than 16 planes make two chunks; a multigrid has one for each thread there was when it was made."""
+    monkeypatch.setattr(implementation, "_SERIAL", 9)
+    grid = Grid(cells, 0.1, dimensions=dimensions)
+    stencil = make_stencil(grid, periodic, offset=0.3, air=not any(periodic))
     b = make_right_hand_side(stencil).reshape(-1)
     results = []
-    before = numba.get_num_threads()
-    try:
-        for threads in {1, before}:
-            numba.set_num_threads(threads)
-            stencil.setup()
-            multigrid.setup(stencil)
-            x = np.zeros(stencil.size)
-            ConjugateGradients(stencil.size).solve(stencil, b, x, 1e-8, 50, multigrid)
-            results.append(x)
-    finally:
-        numba.set_num_threads(before)
-    for x in results[1:]:
-        np.testing.assert_array_equal(results[0], x)
+    for threads in (1, 2):
+        handed_over.clear()
+        numba.set_num_threads(threads)
+        multigrid = Multigrid(grid, periodic)
+        stencil.setup()
+        multigrid.setup(stencil)
+        once, x = np.zeros(stencil.size), np.zeros(stencil.size)
+        multigrid.apply(b, once)
+        ConjugateGradients(stencil.size).solve(stencil, b, x, 1e-8, 50, multigrid)
+        results.append((once, x))
+        swept = {"_smooth_chunks", "_restrict_rows", "_coarsen", "_take_coefficients"}
+        assert swept & set(handed_over) == (swept if threads == 2 else set()), (threads, set(handed_over))
+    for one, two in zip(*results, strict=True):
+        assert np.any(one) and np.all(np.isfinite(one))
+        np.testing.assert_array_equal(one, two)
 
 
 def test_preconditioned_equals_plain_conjugate_gradients():

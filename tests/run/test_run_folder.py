@@ -101,9 +101,10 @@ def test_a_signal_leaves_a_checkpoint_and_resuming_changes_nothing(
 
 
 def test_the_bits_do_not_depend_on_the_number_of_threads(
-    reference: ut.Run, tiny: Tiny, contents: Contents, tmp_path: Path
+    reference: ut.Run, tiny: Tiny, contents: Contents, tmp_path: Path, handed_over: list[str]
 ) -> None:
     run = ut.Simulation(tiny(), threads=2).run(tmp_path / "run")
+    assert len(set(handed_over)) > 10, set(handed_over)
     assert contents(run.folder) == contents(reference.folder)
 
 

@@ -137,6 +137,8 @@ class ConjugateGradients(_Krylov):
                 space.turn(alpha, z, rz / rz_before, p, x)
             self.true_residual(a, b, x, r)
             residual = self.norm(r, weight)
+            if not math.isfinite(residual):
+                raise self.fail("not a number", iterations, residual, scale, tolerance)
             if not residual < 0.5 * before and residual > tolerance * scale:
                 raise self.fail("the true residual no longer falls (round-off)", iterations, residual, scale, tolerance)
         return KrylovStats(iterations, start, residual, scale)

@@ -13,7 +13,7 @@ from typing import Any
 from undertow.errors import UserError
 
 PACKAGES = ("numpy", "scipy", "numba", "pydantic", "h5py", "trimesh", "libigl", "scikit-image", "matplotlib")
-EXTRAS = {"view": ("viser",), "peers": ("pyamg",)}
+EXTRAS = {"view": ("viser",), "sph": ("pysplashsurf",), "peers": ("pyamg",)}
 """Optional extras of the package and what they install."""
 
 
