@@ -91,6 +91,20 @@ def _step(bodies, joints, time, dt, gravity=-9.81):
     return [broken.name for broken in joints.end_step(dt)]
 
 
+def _ends_of_a_move(bodies, joints, rng, out_rates, h):
+    """Errors and coordinates after and before a random motion over h [s]; out_rates: what the rows make of it."""
+    v, omega = rng.standard_normal((2, 3)), rng.standard_normal((2, 3))
+    joints._evaluate(bodies.x_b, bodies.q_b, build=True)
+    joints._rows.rates(np.hstack([v, omega]), out_rates)
+    ends = []
+    for sign in (1.0, -1.0):
+        x, q = np.empty((2, 3)), np.empty((2, 4))
+        _advance(bodies, sign * h, order=1, fix=False)(v, omega, x, q)
+        joints._evaluate(x, q, build=False)
+        ends.append((joints._error.copy(), joints._raw.copy()))
+    return ends
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_the_rates_of_the_errors(kind):
     """k w = d(error)/dt by central differences, for random velocities: one row per degree of freedom taken."""
@@ -102,15 +116,7 @@ def test_rows_are_the_rates_of_the_errors(kind):
     held = joints._constraint_rows()
     assert held.sum() == 6 - FREEDOMS[kind]
     for _ in range(4):
-        v, omega = rng.standard_normal((2, 3)), rng.standard_normal((2, 3))
-        joints._evaluate(bodies.x_b, bodies.q_b, build=True)
-        joints._rows.rates(np.hstack([v, omega]), rates)
-        ends = []
-        for sign in (1.0, -1.0):
-            x, q = np.empty((2, 3)), np.empty((2, 4))
-            _advance(bodies, sign * h, order=1, fix=False)(v, omega, x, q)
-            joints._evaluate(x, q, build=False)
-            ends.append((joints._error.copy(), joints._raw.copy()))
+        ends = _ends_of_a_move(bodies, joints, rng, rates, h)
         difference = (ends[0][0] - ends[1][0]) / (2 * h)
         np.testing.assert_allclose(difference[held], rates[held], atol=1e-8)
         if kind in ("hinge", "prismatic"):
@@ -175,16 +181,8 @@ def test_the_last_row_of_a_bent_joint_is_the_rate_of_its_bend(kind):
     assert joints.coordinate("joint") > 0.1
     rates, h = np.zeros(len(joints._error)), 1e-6
     for _ in range(4):
-        v, omega = rng.standard_normal((2, 3)), rng.standard_normal((2, 3))
-        joints._evaluate(bodies.x_b, bodies.q_b, build=True)
-        joints._rows.rates(np.hstack([v, omega]), rates)
-        ends = []
-        for sign in (1.0, -1.0):
-            x, q = np.empty((2, 3)), np.empty((2, 4))
-            _advance(bodies, sign * h, order=1, fix=False)(v, omega, x, q)
-            joints._evaluate(x, q, build=False)
-            ends.append(joints._raw[0])
-        assert (ends[0] - ends[1]) / (2 * h) == pytest.approx(rates[-1], abs=1e-8)
+        ends = _ends_of_a_move(bodies, joints, rng, rates, h)
+        assert (ends[0][1][0] - ends[1][1][0]) / (2 * h) == pytest.approx(rates[-1], abs=1e-8)
 
 
 @pytest.mark.parametrize("kind", ["ball", "universal"])

@@ -39,6 +39,7 @@ from undertow.coupling.monolithic import CoupledBodies
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.free_surface import FreeSurfaceSolve
 from undertow.geometry import SolidFields
+from undertow.geometry.solids import mean_of_corners
 from undertow.grid import GHOSTS, Array, share
 from undertow.linalg import SolveStats
 from undertow.rigid.bodies import DYNAMIC
@@ -327,20 +328,14 @@ def _find_wet(spec, phi, volume, body_c, index, out_wet):  # type: ignore[no-unt
 @njit(cache=True, nogil=True)
 def _join_bodies(spec, phi, phi_n, body_c, index, wet_b, out, start, stop):  # type: ignore[no-untyped-def]
     """min(phi, mean of the solids' distances at the corners) where the nearest body is wet, else phi."""
-    over = 1 if spec.dimensions == 3 else 0
     rows_y = spec.ny + 2 * GHOSTS
     for row in range(start, stop):
         k = row // rows_y
         j = row % rows_y
-        ku = min(k + over, spec.nz + 2 * GHOSTS - 1)
-        ju = min(j + 1, spec.ny + 2 * GHOSTS - 1)
         for i in range(spec.nx + 2 * GHOSTS):
             out[k, j, i] = phi[k, j, i]
             if body_c[k, j, i] >= 0 and wet_b[index[body_c[k, j, i]]] == 1:
-                iu = min(i + 1, spec.nx + 2 * GHOSTS - 1)
-                low = phi_n[k, j, i] + phi_n[k, j, iu] + phi_n[k, ju, i] + phi_n[k, ju, iu]
-                high = phi_n[ku, j, i] + phi_n[ku, j, iu] + phi_n[ku, ju, i] + phi_n[ku, ju, iu]
-                out[k, j, i] = min(phi[k, j, i], 0.125 * (low + high))
+                out[k, j, i] = min(phi[k, j, i], mean_of_corners(spec, phi_n, k, j, i))
 
 
 @njit(cache=True)

@@ -17,6 +17,7 @@ from undertow.fluid.free_surface import FreeSurfaceSolve
 from undertow.fluid.state import FlowReport, SolidForce
 from undertow.fluid.steppers import copy_planes
 from undertow.geometry import SolidFields
+from undertow.geometry.solids import mean_of_corners
 from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_face_rows, share_rows
 from undertow.linalg import used_planes
 from undertow.surface import Surface
@@ -423,19 +424,14 @@ def _triple(values: Array) -> tuple[float, float, float]:
 @njit(cache=True, nogil=True)
 def _average_nodes(spec, phi_n, out_distance, out_open, start, stop):  # type: ignore[no-untyped-def]
     """Signed distance of solids at cell centres, ghosts included as far as nodes go; open: the centre is outside."""
-    over = 1 if spec.dimensions == 3 else 0
     rows_y = spec.ny + 2 * GHOSTS
     for row in range(start, stop):
         k = row // rows_y
         j = row % rows_y
-        ku = min(k + over, spec.nz + 2 * GHOSTS - 1)
-        ju = min(j + 1, spec.ny + 2 * GHOSTS - 1)
         for i in range(spec.nx + 2 * GHOSTS):
-            iu = min(i + 1, spec.nx + 2 * GHOSTS - 1)
-            low = phi_n[k, j, i] + phi_n[k, j, iu] + phi_n[k, ju, i] + phi_n[k, ju, iu]
-            high = phi_n[ku, j, i] + phi_n[ku, j, iu] + phi_n[ku, ju, i] + phi_n[ku, ju, iu]
-            out_distance[k, j, i] = 0.125 * (low + high)
-            out_open[k, j, i] = 1 if low + high >= 0.0 else 0
+            distance = mean_of_corners(spec, phi_n, k, j, i)
+            out_distance[k, j, i] = distance
+            out_open[k, j, i] = 1 if distance >= 0.0 else 0
 
 
 @njit(cache=True, nogil=True)

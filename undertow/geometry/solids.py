@@ -24,6 +24,7 @@ from undertow.geometry.meshes import AnimatedMesh, MeshShape, Table
 from undertow.geometry.motion import Motion, Static
 from undertow.geometry.shapes import AnalyticShape, Surface, is_across
 from undertow.grid import GHOSTS, Array, Grid
+from undertow.grid.jitting import inlined
 
 BAND = 3
 """Distances, nearest bodies and velocities are known up to BAND cells outside a solid, and everywhere inside."""
@@ -303,6 +304,18 @@ def _turned_box(lower: Array, upper: Array, position: Array, rotation: Array) ->
     centre = position + rotation @ (0.5 * (lower + upper))
     half = np.abs(rotation) @ (0.5 * (upper - lower))
     return centre - half, centre + half
+
+
+@inlined
+def mean_of_corners(spec, phi_n, k, j, i):  # type: ignore[no-untyped-def]
+    """Mean of the distances at the nodes about a cell, ghosts included as far as nodes go."""
+    over = 1 if spec.dimensions == 3 else 0
+    ku = min(k + over, spec.nz + 2 * GHOSTS - 1)
+    ju = min(j + 1, spec.ny + 2 * GHOSTS - 1)
+    iu = min(i + 1, spec.nx + 2 * GHOSTS - 1)
+    low = phi_n[k, j, i] + phi_n[k, j, iu] + phi_n[k, ju, i] + phi_n[k, ju, iu]
+    high = phi_n[ku, j, i] + phi_n[ku, j, iu] + phi_n[ku, ju, i] + phi_n[ku, ju, iu]
+    return 0.125 * (low + high)
 
 
 @njit(cache=True)

@@ -27,7 +27,7 @@ def _take_coefficients(face, diagonal, out_face, out_inverse, start, stop):  # t
 
 
 @njit(cache=True, nogil=True)
-def _coarsen(spec, coarse, px, py, pz, face, dirichlet, factor, out_face, out_dirichlet, start, stop):  # type: ignore[no-untyped-def]
+def _coarsen(spec, coarse, px, py, pz, face, dirichlet, out_face, out_dirichlet, start, stop):  # type: ignore[no-untyped-def]
     """Coefficients of the next level. A periodic axis of one coarse cell couples it to itself: left out."""
     g = GHOSTS
     sx = 2 if coarse.nx < spec.nx else 1
@@ -79,7 +79,7 @@ def _coarsen(spec, coarse, px, py, pz, face, dirichlet, factor, out_face, out_di
                     for jj in range(j, j1):
                         for ii in range(i, i1):
                             total += dirichlet[kk, jj, ii]
-                out_dirichlet[kc, jc, ic] = factor * total
+                out_dirichlet[kc, jc, ic] = total
 
 
 @njit(cache=True, nogil=True)

@@ -44,9 +44,6 @@ from undertow.linalg.stencil import Stencil, _clear_periodic, _fill_periodic
 _SERIAL = 40000
 """Levels with fewer cells are swept serially: starting threads would cost more than the sweep."""
 
-_DIRICHLET = 1.0
-"""Coarse d_C = this x the sum of its children's d_c."""
-
 _OPENNESS = 6.0
 """w_F = 1/4 min(1, this x a_F / the larger diagonal of the two cells): 1/4 for open faces, small for narrow ones."""
 
@@ -435,7 +432,7 @@ class Multigrid:
         self._version = -1
 
     def setup(self, stencil: Stencil) -> None:
-        """Take the coefficients as they are now; no allocation."""
+        """Take the coefficients as they are now; allocates only where thin walls need a graph."""
         if stencil.grid.cells != self.grid.cells or stencil.periodic != self.periodic:
             raise ValueError(
                 f"multigrid: built for {self.grid.cells} cells, periodic {self.periodic}; the stencil has "
@@ -457,7 +454,7 @@ class Multigrid:
             _, ny, nz = level.grid.cells
             corners = (ny + 1) * (nz + 1)
             share(
-                _coarsen, corners, level.grid.cell_count, spec, level.spec, *self.periodic, face, dirichlet, _DIRICHLET,
+                _coarsen, corners, level.grid.cell_count, spec, level.spec, *self.periodic, face, dirichlet,
                 level.face, level.dirichlet,
             )  # fmt: skip
             share_rows(level.grid, _invert_diagonal, level.face, level.dirichlet, level.inverse)
@@ -514,8 +511,7 @@ class Multigrid:
     def _cycle(self, index: int, r: Array, x: Array) -> None:
         """The cycle from a coarse level on."""
         level = self.levels[index]
-        structured = self._graph is None or index + 1 - int(self._small) > self._graph_number
-        if structured and level.grid.cell_count < _SERIAL:
+        if self._graph is None and level.grid.cell_count < _SERIAL:
             uniform, face, weight, inverse, flat_t, flat_r, flat_x = self._buffers
             flat = uniform, face, weight, inverse, flat_r, flat_x, flat_t
             _cycle_serial(self.table, index, *self.periodic, *flat, self._lines[0])

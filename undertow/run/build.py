@@ -14,6 +14,7 @@ import undertow.geometry as geometry
 from undertow.errors import UserError
 from undertow.fluid import FlowSettings, SmokeEmitter, SmokeSettings
 from undertow.grid import GHOSTS, KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
+from undertow.linalg import Stencil
 from undertow.scene import (
     Boat,
     Bunny,
@@ -132,6 +133,15 @@ class SideValues:
     @property
     def varies(self) -> bool:
         return any(not isinstance(curve, geometry.ConstantCurve) for curve in self.curves.values())
+
+
+def check_room(scene: Scene, stencil: Stencil | None) -> None:
+    """Bodies that leave no cell of the fluid's pressure are a mistake."""
+    if stencil is not None and stencil.regions == 0:
+        raise UserError(
+            f"{scene.name}: the bodies fill the whole domain and leave no fluid; make them smaller, or the "
+            f"domain larger"
+        )
 
 
 def build_sides(scene: Scene, grid: Grid) -> tuple[Sides, Callable[[float], None] | None]:

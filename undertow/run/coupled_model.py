@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from undertow.coupling.monolithic import MonolithicSolve, monolithic
-from undertow.errors import UserError
 from undertow.fluid import Flow, FlowReport, SolidForce
 from undertow.geometry import SolidFields
 from undertow.grid import Array
@@ -16,7 +15,8 @@ from undertow.run import build
 from undertow.run.bodies_in_fluid import BodiesInFluid
 from undertow.run.ledger import fluid_quantities
 from undertow.run.machine import check_memory
-from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras, vector
+from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras, take_arrays, vector
+from undertow.run.timestep import flow_limits
 from undertow.scene import Scene
 from undertow.solids import SolidsReport
 
@@ -58,29 +58,15 @@ class CoupledModel(WithoutExtras):
         solve = self.flow.solve
         assert isinstance(solve, MonolithicSolve)
         self.monolithic = solve
-        self._check_room()
+        build.check_room(scene, solve.rows.stencil)
         self.gravity = self.within.gravity
         self._forces = {name: SolidForce((0.0,) * 3, (0.0,) * 3, (0.0,) * 3) for name in scene.bodies}
         self._joint_force = np.zeros((self.bodies.count, 3))
         self._open_f = np.zeros_like(self.flow.domain.open_f)
 
-    def _check_room(self) -> None:
-        stencil = self.monolithic.rows.stencil
-        if stencil is not None and stencil.regions == 0:
-            raise UserError(
-                f"{self.scene.name}: the bodies fill the whole domain and leave no fluid; make them smaller, or the "
-                f"domain larger"
-            )
-
     def limits(self, time: float) -> dict[str, float]:
         """Of the flow, of bodies (at most one cell per step, by what they have and by what gravity adds), of sides."""
-        limits = self.flow.limits(time)
-        if self.scene.fluid.advection == "eno3" and "cfl" in limits:
-            limits["stability"] = limits["cfl"]
-        speed = float(np.abs(self.sides.spec.velocity).sum(axis=1).max())
-        if speed > 0:
-            limits["side_velocity"] = self.grid.dx / speed
-        return {**limits, **self.within.limits()}
+        return {**flow_limits(self.flow, time), **self.within.limits()}
 
     def step(self, time: float, time_step: float) -> ModelStep:
         """Thesis 5.4 with one coupled solve: see the head of the class."""
@@ -161,11 +147,7 @@ class CoupledModel(WithoutExtras):
 
     def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
         own = self.flow.state.arrays()
-        missing = set(own) - set(arrays)
-        if missing or any(own[name].shape != arrays[name].shape for name in own):
-            raise UserError("checkpoint: its arrays do not fit the scene; it belongs to another scene or resolution")
-        for name, array in own.items():
-            array[...] = arrays[name]
+        take_arrays(own, {name: array for name, array in arrays.items() if name in own})
         self.solid.restore({name: array for name, array in arrays.items() if name not in own}, {}, time)
         self.flow.state.restore_scalars(scalars["flow"])
         for name, vectors in scalars["forces"].items():

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from undertow.fluid import Flow, FlowReport, SolidForce
 from undertow.geometry import SolidFields
 from undertow.grid import Array
@@ -14,6 +12,7 @@ from undertow.run import build
 from undertow.run.ledger import fluid_quantities
 from undertow.run.machine import check_memory
 from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras, take_arrays, vector
+from undertow.run.timestep import flow_limits
 from undertow.scene import Scene
 
 if TYPE_CHECKING:
@@ -42,13 +41,7 @@ class FluidModel(WithoutExtras):
 
     def limits(self, time: float) -> dict[str, float]:
         """Of the flow, and of moving walls and inflows (the flow may be at rest)."""
-        limits = self.flow.limits(time)
-        if self.scene.fluid.advection == "eno3" and "cfl" in limits:
-            limits["stability"] = limits["cfl"]
-        speed = float(np.abs(self.sides.spec.velocity).sum(axis=1).max())
-        if speed > 0:
-            limits["side_velocity"] = self.grid.dx / speed
-        return limits
+        return flow_limits(self.flow, time)
 
     def step(self, time: float, time_step: float) -> ModelStep:
         report = self.flow.step(time, time_step)

@@ -9,7 +9,6 @@ import numpy as np
 
 from undertow.coupling.soft_fields import SoftFields
 from undertow.coupling.soft_solve import CoupledSoft, SoftSolve, soft_monolithic
-from undertow.errors import UserError
 from undertow.fluid import Flow, FlowReport, SolidForce
 from undertow.grid import Array
 from undertow.run import build
@@ -17,6 +16,7 @@ from undertow.run.ledger import fluid_quantities
 from undertow.run.machine import check_memory
 from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras, take_arrays, vector
 from undertow.run.soft_model import SoftModel
+from undertow.run.timestep import flow_limits
 from undertow.scene import Scene, SoftBody
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class SoftCoupledModel(WithoutExtras):
         solve = self.flow.solve
         assert isinstance(solve, SoftSolve)
         self.solve = solve
-        self._check_room()
+        build.check_room(scene, solve.rows.stencil)
         self._gravity = np.array(build.vector3(scene.gravity))
         self._weight = self.soft.mass[:, None] * self._gravity
         self._forces = dict.fromkeys([*scene.bodies, *scene.softs], NONE)
@@ -68,22 +68,9 @@ class SoftCoupledModel(WithoutExtras):
         self._dissipated = 0.0
         self._elastic = self._measure_elastic()
 
-    def _check_room(self) -> None:
-        stencil = self.solve.rows.stencil
-        if stencil is not None and stencil.regions == 0:
-            raise UserError(
-                f"{self.scene.name}: the bodies fill the whole domain and leave no fluid; make them smaller, or the "
-                f"domain larger"
-            )
-
     def limits(self, time: float) -> dict[str, float]:
         """Of the flow and its sides; nodes move at most one cell."""
-        limits = self.flow.limits(time)
-        if self.scene.fluid.advection == "eno3" and "cfl" in limits:
-            limits["stability"] = limits["cfl"]
-        speed = float(np.abs(self.sides.spec.velocity).sum(axis=1).max())
-        if speed > 0:
-            limits["side_velocity"] = self.grid.dx / speed
+        limits = flow_limits(self.flow, time)
         speed = float(np.abs(self.soft.v).sum(axis=1).max())
         if speed > 0:
             limits["body_motion"] = self.grid.dx / speed

@@ -6,7 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from undertow.errors import PhysicsError
+from undertow.fluid import Flow
+from undertow.grid import Sides
 from undertow.scene import Time
 
 MOST_STEPS = 100_000
@@ -23,6 +27,20 @@ class StepChoice(NamedTuple):
     time_step: float
     limit: str
     end: float
+
+
+def side_limit(sides: Sides, dx: float) -> dict[str, float]:
+    """Step in which the fastest wall or inflow passes one cell [s] (the fluid may be at rest); empty if all rest."""
+    speed = float(np.abs(sides.spec.velocity).sum(axis=1).max())
+    return {"side_velocity": dx / speed} if speed > 0 else {}
+
+
+def flow_limits(flow: Flow, time: float) -> dict[str, float]:
+    """Limits of a flow and of its sides; transport by ENO-3 is explicit, and the CFL number 1 is its stability [s]."""
+    limits = flow.limits(time)
+    if flow.settings.advection == "eno3" and "cfl" in limits:
+        limits["stability"] = limits["cfl"]
+    return limits | side_limit(flow.sides, flow.grid.dx)
 
 
 def choose_step(rules: Time, limits: Mapping[str, float], time: float, target: float) -> StepChoice:

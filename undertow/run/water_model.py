@@ -19,6 +19,7 @@ from undertow.run import build
 from undertow.run.ledger import solve_quantities
 from undertow.run.machine import check_memory
 from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras
+from undertow.run.timestep import side_limit
 from undertow.scene import Drain, Inflow, Open, Outflow, Scene, Water, WaterSource
 from undertow.surface import Surface, SurfaceSettings, drop_mesh, join_meshes, surface_mesh
 
@@ -150,11 +151,7 @@ class WaterModel(WithoutExtras):
                 )
 
     def limits(self, time: float) -> dict[str, float]:
-        limits = self.flow.limits(time)
-        speed = float(np.abs(self.sides.spec.velocity).sum(axis=1).max())
-        if speed > 0:
-            limits["side_velocity"] = self.grid.dx / speed
-        return limits
+        return self.flow.limits(time) | side_limit(self.sides, self.grid.dx)
 
     def step(self, time: float, time_step: float) -> ModelStep:
         report = self.flow.step(time, time_step)

@@ -12,6 +12,21 @@ from undertow.grid import Array
 from undertow.validation.analysis import Quantity, quantity
 
 
+def closed_box(objects: dict[str, Any], dimensions: int, resolution: int, periodic: bool) -> ut.Scene:
+    """A unit box full of fluid of density 1 without gravity, walls or periodic sides around it."""
+    names = ("x", "y", "z")[:dimensions]
+    sides: dict[str, Any] = {f"{a}_{end}": "periodic" for a in names for end in ("low", "high")} if periodic else {}
+    return ut.Scene(
+        name="random",
+        coupling="monolithic",
+        gravity=(0.0,) * dimensions,
+        domain=ut.Domain(upper=(1.0,) * dimensions, resolution=resolution, sides=sides),
+        time=ut.Time(end=1.0, frame_rate=1.0),
+        fluid=ut.Fluid(density=1.0, tolerance=1e-9),
+        objects=objects,
+    )
+
+
 def random_scene(rng: np.random.Generator, dimensions: int, periodic: bool, count: int) -> ut.Scene:
     """``count`` boxes, spheres and capsules of random densities in a unit box, in a row, not touching."""
     objects = {}
@@ -31,17 +46,7 @@ def random_scene(rng: np.random.Generator, dimensions: int, periodic: bool, coun
             rotation=ut.Rotation(axis=axis, degrees=float(rng.uniform(0, 360))),
             density=float(10.0 ** rng.uniform(-2, 2)),
         )
-    names = ("x", "y", "z")[:dimensions]
-    sides: dict[str, Any] = {f"{a}_{end}": "periodic" for a in names for end in ("low", "high")} if periodic else {}
-    return ut.Scene(
-        name="random",
-        coupling="monolithic",
-        gravity=(0.0,) * dimensions,
-        domain=ut.Domain(upper=(1.0,) * dimensions, resolution=int(rng.integers(14, 20)), sides=sides),
-        time=ut.Time(end=1.0, frame_rate=1.0),
-        fluid=ut.Fluid(density=1.0, tolerance=1e-9),
-        objects=objects,
-    )
+    return closed_box(objects, dimensions, int(rng.integers(14, 20)), periodic)
 
 
 def shake(sim: ut.Simulation, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -168,17 +173,7 @@ def random_soft_scene(rng: np.random.Generator, dimensions: int, shell: bool, pe
             youngs_modulus=float(10.0 ** rng.uniform(-1, 3)),
             damping=float(rng.choice([0.0, 0.01])),
         )
-    names = ("x", "y", "z")[:dimensions]
-    sides: dict[str, Any] = {f"{a}_{end}": "periodic" for a in names for end in ("low", "high")} if periodic else {}
-    return ut.Scene(
-        name="random",
-        coupling="monolithic",
-        gravity=(0.0,) * dimensions,
-        domain=ut.Domain(upper=(1.0,) * dimensions, resolution=int(rng.integers(9, 14)), sides=sides),
-        time=ut.Time(end=1.0, frame_rate=1.0),
-        fluid=ut.Fluid(density=1.0, tolerance=1e-9),
-        objects={"soft": item},
-    )
+    return closed_box({"soft": item}, dimensions, int(rng.integers(9, 14)), periodic)
 
 
 def shake_soft(sim: ut.Simulation, rng: np.random.Generator) -> tuple[Array, Array]:
