@@ -12,7 +12,7 @@ import sys as _sys
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-__version__ = "0.1.0"
+__version__ = "0.3.0"
 
 if "numpy" not in _sys.modules:  # one BLAS thread: the same bits for any number of threads
     _os.environ["OPENBLAS_NUM_THREADS"] = "1"

@@ -202,8 +202,7 @@ def view(
     _check_run(folder)
     from undertow.output.view import view as show
 
-    _say(quiet, f"http://127.0.0.1:{port} shows {folder}; Ctrl-C ends")
-    show(folder, port, open_browser=browser)
+    show(folder, port, open_browser=browser, say=lambda words: _say(quiet, words))
 
 
 @command

@@ -229,6 +229,14 @@ def test_a_python_scene_with_a_mistake(tmp_path: Path) -> None:
     assert "s.py: radius = -1: must be positive" in fails(2, "run", tmp_path / "s.py")
 
 
+def test_a_solve_that_fails_ends_the_run_and_leaves_a_checkpoint(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    told = fails(1, "run", TINY, "--set", "fluid.tolerance=1e-30", "--out", out, "--quiet", "--no-preview")
+    assert told.count("\n") <= 1 and "the true residual no longer falls" in told
+    assert f"Last good checkpoint: {out / 'checkpoint' / '000000.h5'}" in told
+    assert (out / "checkpoint" / "000000.h5").is_file()
+
+
 def test_out_of_memory_and_interrupts_have_their_status(monkeypatch: pytest.MonkeyPatch) -> None:
     from undertow.run import simulation
 

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import undertow as ut
 from undertow import geometry
+from undertow.cli import app
 from undertow.coupling.pieces import SurfacePieces, SurfaceSpec
 from undertow.coupling.voxel import VoxelFaces
 from undertow.grid import GHOSTS, Grid
@@ -356,8 +358,101 @@ def test_saved_and_loaded_it_goes_on_bit_for_bit(tmp_path):
         ({"coupling": "none"}, "needs coupling = 'monolithic'"),
         ({"soft": {"stepper": "leapfrog"}}, "part of the solve"),
         ({"disc": {"incompressible": True}}, "incompressible"),
+        ({"disc": {"friction": 0.2}}, "objects.disc.friction = 0.2: .* remove it"),
+        ({"soft": {"tolerance": 1e-5}}, "soft.tolerance = 1e-05: .* remove it"),
+        ({"solids": {"iterations": 3}}, "solids: .* remove the table"),
+        ({"fluid": ut.Fluid(viscosity=1.0, viscosity_form="coupled")}, "fluid.viscosity_form = 'coupled': .* remove"),
     ],
 )
 def test_what_is_not_coupled_is_refused(changes, words):
     with pytest.raises(ValueError, match=words):
         disc_in_box(**changes)
+
+
+SHEET = """
+name = "sheet"
+coupling = "monolithic"
+[domain]
+upper = [1.0, 1.0, 1.0]
+resolution = 8
+[time]
+end = 0.1
+[fluid]
+{fluid}
+[soft]
+{soft}
+[objects.sheet]
+type = "cloth"
+size = [0.4, 0.4]
+position = [0.5, 0.5, 0.5]
+element_size = 0.2
+"""
+
+
+@pytest.mark.parametrize(
+    ("fluid", "soft", "words"),
+    [
+        ("", "", ("soft.collisions = true", "no contact yet", "set soft.collisions = false")),
+        ("viscosity = 0.1\nviscosity_form = 'coupled'", "collisions = false", ("fluid.viscosity_form = 'coupled'",)),
+    ],
+)
+def test_the_command_line_refuses_what_would_be_ignored(tmp_path, fluid, soft, words):
+    """Exit status 2 and one message that names the key, its value, the rule and the remedy."""
+    scene = tmp_path / "sheet.toml"
+    scene.write_text(SHEET.format(fluid=fluid, soft=soft))
+    done = CliRunner().invoke(app, ["run", str(scene), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    for word in words:
+        assert word in " ".join(done.stderr.split()), done.stderr
+
+
+def test_forces_change_little_as_a_corner_crosses_a_grid_line():
+    """A plate two cells thick in a stream, held; moved up and down by 2% of a cell. Its mirror image has the mirrored
+    force, and no force jumps: what little of a face a corner leaves open is next to the wall."""
+    held = ut.Hold(shape=ut.Sphere(radius=2.0), position=(0.5, 0.5))
+    found = []
+    for shift in (-1e-3, 0.0, 1e-3):
+        plate = ut.SoftBody(
+            shape=ut.Box(size=(0.4, 0.1)), position=(0.6, 0.5 + shift), element_size=0.05, holds=(held,)
+        )
+        sides = {"x_low": ut.Inflow(velocity=(1.0, 0.0)), "x_high": "outflow"}
+        sim = ut.Simulation(
+            disc_in_box(
+                domain=ut.Domain(upper=(1.6, 1.0), resolution=20, resolution_along="y", sides=sides),
+                time=ut.Time(end=1.0, frame_rate=1.0, fixed_step=0.2),
+                fluid=ut.Fluid(density=1.0, viscosity=0.5, tolerance=1e-7, advection="none"),
+                objects={"plate": plate},
+            )
+        )
+        sim.advance_to(1.0)
+        found.append(sim.body("plate").force)
+    low, middle, high = found
+    assert high == pytest.approx(low * [1.0, -1.0, 1.0], abs=1e-5)
+    assert np.abs(high - middle).max() < 2e-3 * middle[0]
+
+
+def test_forces_on_a_solid_and_a_soft_body_that_meet_it_add_up():
+    """A rigid disc with a held soft tail against the same with a rigid one: pressure in cells that both cut, and drag
+    on faces near both, count once."""
+    still = {"shape": ut.Box(size=(0.5, 0.16)), "position": (0.75, 0.5)}
+    held = ut.Hold(shape=ut.Sphere(radius=2.0), position=(0.5, 0.5))
+    sides = {"x_low": ut.Inflow(velocity=(1.0, 0.0)), "x_high": "outflow"}
+    drag = []
+    for coupling, tail in (
+        ("none", ut.RigidBody(**still)),
+        ("monolithic", ut.SoftBody(**still, element_size=0.04, holds=(held,))),
+    ):
+        scene = disc_in_box(
+            coupling=coupling,
+            domain=ut.Domain(upper=(1.6, 1.0), resolution=20, resolution_along="y", sides=sides),
+            time=ut.Time(end=1.5, frame_rate=1.0, fixed_step=0.05),
+            fluid=ut.Fluid(
+                density=1.0, viscosity=0.5, tolerance=1e-7, advection="none",
+                viscosity_form="coupled" if coupling == "none" else "split",
+            ),
+            objects={"head": ut.RigidBody(shape=ut.Sphere(radius=0.15), position=(0.47, 0.51)), "tail": tail},
+        )  # fmt: skip
+        sim = ut.Simulation(scene)
+        sim.advance_to(1.5)
+        drag.append(float(sim.body("head").force[0] + sim.body("tail").force[0]))
+    assert drag[1] == pytest.approx(drag[0], rel=0.03)

@@ -28,7 +28,7 @@ def make(f, n=12, dimensions=2, kind=None, solids=None, gravity=DOWN, tolerance=
         fields = SolidFields(grid, solids)
         fields.update(0.0)
     domain = FluidDomain(grid, Sides(grid, kind or [WALL] * 6, [True] * 6), fields, 1000.0)
-    return FreeSurfaceSolve(domain, level_set(grid, f), gravity, tolerance, grid.face_field())
+    return FreeSurfaceSolve(domain, level_set(grid, f), gravity, tolerance)
 
 
 def wavy(x, y, z):

@@ -57,6 +57,17 @@ def test_still_water_over_a_step_and_past_a_ball_keeps_still(height):
     assert water.volume() == pytest.approx(volume, rel=1e-9)
 
 
+def test_water_that_drifts_through_a_wall_inside_it_stays_on_its_side():
+    """The surface inside a wall of four cells, water on its left, has come to its right face."""
+    wall = Solid("wall", Box((0.2, 2.0, 2.0)), Static((0.5, 0.5, 0.0)))
+    water = make(lambda x, y, z: x - 0.61 + 0 * (y + z), solids=[wall])
+    phi = water.state.surface.phi_c[water.grid.interior]
+    assert (phi[..., 9] < 0.0).all()
+    water.extend_into_solids()
+    assert (phi[..., 9:] > 0.0).all()
+    assert (phi[..., :9] < 0.0).all()
+
+
 def test_a_falling_drop_gains_the_energy_it_loses_in_height():
     """Free fall: v = g t at every wet face, the shape stays, the ledger balances."""
     water = make(lambda x, y, z: np.sqrt((x - 0.5) ** 2 + (y - 0.65) ** 2) - 0.2 + 0 * z, n=32)

@@ -5,7 +5,7 @@ import pytest
 
 from undertow.errors import PhysicsError
 from undertow.grid import GHOSTS, Grid
-from undertow.linalg import ConjugateGradients, CoupledSystem, Identity, Multigrid, Stencil, VelocityBlock
+from undertow.linalg import ConjugateGradients, CoupledSystem, Identity, Minres, Multigrid, Stencil, VelocityBlock
 
 VELOCITIES = {"fluid": (2, 7), "solid": (5,)}
 
@@ -311,3 +311,137 @@ def test_a_solve_that_overflows_is_an_error():
 
     with pytest.raises(PhysicsError, match="not a number"):
         ConjugateGradients(2).solve(Tiny(), np.array([1.0, 1.0]), np.zeros(2), 1e-6, 10, Identity())
+
+
+def test_minres_refuses_a_preconditioner_that_forgets_the_residual():
+    class Forgetful:
+        def apply(self, x, out):
+            out[...] = x * np.array([1.0, 0.0])
+
+    with pytest.raises(PhysicsError, match="preconditioner is not positive"):
+        Minres(2).solve(Identity(), np.array([0.0, 1.0]), np.zeros(2), 1e-6, 10, Forgetful())
+
+
+class Pistons(Divergence):
+    """Divergence rows in tanks with pistons: K w = rows of the fluid + P v, P (cells, pistons) [m2]."""
+
+    def __init__(self, grid, area_f, inv_mass, pushed):
+        super().__init__(grid, area_f, inv_mass)
+        self.pushed = pushed
+
+    def apply(self, w, out):
+        super().apply(w, out)
+        out.reshape(-1)[...] += self.pushed @ w["piston"]
+
+    def add_transpose(self, z, w):
+        super().add_transpose(z, w)
+        w["piston"] += self.pushed.T @ z.reshape(-1)
+
+    def add_diagonal(self, inv_mass, out):
+        super().add_diagonal(inv_mass, out)
+        out.reshape(-1)[...] += self.pushed**2 @ inv_mass["piston"]
+
+
+class PistonOperator:
+    """A0 + P M^-1 P^T"""
+
+    def __init__(self, rows, inv_mass):
+        self.rows, self.inv_mass = rows, inv_mass
+
+    def apply(self, x, out):
+        self.rows.stencil.apply(x, out)
+        out += self.rows.pushed @ (self.inv_mass * (self.rows.pushed.T @ x))
+
+
+class Brake:
+    """A damping row on the pistons, folded: makes the system a saddle point."""
+
+    name, damping, folded, target, stencil = "brake", True, True, None, None
+
+    def __init__(self, count):
+        self.shape = (count,)
+
+    def apply(self, w, out):
+        out[...] = w["piston"]
+
+    def add_transpose(self, z, w):
+        w["piston"] += z
+
+    def add_diagonal(self, inv_mass, out):
+        out += inv_mass["piston"]
+
+    def add_gram(self, w, out):
+        out["piston"] += w["piston"]
+
+    def add_gram_diagonal(self, w):
+        w["piston"] += 1.0
+
+
+@pytest.mark.parametrize("saddle", [False, True])
+@pytest.mark.parametrize(
+    ("open_right", "walls", "pistons", "expected"),
+    [
+        (False, (4,), ((4, 1.0),), 1),
+        (True, (4,), ((4, 1.0),), 0),
+        (False, (3, 6), ((3, 100.0), (6, 0.01)), 1),
+        (False, (3, 6), ((3, 1.0),), 2),
+        (True, (3, 6), ((3, 1.0),), 1),
+        (False, (3, 6), ((3, 1.0), (None, 1.0)), 1),
+        (False, (), ((None, 1.0),), 0),
+    ],
+    ids=["joined", "joined-to-the-open", "light-and-heavy", "one-apart", "open-apart", "one-swells", "swells"],
+)
+def test_pockets_that_bodies_join_are_singular_together(open_right, walls, pistons, expected, saddle):
+    """Null vectors are those of the dense matrix: sums over the pockets that a piston joins. A piston (x index of its
+    wall, inverse mass) pushes out of one pocket into the next; without a wall it swells into the first."""
+    grid, area_f, inv_mass, w = make_tank(open_right)
+    for wall in walls:
+        inv_mass[0][:, :, GHOSTS + wall] = 0.0
+    pushed = np.zeros((int(np.prod(grid.padded)), len(pistons)))
+    for column, (wall, _) in enumerate(pistons):
+        part = pushed[:, column].reshape(grid.padded)
+        inner = slice(GHOSTS, GHOSTS + 6)
+        if wall is None:
+            part[GHOSTS, inner, GHOSTS] = 0.03
+        else:
+            part[GHOSTS, inner, GHOSTS + wall - 1], part[GHOSTS, inner, GHOSTS + wall] = -0.1, 0.1
+    light = np.array([inverse for _, inverse in pistons])
+    row = Pistons(grid, area_f, inv_mass, pushed)
+    row.operator = PistonOperator(row, light)
+    blocks = [VelocityBlock("fluid", inv_mass), VelocityBlock("piston", light)]
+    system = CoupledSystem(blocks, [row, Brake(len(pistons))] if saddle else [row])
+    w["piston"] = np.ones(len(pistons))
+    z = {"pressure": grid.cell_field()}
+    before, after = grid.cell_field(), grid.cell_field()
+    row.apply(w, before)
+    stats = system.solve(w, z, 1e-9, 20000)
+    row.apply(w, after)
+    assert stats.regions_singular == expected
+    assert (stats.incompatibility > 1e-3) == (expected > 0)
+
+    active = np.flatnonzero(row.stencil.label)
+    dense = np.zeros((active.size, active.size))
+    unit, image = np.zeros(row.stencil.size), np.zeros(row.stencil.size)
+    for column, cell in enumerate(active):
+        unit[...] = 0.0
+        unit[cell] = 1.0
+        row.operator.apply(unit, image)
+        dense[:, column] = image[active]
+    value, vector = np.linalg.eigh(dense)
+    null = vector[:, np.abs(value) < 1e-12]
+    assert null.shape[1] == expected
+    # what is left of the rows is their part in the null space, and the pressure has none
+    kept = null @ (null.T @ before.reshape(-1)[active])
+    np.testing.assert_allclose(after.reshape(-1)[active], kept, atol=1e-6)
+    level = null.T @ z["pressure"].reshape(-1)[active]
+    assert level == pytest.approx(np.zeros(expected), abs=1e-9 * np.abs(z["pressure"]).max())
+    # masses matter little: eight decades apart they are the same vectors
+    light *= (1e4, 1e-4)[: len(pistons)]
+    found = system.null_space("pressure")
+    found.setup()
+    assert found.count == expected
+    sums = null @ np.ones(expected)
+    field = np.zeros(row.stencil.size)
+    field[active] = sums
+    found.remove(field)
+    np.testing.assert_allclose(field, 0.0, atol=1e-6)

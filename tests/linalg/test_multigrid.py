@@ -214,6 +214,8 @@ def test_walls_one_face_thick(walls, n, dimensions, air):
         ((7, 8, 6), 3, (False, False, False)),
         ((14, 12, 1), 2, (False, False, False)),
         ((8, 9, 1), 2, (True, False, False)),
+        ((9, 8, 1), 2, (True, False, False)),
+        ((8, 7, 5), 3, (True, False, True)),
     ],
 )
 def test_cycle_through_the_graph_is_symmetric_positive_definite(cells, dimensions, periodic, monkeypatch):

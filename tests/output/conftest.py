@@ -96,6 +96,15 @@ class Browser:
         self.call("Page.enable")
         self.call("Page.navigate", url=url)
 
+    def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression on the page."""
+        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+
+    def press(self, key: str) -> None:
+        """A key, to the element that has the focus."""
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+
     def screenshot(self) -> np.ndarray:
         """The page as 8-bit RGB (height, width, 3)."""
         from PIL import Image

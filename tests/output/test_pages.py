@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import builtins
 import re
+import signal
 import socket
+import subprocess
+import sys
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -163,6 +166,56 @@ def test_page_shows_the_scene_and_follows_the_run(smoke_run: Path, browser: Any)
         viewer.choose_field(VOLUME)
     finally:
         viewer.close()
+
+
+def test_command_plays_scrubs_and_follows_from_the_page(smoke_run: Path, browser: Any) -> None:
+    """``undertow view`` as a process of its own, used with the page's own controls only."""
+    pytest.importorskip("viser", reason="the view extra is not installed")
+    port = free_port()
+    command = [sys.executable, "-m", "undertow", "view", str(smoke_run), "--port", str(port)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            assert process.stderr.readline().startswith(f"http://127.0.0.1:{port} shows "), (
+                "said when the page is there"
+            )
+            browser.open(f"http://127.0.0.1:{port}")
+
+            def shown() -> int | None:
+                found = re.search(r"frame (\d+), t =", browser.evaluate("document.body.innerText") or "")
+                return int(found[1]) if found else None
+
+            def wait_until(frame: int) -> None:
+                deadline = time.monotonic() + 60.0
+                while shown() != frame:
+                    assert time.monotonic() < deadline, (shown(), frame)
+                    time.sleep(0.05)
+
+            wait_until(0)
+            # the checkboxes before it belong to the page's own settings
+            play = "[...document.querySelectorAll('input[type=checkbox]')].at(-1).click()"
+            browser.evaluate(play)
+            for frame in (1, 2, 0):
+                wait_until(frame)
+            browser.evaluate(play)
+            time.sleep(1.0)
+            still = shown()
+            time.sleep(1.0)
+            assert shown() == still, "it plays no more"
+
+            browser.evaluate("document.querySelector('[role=slider]').focus()")
+            browser.press("Home")
+            wait_until(0)
+            browser.press("End")
+            wait_until(2)
+            frame = read_frame(frame_folder(smoke_run, 2))
+            frame.index, frame.time = 3, 0.1
+            write_frame(frame_folder(smoke_run, 3), frame)
+            wait_until(3)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+    assert process.returncode == 130
 
 
 def test_page_shows_the_surface_of_water(water_run: Path, browser: Any) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 from imageio_ffmpeg import count_frames_and_secs, read_frames
@@ -132,15 +132,23 @@ def test_slice_shows_the_disc_and_the_field(flat_run: Path, tmp_path: Path) -> N
     assert (load(speed) != pixels).any()
 
 
-def test_same_run_same_pictures_for_any_number_of_threads(smoke_run: Path, tmp_path: Path) -> None:
-    threads = numba.get_num_threads()
-    try:
-        for count in (1, threads):
-            numba.set_num_threads(count)
-            render(smoke_run, tmp_path / f"{count}.png", frames=[2], width=96)
-    finally:
-        numba.set_num_threads(threads)
-    assert (tmp_path / "1.png").read_bytes() == (tmp_path / f"{threads}.png").read_bytes()
+def test_same_run_same_pictures_for_any_number_of_threads(
+    smoke_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools: list[int] = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, threads: int) -> None:
+            pools.append(threads)
+            super().__init__(threads)
+
+    monkeypatch.setattr(raymarch, "ThreadPoolExecutor", Pool)
+    for count in (1, 2):
+        monkeypatch.setattr(raymarch, "get_num_threads", lambda count=count: count)
+        render(smoke_run, tmp_path / f"{count}.png", frames=[2], width=96)
+        assert set(pools) == {count}
+        pools.clear()
+    assert (tmp_path / "1.png").read_bytes() == (tmp_path / "2.png").read_bytes()
     for name in ("a", "b"):
         render(smoke_run, tmp_path / f"{name}.mp4", width=96)
     assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()

@@ -77,6 +77,8 @@ def test_bodies_move_as_prescribed(sim: ut.Simulation) -> None:
     assert body.position == pytest.approx([0.5, 0.6 + swing, 0.0])
     assert body.velocity == pytest.approx([0.0, 0.4 * np.sin(2 * np.pi * sim.time), 0.0])
     assert body.angular_velocity == pytest.approx([0, 0, 2.0])
+    assert body.rotation == pytest.approx([np.cos(sim.time), 0, 0, np.sin(sim.time)])
+    assert body.matrix[:, 0] == pytest.approx([np.cos(2 * sim.time), np.sin(2 * sim.time), 0])
     assert np.isfinite(body.force).all() and np.any(body.force != 0)
     with pytest.raises(UserError, match="body 'bal': no such solid; the solids are ball"):
         sim.body("bal")

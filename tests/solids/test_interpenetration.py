@@ -52,7 +52,7 @@ def part(world, contacts):
         world.bodies.dimensions,
         overlaps,
     )
-    return overlaps.moved[: world.bodies.count].copy()
+    return overlaps.spec.moved[: world.bodies.count].copy()
 
 
 def cross(r):

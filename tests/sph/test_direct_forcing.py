@@ -123,6 +123,27 @@ def test_a_particle_rests_at_its_radius_and_a_bouncing_one_returns() -> None:
             assert max(heights[low:]) > 0.24 and min(heights) >= 0.1 + fluid.radius * (1 - 1e-9)
 
 
+def test_what_rests_is_not_thrown_up_by_restitution() -> None:
+    """(8) throws back the velocity before the step, not the one that gravity adds in it: at a wall, and at a body."""
+    for height, bodies in (
+        (0.01, {}),
+        (0.11, {"plate": ut.RigidBody(shape=ut.Box(size=(0.4, 0.1, 1.0)), position=(0.2, 0.05))}),
+    ):
+        scene = ut.Scene(
+            name="rest",
+            domain=ut.Domain(upper=(0.4, 0.4), resolution=20, sides={"y_high": "open"}),
+            time=ut.Time(end=1.0, frame_rate=10),
+            sph=ut.Sph(restitution=1.0, sound_speed=30.0),
+            objects={"drop": ut.SphFluid(shape=ut.Box(size=(0.016, 0.016)), position=(0.21, height)), **bodies},
+        )
+        sim = ut.Simulation(scene, threads=1)
+        fluid = sim.model.fluid  # type: ignore[attr-defined]
+        for _ in range(50):
+            sim.step()
+            assert fluid.totals.speed < 1e-12
+        assert fluid.positions()[0, 1] == pytest.approx(height, abs=1e-6)
+
+
 def test_schemes_and_shares_are_checked() -> None:
     sim = touching("global", 1.0)
     for change in ({"slip": 1.5}, {"restitution": -0.1}, {"scheme": "other"}):
@@ -140,9 +161,12 @@ def test_control_forces_and_contact_among_bodies_agree(monkeypatch: pytest.Monke
         forcing = sim.model.forcing  # type: ignore[attr-defined]
         errors[rounds] = 0.0
         for _ in range(60):
-            sim.step()
+            report = sim.step()
             errors[rounds] = max(errors[rounds], forcing.contact_error())
         assert forcing.contacts > 0
+        row = report.ledger
+        assert row["contacts"] == forcing.contacts and row["solids_contacts"] > 0 and row["unconverged"] == 0
+        assert 1 <= row["rounds"] <= rounds
     assert errors[1] > 1e-3 and errors[8] < 0.01 * errors[1]
     forces = forcing.pressure_b[:2, 1] + forcing.solids.contact_force_b[:2, 1]
     np.testing.assert_allclose(forces, 9.81 * np.array([40.0, 22.5]), rtol=1e-3)

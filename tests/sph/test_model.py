@@ -59,6 +59,33 @@ def test_a_run_resumes_bit_for_bit(tmp_path: Path) -> None:
     assert frame.particles.spacing == pytest.approx(0.03) and frame.extent()[1][0] == pytest.approx(0.6)
 
 
+def test_a_resumed_run_does_not_settle_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Particles around a body off the lattice settle once, before the first step; what follows is the same bits."""
+    from undertow.coupling.direct_forcing import DirectForcing
+    from undertow.run.driver import resume
+    from undertow.run.folder import newest_checkpoint
+
+    taken: list[int] = []
+    settle = DirectForcing.settle
+    monkeypatch.setattr(DirectForcing, "settle", lambda self: taken.append(settle(self)))
+    ball = ut.RigidBody(shape=ut.Sphere(radius=0.07), position=(0.31, 0.17), density=600.0)
+    scene = make_scene(objects={"float": ball})
+    whole = ut.Simulation(scene, threads=1)
+    whole.advance_to(0.2)
+    assert len(taken) == 1 and taken[0] > 1
+    half = ut.Simulation(scene.model_copy(update={"time": ut.Time(end=0.1, frame_rate=20)}), threads=1)
+    half.run(out=tmp_path / "run")
+    half.save(tmp_path / "half.h5")
+    assert len(taken) == 2
+    resume(tmp_path / "run", threads=1, frames=2)
+    loaded = ut.load(tmp_path / "half.h5", threads=1)
+    loaded.advance_to(0.2)
+    assert len(taken) == 2
+    _, checkpoint = newest_checkpoint(tmp_path / "run")
+    for name, array in whole.model.arrays().items():
+        assert np.array_equal(checkpoint.arrays[name], array) and np.array_equal(loaded.model.arrays()[name], array)
+
+
 def test_forces_on_a_floating_body_carry_it() -> None:
     sim = ut.Simulation(make_scene(time=ut.Time(end=1.5, frame_rate=20)), threads=1)
     sim.advance_to(1.0)
@@ -150,6 +177,26 @@ def test_the_sound_speed_that_is_told_works() -> None:
     sim.advance_to(0.2)
     fluid: Any = sim.model.fluid  # type: ignore[attr-defined]
     assert fluid.totals.density < 1.03 * 1000.0
+
+
+def test_the_sound_speed_follows_every_motion_that_the_scene_gives() -> None:
+    """Ten times the fastest of fluids, sources, walls and bodies, also of points of bodies that turn."""
+    turning = {"type": "velocity", "angular": [0.0, 0.0, 40.0]}
+    moving = {"x_low": {"type": "wall", "velocity": {"mean": [0.0, 0.0], "amplitude": [0.0, 9.0], "frequency": 1.0}}}
+    scenes = {
+        8.0: make_scene(objects={
+            "tap": ut.WaterSource(shape=ut.Box(size=(0.1, 0.1)), position=(0.1, 0.5), velocity=(0.0, -8.0)),
+        }),
+        9.0: make_scene(domain=ut.Domain(upper=(0.6, 0.6), resolution=20, sides={"y_high": "open", **moving}),
+                        time=ut.Time(end=0.5, frame_rate=20)),
+        40.0 * np.hypot(0.1, 0.05): make_scene(objects={
+            "float": ut.RigidBody(shape=ut.Box(size=(0.2, 0.1, 1.0)), position=(0.3, 0.45), motion=turning),
+        }),
+    }  # fmt: skip
+    for speed, scene in scenes.items():
+        fall = 0.4 if speed == 9.0 else 0.55 if speed == 8.0 else 0.3
+        fluid: Any = ut.Simulation(scene, threads=1).model.fluid  # type: ignore[attr-defined]
+        assert fluid.sound_speed == pytest.approx(10.0 * np.sqrt(speed**2 + 2.0 * 9.81 * fall), rel=1e-6)
 
 
 @pytest.mark.parametrize(

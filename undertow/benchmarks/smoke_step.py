@@ -25,7 +25,7 @@ def make_scene(cells: int) -> ut.Scene:
 
 
 def run(threads: int) -> Iterator[dict[str, Any]]:
-    """Median of the timed steps, and doubles per interior cell of State and Work."""
+    """Median of the timed steps, and doubles per interior cell of everything the simulation holds."""
     begin = time.perf_counter()
     ut.Simulation(make_scene(16), threads).step()
     compile_seconds = time.perf_counter() - begin
@@ -38,7 +38,7 @@ def run(threads: int) -> Iterator[dict[str, Any]]:
         report = sim.step()
         seconds.append(time.perf_counter() - begin)
         iterations.append(report.iterations)
-    size = held_bytes(sim.flow)
+    size = held_bytes(sim)
     common = {
         "size": f"{CELLS}^3",
         "threads": threads,

@@ -7,6 +7,7 @@ PYTHONDONTWRITEBYTECODE says where the benchmark runs.
 from __future__ import annotations
 
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from undertow.errors import PhysicsError
 
 PROGRAM = "import undertow as ut; ut.Simulation(ut.scene('lid-cavity', resolution=64), threads={threads}).step()"
 
@@ -24,7 +27,7 @@ def run(threads: int) -> Iterator[dict[str, Any]]:
         cache = str(Path(folder) / "step")
         program = PROGRAM.format(threads=threads)
         cold = seconds_of([sys.executable, "-c", program], cache)
-        warm = min(seconds_of([sys.executable, "-c", program], cache) for _ in range(3))
+        warm = statistics.median(seconds_of([sys.executable, "-c", program], cache) for _ in range(3))
         yield {"quantity": "cold_seconds", "measured": cold, "size": "64^2", "seconds_per_step": cold}
         yield {"quantity": "warm_seconds", "measured": warm, "size": "64^2", "seconds_per_step": warm,
                "compile_seconds": cold - warm}  # fmt: skip
@@ -42,7 +45,10 @@ def seconds_to_first_frame(folder: Path, threads: int) -> float:
         while process.poll() is None and not (out / "frames" / "000001").exists():
             time.sleep(0.05)
         seconds = time.perf_counter() - begin
+        status = process.poll()
         process.kill()
+    if not (out / "frames" / "000001").exists():
+        raise PhysicsError(f"bench start: the demo ended with status {status} before its first frame was on disk")
     return seconds
 
 
@@ -56,5 +62,7 @@ def caching(cache: str) -> dict[str, str]:
 def seconds_of(command: list[str], cache: str) -> float:
     """Wall clock of a command with its own kernel cache [s]."""
     begin = time.perf_counter()
-    subprocess.run(command, check=True, env=caching(cache), stdout=subprocess.DEVNULL)
+    status = subprocess.run(command, env=caching(cache), stdout=subprocess.DEVNULL).returncode
+    if status:
+        raise PhysicsError(f"bench start: the first step ended with status {status}")
     return time.perf_counter() - begin

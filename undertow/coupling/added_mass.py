@@ -31,6 +31,8 @@ class AddedMass:
         self.multigrid, self.rows, self.block = multigrid, rows, block
         self.displaced_b = displaced_b
         """Mass of the fluid that each body displaces (n,) [kg]; 0 for bodies that are not dynamic."""
+        self.whole_bodies = False
+        """A body's masses couple all components of its twist: they have columns together or not at all."""
         self.chosen = np.zeros(0, dtype=np.int64)
         """Entries of the flat twists (n 6,) that have a column."""
         self.correction = np.zeros((0, 0))
@@ -74,6 +76,8 @@ class AddedMass:
         light = (strength > LIGHT * reference[:, None]) & (strength > 0.0)
         # turning about an axis goes with turning about the others: the inertia couples them
         light[:, 3:] = light[:, 3:].any(axis=1)[:, None] & (mobility_b[:, 3:] > 0.0) & (square[:, 3:] > 0.0)
+        if self.whole_bodies:
+            light = light.any(axis=1)[:, None] & (mobility_b > 0.0)
         if len(self.block.inv_mass) == 1 and light.any():
             # joined bodies answer together
             light = mobility_b > 0.0

@@ -34,6 +34,7 @@ import numpy as np
 
 from undertow.coupling.forcing_contacts import (
     Poses,
+    Rules,
     Twists,
     _find_contacts,
     _gather_forces,
@@ -43,6 +44,7 @@ from undertow.coupling.forcing_contacts import (
     _predict_bodies,
     _push_out,
     make_contacts,
+    make_near,
 )
 from undertow.coupling.forcing_solves import _largest_error, _solve_global, _solve_local, _sum_control
 from undertow.errors import UserError
@@ -50,7 +52,7 @@ from undertow.grid import Array, share
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.shapes import CollisionShapes
 from undertow.solids import Solids, SolidsReport
-from undertow.sph import SphFluid, add_penalty
+from undertow.sph import SphFluid, add_penalty, check_share
 
 ROUNDS = 8
 """Of control forces and contact among bodies, at most."""
@@ -77,9 +79,8 @@ class ForcingSettings:
     at_surface: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("slip", "restitution"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise UserError(f"sph.{name} = {getattr(self, name)}: must lie between 0 and 1")
+        check_share("slip", self.slip)
+        check_share("restitution", self.restitution)
         if self.scheme not in ("local", "global"):
             raise UserError(f"sph.scheme = {self.scheme!r}: the schemes are local and global")
 
@@ -101,10 +102,11 @@ class DirectForcing:
         self._control, self._control_torque = np.zeros((n, 3)), np.zeros((n, 3))
         self._place, self._velocity = np.zeros_like(self.local), np.zeros_like(self.local)
         self._twists = Twists(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 4)))
-        self._near = np.zeros((0, 2), dtype=np.int64)
-        self._near_count = 0
+        self._near, self._near_count = make_near(0), 0
         self._contacts = make_contacts(0)
-        self._distance, self._normal = np.zeros(0), np.zeros((0, 3))
+        self._rules = Rules(
+            self.settings.slip, self.settings.restitution, fluid.radius, self.settings.at_surface, fluid.walls
+        )
         self.contacts = 0
         self.velocity_error = 0.0
         self.rounds, self.disagreement = 0, 0.0
@@ -184,7 +186,7 @@ class DirectForcing:
     def _move_bodies(self, time: float, dt: float) -> SolidsReport:
         """Control forces and the step of the bodies, in rounds until both agree on what holds the bodies."""
         force, torque = self.pressure_b + self.viscous_b, self.torque_b
-        rows, velocity = self._near[: self._near_count, 0], self.fluid.points.spec.motion
+        rows, velocity = self._near.pair[: self._near_count, 0], self.fluid.points.spec.motion
         start, before = self._save(), velocity[rows]
         held, last, factor = np.zeros((2, self.bodies.count, 3)), np.zeros(0), 1.0
         for turn in range(ROUNDS):
@@ -244,38 +246,28 @@ class DirectForcing:
             return
         self._built = fluid.rebuilds
         args = (fluid.points.spec, fluid.count, fluid.neighbours.spec, self.body)
-        self._near_count = int(_list_near(*args, self._near))
-        if self._near_count > len(self._near):
-            self._near = np.zeros((2 * self._near_count, 2), dtype=np.int64)
-            self._contacts = make_contacts(2 * self._near_count)
-            self._distance, self._normal = np.zeros(2 * self._near_count), np.zeros((2 * self._near_count, 3))
-            _list_near(*args, self._near)
-        near = self._near[: self._near_count]
-        near[...] = near[np.argsort(near[:, 1], kind="stable")]
+        self._near_count = int(_list_near(*args, self._near.pair))
+        if self._near_count > len(self._near.pair):
+            self._near, self._contacts = make_near(2 * self._near_count), make_contacts(2 * self._near_count)
+            _list_near(*args, self._near.pair)
+        pair = self._near.pair[: self._near_count]
+        pair[...] = pair[np.argsort(pair[:, 1], kind="stable")]
 
     def _find_contacts(self, dt: float) -> None:
-        settings, fluid = self.settings, self.fluid
         self._measure(self._twists.x, self._twists.q, dt)
-        self.contacts = int(
-            _find_contacts(
-                fluid.points.spec, self._near, self._near_count, self._distance, self._normal, self._twists,
-                fluid.walls, fluid.radius, dt, settings.slip, settings.restitution, settings.at_surface, self._contacts,
-            )
-        )  # fmt: skip
+        args = (self.fluid.points.spec, self._near, self._near_count, self.bodies.spec, self._twists, self._rules)
+        self.contacts = int(_find_contacts(*args, dt, self._contacts))
 
     def _solve(self, dt: float) -> None:
         self._control[...], self._control_torque[...] = 0.0, 0.0
         if self.contacts == 0:
             self.velocity_error = 0.0
             return
-        args = (
-            self._contacts, self.contacts, self.fluid.points.spec, self.bodies.spec, self._twists,
-            self.bodies.dimensions == 2,
-        )  # fmt: skip
+        args = (self._contacts, self.contacts, self.fluid.points.spec, self.bodies.spec, self._twists)
         if self.settings.scheme == "local":
             _solve_local(*args)
         else:
-            _solve_global(*args, TURNS)
+            _solve_global(*args, self.bodies.dimensions == 2, TURNS)
         _sum_control(self._contacts, self.contacts, dt, self._control, self._control_torque)
         self.velocity_error = float(_largest_error(self._contacts, self.contacts, self.fluid.points.spec, self._twists))
 
@@ -290,8 +282,7 @@ class DirectForcing:
         for _ in range(2):
             # what was predicted beyond a spacing is still out of touch: bodies move a quarter of it at most
             self._measure(spec.x, spec.q, 0.0, within=2.0 * fluid.radius)
-            args = (fluid.points.spec, self._near, self._near_count, self._distance, self._normal)
-            if _push_out(*args, fluid.radius, fluid.walls) == 0:
+            if _push_out(fluid.points.spec, self._near, self._near_count, self._rules) == 0:
                 break
 
     def _measure(self, x: Array, q: Array, dt: float, within: float = inf) -> None:
@@ -300,7 +291,7 @@ class DirectForcing:
         reach = self.fluid.radius * (1.0 if dt == 0.0 or self.settings.slip == 1.0 else 2.0)
         share(
             _measure_distances, n, 256 * n, self.fluid.points.spec, self._near, poses, self.shapes.arrays(),
-            reach, within, dt, self._distance, self._normal,
+            reach, within, dt,
         )  # fmt: skip
 
     def contact_error(self) -> float:

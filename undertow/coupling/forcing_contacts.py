@@ -48,12 +48,37 @@ class Twists(NamedTuple):
     q: Array
 
 
+class NearSpec(NamedTuple):
+    """Particles that may touch bodies before the lists are made anew, body by body: pair (n, 2) of a particle's point
+    and a body, signed distance (n,) [m] of the body there, normal (n, 3) out of the body where it is within reach."""
+
+    pair: Any
+    distance: Array
+    normal: Array
+
+
+class Rules(NamedTuple):
+    """What contacts want: slip eps and restitution delta of (8); radius r_F of a particle [m]; at_surface: forces act
+    at the contact point, in place of the particle; walls (3, 3): lowest and highest coordinates of particles [m]."""
+
+    slip: float
+    restitution: float
+    radius: float
+    at_surface: bool
+    walls: Array
+
+
 class Poses(NamedTuple):
     """Where the bodies are: x (n, 3) [m], q (n, 4), and their shape (n,)."""
 
     x: Array
     q: Array
     shape: Any
+
+
+def make_near(room: int) -> NearSpec:
+    """Room for so many pairs."""
+    return NearSpec(np.zeros((room, 2), dtype=np.int64), np.zeros(room), np.zeros((room, 3)))
 
 
 def make_contacts(room: int) -> ContactSpec:
@@ -146,51 +171,55 @@ def _list_near(points, count, lists, body, out_near):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def _measure_distances(points, near, poses, shapes, reach, within, dt, out_distance, out_normal, start, stop):  # type: ignore[no-untyped-def]
+def _measure_distances(points, near, poses, shapes, reach, within, dt, start, stop):  # type: ignore[no-untyped-def]
     """Signed distance at particles moved by dt v, of the bodies near them at given poses; within reach the normals.
 
     Distances of at least ``within`` are left as they are.
     """
     for n in range(start, stop):
-        if out_distance[n] >= within:
+        if near.distance[n] >= within:
             continue
-        i, b = near[n, 0], near[n, 1]
+        i, b = near.pair[n, 0], near.pair[n, 1]
         x = points.place[i, 0] + dt * points.motion[i, 0] - poses.x[b, 0]
         y = points.place[i, 1] + dt * points.motion[i, 1] - poses.x[b, 1]
         z = points.place[i, 2] + dt * points.motion[i, 2] - poses.x[b, 2]
         x, y, z = rotate_back(poses.q[b], x, y, z)
         s = poses.shape[b]
-        out_distance[n] = shape_distance(shapes, s, x, y, z)
-        if out_distance[n] < reach:
+        near.distance[n] = shape_distance(shapes, s, x, y, z)
+        if near.distance[n] < reach:
             nx, ny, nz = shape_gradient(shapes, s, x, y, z)
             nx, ny, nz = rotate(poses.q[b], nx, ny, nz)
-            out_normal[n, 0], out_normal[n, 1], out_normal[n, 2] = unit_vector(nx, ny, nz)
+            near.normal[n, 0], near.normal[n, 1], near.normal[n, 2] = unit_vector(nx, ny, nz)
 
 
 @njit(cache=True, nogil=True)
-def _find_contacts(points, near, count, distances, normals, twists, walls, radius, dt, eps, delta, at_surface, out):  # type: ignore[no-untyped-def]
+def _find_contacts(points, near, count, bodies, twists, rules, dt, out):  # type: ignore[no-untyped-def]
     """Contacts at x* (algorithm 1, 4) with the relative velocity that (8) or (9) wants; how many."""
     found = 0
+    eps, radius, walls = rules.slip, rules.radius, rules.walls
     for n in range(count):
-        i, b = near[n, 0], near[n, 1]
+        i, b = near.pair[n, 0], near.pair[n, 1]
         x = points.place[i, 0] + dt * points.motion[i, 0]
         y = points.place[i, 1] + dt * points.motion[i, 1]
         z = points.place[i, 2] + dt * points.motion[i, 2]
-        distance, nx, ny, nz = distances[n], normals[n, 0], normals[n, 1], normals[n, 2]
+        distance, nx, ny, nz = near.distance[n], near.normal[n, 0], near.normal[n, 1], near.normal[n, 2]
         # fluid next to a body slips as eps says, whether pressure presses it on or not
         if distance >= (radius if eps == 1.0 else 2.0 * radius):
             continue
-        back = distance if at_surface else 0.0
+        back = distance if rules.at_surface else 0.0
         rx, ry, rz = x - back * nx - twists.x[b, 0], y - back * ny - twists.x[b, 1], z - back * nz - twists.x[b, 2]
         v, w = twists.v[b], twists.omega[b]
         ux = points.motion[i, 0] - (v[0] + w[1] * rz - w[2] * ry)
         uy = points.motion[i, 1] - (v[1] + w[2] * rx - w[0] * rz)
         uz = points.motion[i, 2] - (v[2] + w[0] * ry - w[1] * rx)
         un = ux * nx + uy * ny + uz * nz
-        # relative velocity before the prediction, for the bounce
-        before = un - dt * (points.change[i, 0] * nx + points.change[i, 1] * ny + points.change[i, 2] * nz)
+        # of v_r(t), before the prediction, what approached bounces back
+        v, w = bodies.v[b], bodies.omega[b]
+        before = (points.motion[i, 0] - dt * points.change[i, 0] - v[0] - w[1] * rz + w[2] * ry) * nx
+        before += (points.motion[i, 1] - dt * points.change[i, 1] - v[1] - w[2] * rx + w[0] * rz) * ny
+        before += (points.motion[i, 2] - dt * points.change[i, 2] - v[2] - w[0] * ry + w[1] * rx) * nz
         kind = NORMAL if eps == 1.0 else FULL
-        wn = -delta * min(before, 0.0)
+        wn = -rules.restitution * min(before, 0.0)
         if un > 0.0 or distance >= radius:
             kind = NOTHING if eps == 1.0 else TANGENTIAL
             wn = un
@@ -216,16 +245,16 @@ def _find_contacts(points, near, count, distances, normals, twists, walls, radiu
 
 
 @njit(cache=True, nogil=True)
-def _push_out(points, near, count, distances, normals, radius, walls):  # type: ignore[no-untyped-def]
+def _push_out(points, near, count, rules):  # type: ignore[no-untyped-def]
     """Particles a radius away from the bodies (20), and inside the walls; how many were moved."""
     moved = 0
     for n in range(count):
-        push = radius - distances[n]
+        push = rules.radius - near.distance[n]
         if push <= 0.0:
             continue
         moved += 1
-        i = near[n, 0]
+        i = near.pair[n, 0]
         for a in range(3):
-            x = points.place[i, a] + push * normals[n, a]
-            points.place[i, a] = min(max(x, walls[a, 0]), walls[a, 1])
+            x = points.place[i, a] + push * near.normal[n, a]
+            points.place[i, a] = min(max(x, rules.walls[a, 0]), rules.walls[a, 1])
     return moved

@@ -16,7 +16,7 @@ from undertow.rigid.bodies import DYNAMIC, apply_inverse_inertia, rotate, rotate
 
 
 @njit(cache=True, nogil=True)
-def _solve_local(contacts, count, points, bodies, twists, planar):  # type: ignore[no-untyped-def]
+def _solve_local(contacts, count, points, bodies, twists):  # type: ignore[no-untyped-def]
     """Contacts one by one (12): F = 1/h [(1/m + 1/M) E + r~^T I^-1 r~]^-1 v-hat, all from the predicted velocities."""
     K, f = np.zeros((3, 3)), np.zeros(3)
     for n in range(count):

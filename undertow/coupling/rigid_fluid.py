@@ -161,12 +161,12 @@ class RigidFluidSolve(FreeSurfaceSolve):
 
     def __init__(
         self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], tolerance: float,
-        scratch_f: Array, fields: SolidFields, index: np.ndarray, coupled: CoupledBodies,
+        fields: SolidFields, index: np.ndarray, coupled: CoupledBodies,
         settings: RigidFluidSettings | None = None,
     ) -> None:  # fmt: skip
         self.water_c, self.coupled, self.settings = phi_c, coupled, settings or RigidFluidSettings()
         self.joined_c = domain.grid.cell_field()
-        super().__init__(domain, self.joined_c, gravity, tolerance, scratch_f)
+        super().__init__(domain, self.joined_c, gravity, tolerance)
         self.regions = RigidRegions(domain, fields, index, coupled)
         bodies = coupled.bodies
         self.dynamic_b = bodies.kind_b == DYNAMIC

@@ -2,7 +2,8 @@
 
 Open fractions are exact for the surfaces (``coupling.pieces``). A face within the band knows the nearest point of a
 surface as weights of the nodes of an element: the wall's velocity and its distance for the viscous rows, and what
-transport reads inside bodies.
+transport reads inside bodies. Nearest to the middle of its open part, that is: where a corner of a body covers most of
+a face, the wall is next to what is left of it, however far it is from the face's centre.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from undertow.soft import SoftBodies
 FAR = 1e300
 """Squared distance of a face that no surface is near to."""
 
+AWAY = 1e9
+"""Distance in cells of a wall that takes no part in the viscous rows of a face."""
+
 
 class NearSpec(NamedTuple):
     """Faces near surfaces and the nearest point of them."""
@@ -41,9 +45,10 @@ def _make_near(room: int) -> NearSpec:
 class SoftFields(SolidFields):
     """Rigid solids that move as prescribed and soft bodies as fields; arrays as in ``SolidFields``.
 
-    body_c is -1 and soft_c 0 in cells near which a soft surface is nearer than a solid; elsewhere soft_c is -1.
-    pieces: parts of the closed soft surfaces in cells. near: faces within BAND cells of a soft surface. voxel: the
-    faces that shells couple; they are closed for the fluid. element (m, k): nodes of all surfaces, closed ones first.
+    body_c and velocity_c are those of the rigid solids. distance_f: of the nearest of all. rows_distance_f: of solids
+    as rows to their walls have it, AWAY for faces that are nearer to a soft surface. pieces: parts of the closed soft
+    surfaces in cells. near: faces within BAND cells of a soft surface. voxel: the faces that shells couple; they are
+    closed for the fluid. element (m, k): nodes of all surfaces, closed ones first.
     """
 
     def __init__(self, grid: Grid, sides: Sides, solids: Sequence[Solid], bodies: SoftBodies) -> None:
@@ -60,11 +65,12 @@ class SoftFields(SolidFields):
         self.voxel_open = np.zeros(0)
         """Open fraction that the coupled faces had (r,)."""
         self._free_f = _free_faces(grid, sides)
-        self.soft_c = np.full(grid.padded, -1, dtype=np.int32)
+        self.rows_distance_f = np.full((3, *grid.padded), AWAY * grid.dx)
         self.surface = SurfaceSpec(self.element, bodies.x, np.zeros((1, 3)))
         self.near = _make_near(0)
         self.count = 0
-        self._nearer = np.zeros(0, dtype=bool)
+        self.nearer = np.zeros(0, dtype=bool)
+        """Of the near faces (count,): no solid is nearer."""
         self._square_f = np.full((3, *grid.padded), FAR)
         self._element_f = np.full((3, *grid.padded), -1, dtype=np.int64)
         self._open_f, self._open_c = np.ones((3, *grid.padded)), np.ones(grid.padded)
@@ -81,7 +87,6 @@ class SoftFields(SolidFields):
         for name in ("phi_n", "area_f", "volume_c", "body_c", "distance_f", "velocity_f", "velocity_c"):
             getattr(self, name)[...] = getattr(self.rigid, name)
         self.spec = self.rigid.spec
-        self.soft_c[...] = -1
         self.surface = SurfaceSpec(self.element, self.bodies.x, self._images())
         if len(self.closed):
             self.pieces.cut(self.surface._replace(element=self.closed))
@@ -91,7 +96,7 @@ class SoftFields(SolidFields):
         self._find_near()
         if len(self.shells):
             self._couple_shells()
-        self._mark_cells()
+        self._choose_walls()
         self.set_velocities()
         return True
 
@@ -137,33 +142,30 @@ class SoftFields(SolidFields):
         """The nearest point of a surface for the faces of the band."""
         spec, band = self.grid.spec, BAND * self.grid.dx
         self._square_f.fill(FAR)
-        _mark_nearest(spec, self.surface, band, self._square_f, self._element_f)
+        _mark_nearest(spec, self.surface, self.area_f, band, self._square_f, self._element_f)
         while True:
-            size = int(_gather_nearest(spec, self.surface, self._square_f, self._element_f, self.near))
+            size = int(_gather_nearest(spec, self.surface, self.area_f, self._square_f, self._element_f, self.near))
             if size <= len(self.near.face):
                 break
-            room = 2 * size
-            self.near = NearSpec(
-                np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros((room, 3)), np.zeros(room)
-            )
+            self.near = _make_near(2 * size)
         self.count = size
 
     def near_arrays(self) -> NearSpec:
         """The faces near surfaces, of now."""
         return NearSpec(*(array[: self.count] for array in self.near))
 
-    def _mark_cells(self) -> None:
-        """Distances with their sign, and which wall is the nearer one."""
+    def _choose_walls(self) -> None:
+        """Which wall is the nearer one of a face, and distances with their sign."""
         near = self.near_arrays()
-        distance = self.distance_f.reshape(-1)
-        inside = self._open_f.reshape(-1)[near.face] < 0.5
-        own = np.where(inside, -near.distance, near.distance)
-        nearer = own < distance[near.face]
-        self._nearer = nearer
+        distance, area = self.distance_f.reshape(-1), self.area_f.reshape(-1)[near.face]
+        # solids give the distance of the face's centre; the middle of the open part is that much further away
+        further = 0.5 * self.grid.dx * np.where(area > 0.0, 1.0 - area, 0.0)
+        own = np.where(self._open_f.reshape(-1)[near.face] <= 0.0, -near.distance, near.distance)
+        nearer = own < distance[near.face] + further
+        self.nearer = nearer
+        self.rows_distance_f[...] = self.distance_f
+        self.rows_distance_f.reshape(-1)[near.face[nearer]] = AWAY * self.grid.dx
         distance[near.face[nearer]] = own[nearer]
-        cells = near.face[nearer] % int(np.prod(self.grid.padded))
-        self.soft_c.reshape(-1)[cells] = 0
-        self.body_c.reshape(-1)[cells] = -1
 
     def set_velocities(self) -> None:
         """Velocities of the walls of soft bodies from those of their nodes."""
@@ -173,7 +175,7 @@ class SoftFields(SolidFields):
         axis = near.face // int(np.prod(self.grid.padded))
         v = self.bodies.v[nodes, axis[:, None]]
         wall = np.einsum("ra,ra->r", near.weight[:, :k], v)
-        self.velocity_f.reshape(-1)[near.face[self._nearer]] = wall[self._nearer]
+        self.velocity_f.reshape(-1)[near.face[self.nearer]] = wall[self.nearer]
 
 
 def _plane(axis: int, index: int) -> tuple[slice | int, ...]:
@@ -239,6 +241,28 @@ def _closest_point(surface, q, e, x, y, z):  # type: ignore[no-untyped-def]
 
 
 @helper
+def _open_middle(spec, area, axis, k, j, i):  # type: ignore[no-untyped-def]
+    """How far the middle of a cut face's open part is from its centre, along x, y, z [m]: towards the neighbours that
+    are more open, shared between the two directions of a face as the open fraction varies along them."""
+    phi = area[axis, k, j, i]
+    _, nz, ny, nx = area.shape
+    if phi <= 0.0 or phi >= 1.0 or i == 0 or j == 0 or i == nx - 1 or j == ny - 1:
+        return 0.0, 0.0, 0.0
+    gx, gy, gz = 0.0, 0.0, 0.0
+    if axis != 0:
+        gx = area[axis, k, j, i + 1] - area[axis, k, j, i - 1]
+    if axis != 1:
+        gy = area[axis, k, j + 1, i] - area[axis, k, j - 1, i]
+    if axis != 2 and spec.dimensions == 3 and 0 < k < nz - 1:
+        gz = area[axis, k + 1, j, i] - area[axis, k - 1, j, i]
+    total = abs(gx) + abs(gy) + abs(gz)
+    if total <= 0.0:
+        return 0.0, 0.0, 0.0
+    shift = 0.5 * (1.0 - phi) * spec.dx / total
+    return shift * gx, shift * gy, shift * gz
+
+
+@helper
 def _index_range(origin, dx, n, low, high):  # type: ignore[no-untyped-def]
     """Padded indices of the first and the last of n points origin + i dx in an interval."""
     first = max(int(np.ceil((low - origin) / dx)) + GHOSTS, 0)
@@ -246,7 +270,7 @@ def _index_range(origin, dx, n, low, high):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _mark_nearest(spec, surface, band, out_square, out_element):  # type: ignore[no-untyped-def]
+def _mark_nearest(spec, surface, area, band, out_square, out_element):  # type: ignore[no-untyped-def]
     """Squared distance to the nearest element, and its number, of every face within the band of it."""
     k_nodes = surface.element.shape[1]
     h = 0.5 * spec.dx
@@ -270,8 +294,9 @@ def _mark_nearest(spec, surface, band, out_square, out_element):  # type: ignore
                 for k in range(k0, k1 + 1):
                     for j in range(j0, j1 + 1):
                         for i in range(i0, i1 + 1):
-                            x, y = x0 + (i - GHOSTS) * spec.dx, y0 + (j - GHOSTS) * spec.dx
-                            z = z0 + (k - GHOSTS) * spec.dx
+                            sx, sy, sz = _open_middle(spec, area, axis, k, j, i)
+                            x, y = x0 + (i - GHOSTS) * spec.dx + sx, y0 + (j - GHOSTS) * spec.dx + sy
+                            z = z0 + (k - GHOSTS) * spec.dx + sz
                             square, _, _, _ = _closest_point(surface, image, e, x, y, z)
                             if square < out_square[axis, k, j, i] and square < band * band:
                                 out_square[axis, k, j, i] = square
@@ -279,7 +304,7 @@ def _mark_nearest(spec, surface, band, out_square, out_element):  # type: ignore
 
 
 @njit(cache=True)
-def _gather_nearest(spec, surface, square, element, out):  # type: ignore[no-untyped-def]
+def _gather_nearest(spec, surface, area, square, element, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` as far as it has room and return how many faces are near."""
     found = 0
     room = len(out.face)
@@ -296,8 +321,9 @@ def _gather_nearest(spec, surface, square, element, out):  # type: ignore[no-unt
                         continue
                     if found < room:
                         code = element[axis, k, j, i]
-                        x, y = x0 + (i - GHOSTS) * spec.dx, y0 + (j - GHOSTS) * spec.dx
-                        z = z0 + (k - GHOSTS) * spec.dx
+                        sx, sy, sz = _open_middle(spec, area, axis, k, j, i)
+                        x, y = x0 + (i - GHOSTS) * spec.dx + sx, y0 + (j - GHOSTS) * spec.dx + sy
+                        z = z0 + (k - GHOSTS) * spec.dx + sz
                         image, e = code // len(surface.element), code % len(surface.element)
                         s, u, v, w = _closest_point(surface, image, e, x, y, z)
                         out.face[found] = ((axis * nz + k) * ny + j) * nx + i

@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from undertow.coupling.soft_fields import SoftFields
+from undertow.coupling.soft_fields import AWAY, SoftFields
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.pressure import DivergenceRows
-from undertow.fluid.viscosity import WallRows
-from undertow.grid import Array
-from undertow.linalg import Multigrid, Stencil
+from undertow.fluid.viscosity import SMALLEST_DISTANCE, WallRows
+from undertow.grid import GHOSTS, Array
+from undertow.linalg import Multigrid, NullSpace, Stencil
 from undertow.soft import SoftBodies
 
 BLOCK = "soft"
@@ -35,9 +35,6 @@ MOST_BYTES = 1.0e9
 
 HEAVY = 30.0
 """A shell so many times heavier than the fluid of its faces is a wall for multigrid."""
-
-SINGULAR = 1e-10
-"""A closed region has no level of its own when bodies give way to it by less than this, relative to the diagonal."""
 
 
 class SoftVelocities:
@@ -121,6 +118,8 @@ class SoftRows(DivergenceRows):
         """F (cells, 3 n) [m2; 2D m], a sparse matrix."""
         self.force: Any = None
         """F^T."""
+        self.soft_area = np.zeros((3, int(np.prod(self.shape))))
+        """Area vector of the walls of soft bodies in each cell, out of the fluid [m2; 2D m]."""
         self.operator = SoftOperator(self)
 
     def rebuild(self) -> None:
@@ -145,6 +144,8 @@ class SoftRows(DivergenceRows):
             closed = self.stencil.diagonal_c.reshape(-1) <= 0.0
             self.flux = (sparse.diags((~closed).astype(float)) @ self.flux).tocsr()
         self.force = self.flux.T.tocsr()
+        for axis in range(3):
+            self.soft_area[axis] = self.flux @ np.tile(np.eye(3)[axis], self.block.bodies.count)
 
     def lumped(self) -> tuple[Any, Any]:
         """J^T beta J (3 n, 3 n) of the fluid that coupled faces carry, and J^T beta (3 n, faces); None without any."""
@@ -159,8 +160,10 @@ class SoftRows(DivergenceRows):
     def set_wall_flux(self) -> None:
         """s: the flux through walls that move as prescribed; those of soft bodies are unknown."""
         super().set_wall_flux()
-        if self.target is not None and self.fields.pieces.size:
-            self.target.reshape(-1)[self.fields.pieces.arrays().cell] = 0.0
+        if self.target is None:
+            return
+        target, velocity = self.target.reshape(-1), self.fields.velocity_c.reshape(3, -1)
+        target -= np.where(self.fields.body_c.reshape(-1) >= 0, (self.soft_area * velocity).sum(axis=0), 0.0)
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         super().apply(w, out)
@@ -195,28 +198,6 @@ class SoftRows(DivergenceRows):
     def push(self, z_c: Array) -> Array:
         """Impulses (n, 3) [N s] of a pressure's impulse z [Pa s] on the nodes."""
         return np.asarray(self.force @ z_c.reshape(-1)).reshape(-1, 3)
-
-
-class PressureRows:
-    """``SoftRows`` as a ``CoupledSystem`` solves them: without a stencil, whose closed regions it would take one by one
-    for singular; ``SoftPreconditioner`` knows which of them are."""
-
-    name = SoftRows.name
-    damping = False
-    folded = False
-    stencil: Stencil | None = None
-
-    def __init__(self, rows: SoftRows) -> None:
-        self.rows, self.shape, self.operator = rows, rows.shape, rows.operator
-        self.apply, self.add_transpose, self.add_diagonal = rows.apply, rows.add_transpose, rows.add_diagonal
-
-    @property
-    def target(self) -> Array | None:
-        return self.rows.target
-
-    @target.setter
-    def target(self, wanted: Array | None) -> None:
-        self.rows.target = wanted
 
 
 class CycleStencil:
@@ -290,35 +271,14 @@ class SoftPreconditioner:
 
     def __init__(self, multigrid: Multigrid, rows: SoftRows) -> None:
         self.multigrid, self.rows = multigrid, rows
+        self._null: NullSpace | None = None
         self._level = np.zeros((0, 0))
-        self._label = np.zeros(0, np.int32)
-        self._regions, self._fixed = np.zeros(0, np.int64), np.zeros((0, 0))
         self._columns, self._correction = np.zeros((0, int(np.prod(rows.shape)))), np.zeros((0, 0))
 
-    def setup(self) -> None:
-        """For the geometry and masses of now."""
-        rows = self.rows
-        stencil = rows.stencil
-        assert stencil is not None
-        self._label = stencil.label[: int(np.prod(rows.shape))]
-        is_open = np.zeros(stencil.regions + 1, dtype=bool)
-        is_open[self._label[stencil.dirichlet_c.reshape(-1) > 0.0]] = True
-        is_open[0] = True
-        self._regions = np.flatnonzero(~is_open)
-        m = len(self._regions)
-        pushes = [rows.force @ (self._label == r).astype(float) for r in self._regions]
-        push = np.array(pushes).reshape(m, rows.force.shape[0])
-        found = np.zeros_like(push)
-        for one, out in zip(push, found, strict=True):
-            rows.block.apply_inverse_mass(one.reshape(-1, 3), out.reshape(-1, 3))
-        least = [float(stencil.diagonal_c.reshape(-1)[self._label == r].min()) for r in self._regions]
-        gram, Q = np.linalg.eigh(push @ found.T)
-        gives_way = gram > SINGULAR * max(least, default=0.0)
-        self._level = (Q[:, gives_way] / gram[gives_way]) @ Q[:, gives_way].T
-        # levels, or sums of them, that no body answers to: orthonormal over the cells
-        cells = np.bincount(self._label, minlength=stencil.regions + 1)[self._regions].astype(float)
-        root = np.sqrt(cells)[:, None]
-        self._fixed = np.linalg.qr(root * Q[:, ~gives_way])[0] / np.maximum(root, 1.0)
+    def setup(self, null: NullSpace) -> None:
+        """For the geometry and masses of now, and the null space of the system."""
+        self._null = null
+        self._level = null.inverse()
         self._take_motions()
 
     def _take_motions(self) -> None:
@@ -354,17 +314,6 @@ class SoftPreconditioner:
             U[block.free, column] = motion[block.free]
         return U
 
-    def constants(self, row_c: Array) -> Array:
-        """The part of a field that is constant over closed regions and that no pressure can change in rows: all of
-        them together where a shell divides a closed box, each where nothing gives way."""
-        found = np.zeros(row_c.size)
-        if self._fixed.size:
-            total = np.bincount(self._label, row_c.reshape(-1), minlength=int(self._regions.max()) + 1)
-            level = np.zeros(len(total))
-            level[self._regions] = self._fixed @ (self._fixed.T @ total[self._regions])
-            found = level[self._label]
-        return found.reshape(row_c.shape)
-
     def apply(self, x: Array, out: Array) -> None:
         """The formula in the head of the class."""
         self._cycle(x, out)
@@ -375,11 +324,15 @@ class SoftPreconditioner:
     def _cycle(self, x: Array, out: Array) -> None:
         """out = B x"""
         self.multigrid.apply(x, out)
-        if len(self._regions):
-            total = np.bincount(self._label, x.reshape(-1), minlength=int(self._regions.max()) + 1)
-            level = np.zeros(len(total))
-            level[self._regions] = self._level @ total[self._regions]
-            out.reshape(-1)[...] += level[self._label]
+        if self._null is not None and len(self._level):
+            out.reshape(-1)[...] += self._null.spread(self._level @ self._null.sums(x))
+
+
+def seeing(domain: FluidDomain, walls: SoftFields) -> FluidDomain:
+    """The domain with other solids in it, for the rows that are made of them."""
+    seen = copy(domain)
+    seen.solids = walls
+    return seen
 
 
 class SoftDrag:
@@ -400,12 +353,11 @@ class SoftDrag:
         self.domain, self.fields, self.viscosity = domain, fields, viscosity
         self.time_step = 0.0
         self.shape: tuple[int, ...] = (0,)
-        # the same walls, soft surfaces in the place of solids
-        seen = copy(domain)
+        # the areas of all walls, read off rows with a wall far away
         walls = copy(fields)
-        walls.body_c = fields.soft_c
-        seen.solids = walls
-        self._weights = WallRows(seen, viscosity, np.zeros(1, dtype=np.int64), folded=True, half=False)
+        walls.body_c = np.zeros_like(fields.body_c)
+        walls.distance_f = np.full_like(fields.distance_f, AWAY * domain.grid.dx)
+        self._weights = WallRows(seeing(domain, walls), viscosity, np.zeros(1, np.int64), folded=True, half=False)
         self.face = np.zeros(0, np.int64)
         self.weight = np.zeros(0)
         self.wall: Any = None
@@ -418,8 +370,11 @@ class SoftDrag:
         d, fields = self.domain, self.fields
         self._weights.rebuild()
         near, element = fields.near_arrays(), fields.element
-        weight = self._weights.solid_weight_f.reshape(-1)[near.face]
-        used = weight > 0.0
+        weight = AWAY * self._weights.solid_weight_f.reshape(-1)[near.face]
+        aside = self._open_aside(near.face, weight)
+        weight /= np.maximum(near.distance / d.grid.dx, SMALLEST_DISTANCE)
+        weight += aside
+        used = (weight > 0.0) & fields.nearer
         self.face, self.weight = near.face[used], weight[used]
         m, corners = len(self.face), element.shape[1]
         axis = self.face // int(np.prod(d.grid.padded))
@@ -430,6 +385,49 @@ class SoftDrag:
         shape = (m, 3 * fields.bodies.count)
         self.wall = sparse.csr_matrix((value.reshape(-1), (rows.reshape(-1), columns.reshape(-1))), shape=shape)
         self.shape = (m,)
+
+    def _open_aside(self, face: Array, weight: Array) -> Array:
+        """Exchange (m,) [kg/s] of faces with closed faces beside them, whose velocity is that of the wall.
+
+        The rows count the whole surface between the dual cells of a face and of a closed one as wall at the distance of
+        the wall: right where a smooth wall leaves a wedge of fluid behind that surface. At an edge of a body half a
+        dual cell of fluid is there, up to the closed face one cell away. The two are told apart by the volume behind
+        the open part: as large as that part is long, or at most half as large. ``weight``, mu A_wall / dx, is mended.
+        """
+        area, volume, grid = self.domain.area_f, self.domain.volume_c, self.domain.grid
+        flux = self.viscosity * grid.face_area / grid.dx
+        aside = np.zeros(len(face))
+        axis, cell = np.divmod(face, int(np.prod(grid.padded)))
+        index = np.stack(np.unravel_index(cell, grid.padded), axis=1)
+        last = GHOSTS + np.array(grid.cells[::-1]) - 1
+        used = np.array([a in grid.axes for a in (2, 1, 0)])
+        inner = np.all(~used | ((index > GHOSTS) & (index < last)), axis=1) & (weight > 0.0)
+        step = np.eye(3, dtype=np.int64)[::-1]
+        for a in grid.axes:
+            chosen = np.flatnonzero(inner & (axis == a))
+            at = index[chosen]
+            own = area[a][tuple(at.T)]
+            square, across = np.zeros(len(chosen)), np.zeros(len(chosen))
+            for b in grid.axes:
+                ends = []
+                for side in (0, 1):
+                    if a == b:
+                        other = area[a][tuple((at + (2 * side - 1) * step[a]).T)]
+                        ends.append(np.where(other > 0.0, 0.5 * (own + other), 0.0))
+                        continue
+                    edge = at + side * step[b]
+                    open_edge = 0.5 * (area[b][tuple(edge.T)] + area[b][tuple((edge - step[a]).T)])
+                    beside = at + (2 * side - 1) * step[b]
+                    behind = 0.5 * (volume[tuple(beside.T)] + volume[tuple((beside - step[a]).T)])
+                    closed = area[a][tuple(beside.T)] <= 0.0
+                    part = np.clip(2.0 * behind - open_edge, 0.0, open_edge)
+                    across += np.where(closed, part, 0.0)
+                    ends.append(np.where(closed, part, open_edge))
+                square += (ends[1] - ends[0]) ** 2
+            found = across > 0.0
+            weight[chosen[found]] = flux * np.sqrt(square[found])
+            aside[chosen[found]] = flux * across[found]
+        return aside
 
     def _slide(self, w: Mapping[str, Array]) -> Array:
         return np.asarray(w["fluid"].reshape(-1)[self.face] - self.wall @ w[BLOCK].reshape(-1))

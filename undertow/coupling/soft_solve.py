@@ -12,6 +12,7 @@ second order, no elastic energy is lost for any step (Newmark 1959 with beta = 1
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,11 +23,11 @@ from undertow.coupling.soft_rows import (
     BLOCK,
     CycleStencil,
     NodesInverse,
-    PressureRows,
     SoftDrag,
     SoftPreconditioner,
     SoftRows,
     SoftVelocities,
+    seeing,
 )
 from undertow.errors import PhysicsError
 from undertow.fluid import FlowSettings
@@ -94,14 +95,17 @@ class SoftSolve:
         self.level = SoftPreconditioner(self.multigrid, self.rows)
         planar = domain.grid.dimensions == 2
         fluid = VelocityBlock("fluid", domain.inv_mass_f, planar)
-        self.system = CoupledSystem([fluid, self.block], [PressureRows(self.rows)], {"pressure": self.level}, planar)
+        self.system = CoupledSystem([fluid, self.block], [self.rows], {"pressure": self.level}, planar)
+        self.null = self.system.null_space("pressure")
         self.viscous: ViscousRows | None = None
         self.walls: WallRows | None = None
         self.walls_z = np.zeros(0)
         if viscosity > 0.0:
             slip = np.array([solid.slip for solid in fields.solids], dtype=np.int64)
             self.viscous = ViscousRows(domain, viscosity, folded=True, half=False)
-            self.walls = WallRows(domain, viscosity, slip, folded=True, half=False)
+            rigid = copy(fields)
+            rigid.distance_f = fields.rows_distance_f
+            self.walls = WallRows(seeing(domain, rigid), viscosity, slip, folded=True, half=False)
             self.walls_z = np.zeros(self.walls.shape)
             self.drag = SoftDrag(domain, fields, viscosity)
             self.nodes_inverse = NodesInverse(self.drag, self.block)
@@ -133,7 +137,8 @@ class SoftSolve:
         coupled, dt = self.coupled, viscous_dt
         lumped, carried = self.rows.lumped()
         self.block.set_masses(dt, THETA[coupled.stepper], lumped)
-        self.level.setup()
+        self.null.setup()
+        self.level.setup(self.null)
         v = self._v
         v[...] = coupled.bodies.v
         self._add_forces(v, dt, self._carried_momentum(u_f, v, carried))
@@ -149,7 +154,7 @@ class SoftSolve:
             if not self.incremental:
                 self._absorb(w, z_c)
         found += self._project(w, z_c, target)
-        z_c -= self.level.constants(z_c)
+        self.null.remove(z_c.reshape(-1))
         if found:
             found[-1].incompatibility = incompatible
         coupled.pressure[...] = self.rows.push(z_c)
@@ -240,11 +245,13 @@ class SoftSolve:
     def _make_compatible(self, w: dict[str, Array]) -> float:
         """Take what no pressure can change into the wanted rows; its part of them."""
         norm = self._norm(w)
-        excess = self.level.constants(self._row)
         if self.rows.target is None or norm == 0.0:
             return 0.0
-        self.rows.target += excess
-        return float(np.sqrt((excess**2).sum())) / norm
+        self._z[...] = self._row
+        removed = self.null.remove(self._z.reshape(-1))
+        self._row -= self._z
+        self.rows.target += self._row
+        return float(np.sqrt(removed)) / norm
 
     def _scale(self, w: dict[str, Array]) -> float:
         """What the tolerance is relative to: the rows before the solve, and at least their rounding."""

@@ -59,9 +59,9 @@ class CoupledWaterSolve(FreeSurfaceSolve):
 
     def __init__(
         self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], tolerance: float,
-        scratch_f: Array, coupled: CoupledBodies,
+        coupled: CoupledBodies,
     ) -> None:  # fmt: skip
-        self.domain, self.tolerance, self.scratch_f, self.coupled = domain, tolerance, scratch_f, coupled
+        self.domain, self.tolerance, self.coupled = domain, tolerance, coupled
         bodies = coupled.bodies
         self.monolithic = MonolithicSolve(
             domain, tolerance, coupled, lambda block: CoupledWaterRows(domain, phi_c, gravity, bodies, block)

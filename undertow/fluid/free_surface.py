@@ -26,15 +26,18 @@ from numba import njit
 
 from undertow.errors import UserError
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.measure import subtract_scaled
 from undertow.fluid.pressure import DivergenceRows
 from undertow.fluid.strain import FreeViscosity
 from undertow.grid import GHOSTS, SIDE_NAMES, Array, share_face_rows, share_rows
+from undertow.grid.jitting import helper
 from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock, used_planes, used_ranges
 from undertow.linalg.vectors import multiply
 
 SMALLEST_THETA = 1e-3
 """Surfaces nearer to a liquid centre than this part of a cell count as being there: it bounds the mass from below."""
+
+X = np.int64(0)
+"""The first axis, of the type that loops over axes give it."""
 
 THIN = 0.2
 """Cells whose surface is nearer than this part of a cell start from the value at the surface."""
@@ -102,13 +105,14 @@ class FreeSurfaceRows(DivergenceRows):
         for low, high in used_ranges(x_c.shape):
             multiply(flat[low:high], liquid[low:high], flat[low:high])
 
-    def add_surface_impulse(self, dt: float, u_f: Array) -> None:
-        """u -= beta^-1 G_bc z_s with z_s = -dt rho (g.x_s - c) at the surface and at p = 0 sides (thesis 6.3.7)."""
+    def add_surface_impulse(self, dt: float, z_c: Array, u_f: Array) -> None:
+        """u -= beta^-1 (G_bc z_s + K^T z) with z_s = -dt rho (g.x_s - c) at the surface and at p = 0 sides (thesis
+        6.3.7) and the z of liquid cells that is known [Pa s]."""
         d = self.domain
-        scale = d.grid.face_area * d.density * dt
         share_face_rows(
-            d.grid, _add_surface_impulse, self.phi_c, d.area_f, self.inv_mass_f, scale, self.gravity, self.level, u_f
-        )
+            d.grid, _add_surface_impulse, self.phi_c, d.area_f, self.inv_mass_f, d.grid.face_area, d.density * dt,
+            self.gravity, self.level, z_c, u_f,
+        )  # fmt: skip
 
     def start_from_surface(self, dt: float, out_c: Array) -> None:
         """out = z_s in cells whose surface is nearer than THIN, 0 elsewhere [Pa s]."""
@@ -135,7 +139,7 @@ class FreeSurfaceSolve:
     viscous: FreeViscosity | None = None
 
     def __init__(
-        self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], tolerance: float, scratch_f: Array
+        self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], tolerance: float
     ) -> None:
         self.domain = domain
         self.tolerance = tolerance
@@ -144,7 +148,6 @@ class FreeSurfaceSolve:
         planar = domain.grid.dimensions == 2
         block = VelocityBlock("fluid", self.rows.inv_mass_f, planar)
         self.system = CoupledSystem([block], [self.rows], {"pressure": self.multigrid}, planar)
-        self.scratch_f = scratch_f
         self.z_c = domain.grid.cell_field()
         self.start_c = domain.grid.cell_field()
         self._before: list[SolveStats] = []
@@ -165,11 +168,8 @@ class FreeSurfaceSolve:
         nearly fix."""
         rows = self.rows
         self._before = [] if self.viscous is None else [self.viscous.solve(u_f, dt)]
-        rows.add_surface_impulse(dt, u_f)
         rows.start_from_surface(dt, self.start_c)
-        used_planes(self.scratch_f)[...] = 0.0
-        rows.add_transpose(self.start_c, {"fluid": self.scratch_f})
-        subtract_scaled(rows.inv_mass_f, self.scratch_f, 1.0, u_f)
+        rows.add_surface_impulse(dt, self.start_c, u_f)
 
     def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
         """u* (known impulse added) -> u in place; p_c: guess on entry, the pressure on exit [Pa]."""
@@ -183,7 +183,7 @@ class FreeSurfaceSolve:
         return [*self._before, stats]
 
 
-@njit(cache=True)
+@helper
 def _wet_part(here, other):  # type: ignore[no-untyped-def]
     """theta: the liquid part of the way from a liquid centre (here <= 0) to an air centre (other > 0)."""
     return here / (here - other)
@@ -216,7 +216,7 @@ def _compute_surface_masses(spec, phi, inv_mass, smallest, out, start, stop):  #
                     out[a, k, j, i] = inv_mass[a, k, j, i]
 
 
-@njit(cache=True)
+@helper
 def _potential(spec, g, k, j, i, a, along):  # type: ignore[no-untyped-def]
     """g.x at the centre of a cell shifted by ``along`` cells along the axis a [m^2/s^2]."""
     x = spec.x0 + (i - GHOSTS + 0.5) * spec.dx
@@ -262,8 +262,11 @@ def _compute_surface_stencil(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _add_surface_impulse(spec, phi, area, inv_mass, scale, g, level, u, start, stop):  # type: ignore[no-untyped-def]
-    """u_f += 1 / beta phi A dt rho (g.x_s - c) on faces with air or a p = 0 side above them, the opposite below."""
+def _add_surface_impulse(  # type: ignore[no-untyped-def]
+    spec, phi, area, inv_mass, face_area, scale, g, level, z, u, start, stop
+):
+    """u_f += 1 / beta phi A dt rho (g.x_s - c) on faces with air or a p = 0 side above them, the opposite below;
+    and u_f -= 1 / beta phi A (z_hi - z_lo)."""
     rows_y = spec.ny + 1
     for row in range(start, stop):
         k = row // rows_y + GHOSTS
@@ -274,19 +277,22 @@ def _add_surface_impulse(spec, phi, area, inv_mass, scale, g, level, u, start, s
             kl, jl, dx = k - int(a == 2), j - int(a == 1), int(a == 0)
             n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
             for i in range(GHOSTS, GHOSTS + spec.nx + dx):
-                m = inv_mass[a, k, j, i] * area[a, k, j, i] * scale
+                m = inv_mass[a, k, j, i] * area[a, k, j, i] * face_area
                 if m == 0.0:
                     continue
                 at = i if a == 0 else (j if a == 1 else k)
                 lo, hi = phi[kl, jl, i - dx], phi[k, j, i]
+                # z is 0 in the air and beyond sides
+                known = (z[k, j, i] if at < GHOSTS + n else 0.0) - (z[kl, jl, i - dx] if at > GHOSTS else 0.0)
                 if at == GHOSTS:
-                    u[a, k, j, i] -= m * (_potential(spec, g, k, j, i, a, -0.5) - level)
+                    known += scale * (_potential(spec, g, k, j, i, a, -0.5) - level)
                 elif at == GHOSTS + n:
-                    u[a, k, j, i] += m * (_potential(spec, g, k, j, i, a, -0.5) - level)
+                    known -= scale * (_potential(spec, g, k, j, i, a, -0.5) - level)
                 elif lo > 0.0:
-                    u[a, k, j, i] -= m * (_potential(spec, g, k, j, i, a, -_wet_part(hi, lo)) - level)
+                    known += scale * (_potential(spec, g, k, j, i, a, -_wet_part(hi, lo)) - level)
                 elif hi > 0.0:
-                    u[a, k, j, i] += m * (_potential(spec, g, k, j, i, a, _wet_part(lo, hi) - 1.0) - level)
+                    known -= scale * (_potential(spec, g, k, j, i, a, _wet_part(lo, hi) - 1.0) - level)
+                u[a, k, j, i] -= m * known
 
 
 @njit(cache=True, nogil=True)
@@ -323,5 +329,5 @@ def _add_potential(spec, liquid, g, level, factor, q, scale, out, start, stop): 
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for i in range(GHOSTS, GHOSTS + spec.nx):
-            value = factor * q[k, j, i] + scale * (_potential(spec, g, k, j, i, 0, 0.0) - level)
+            value = factor * q[k, j, i] + scale * (_potential(spec, g, k, j, i, X, 0.0) - level)
             out[k, j, i] = value if liquid[k, j, i] > 0.0 else 0.0

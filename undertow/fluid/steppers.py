@@ -131,8 +131,7 @@ class ImplicitStep:
             inner = f.project(f.u_star, dt)
             f.finish(f.u_star)
             report.solves += inner.solves
-            report.row_before, report.row_after = max(report.row_before, inner.row_before), inner.row_after
-            report.leak = inner.leak
+            report.row_before, report.row_after, report.leak = inner.row_before, inner.row_after, inner.leak
             change, size = largest_change(f.grid, f.u_star, self.newest_f)
             copy_planes(f.u_star, self.newest_f)
             f.sides.fill_velocity(self.newest_f)

@@ -19,6 +19,7 @@ from undertow.fluid.steppers import copy_planes
 from undertow.geometry import SolidFields
 from undertow.geometry.solids import mean_of_corners
 from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_face_rows, share_rows
+from undertow.grid.jitting import helper
 from undertow.linalg import used_planes
 from undertow.surface import Surface
 from undertow.transport import Advection, Extrapolation
@@ -34,6 +35,9 @@ SLIVER = 0.1
 
 STRAY_DEPTH = 0.1
 """Particles of the air that are deeper than this in the water are dropped [cells]: their smallest radius."""
+
+NEXT, NEAR, AIR, WATER = np.int64(1), np.int64(2), np.int64(1), np.int64(-1)
+"""Where cells inside solids look for air and for water [cells], and for which of them."""
 
 SOLID_LAYERS = 1
 """Layers of cells inside solids that follow the water or air beside them."""
@@ -136,9 +140,7 @@ class WaterFlow:
         self.advection = Advection(grid, sides, settings.advection, settings.limiter)
         self.extrapolation = Extrapolation(grid, sides)
         self.state = WaterState(grid.face_field(), grid.cell_field(), surface)
-        self.solve = make_solve(
-            self.domain, surface.phi_c, settings.gravity, settings.tolerance, self.advection.scratch_f
-        )
+        self.solve = make_solve(self.domain, surface.phi_c, settings.gravity, settings.tolerance)
         if settings.viscosity > 0.0:
             slips = [solid.slip for solid in solids.solids] if solids is not None else []
             self.solve.set_viscosity(settings.viscosity, np.array(slips, dtype=np.int64))
@@ -236,10 +238,8 @@ class WaterFlow:
         They ride on a velocity that is made up a cell away from the water. Where sheets of water meet, those that are
         left behind inside would go on taking volume away: 11% of a dam break after its impact, 3% without them.
         """
-        particles = self.state.surface.particles
-        count = particles.count
-        phi, least = self.state.surface.phi_c, STRAY_DEPTH * self.grid.dx
-        share(_drop_air_in_water, count, count, self.grid.spec, particles.swarm, phi, least)
+        surface = self.state.surface
+        surface.particles.drop_escaped_air(surface.phi_c, STRAY_DEPTH * self.grid.dx)
 
     def extend_into_solids(self) -> None:
         """Centres just inside solids are water where there is water beside them, and air where it is far from any.
@@ -434,41 +434,22 @@ def _average_nodes(spec, phi_n, out_distance, out_open, start, stop):  # type: i
             out_open[k, j, i] = 1 if distance >= 0.0 else 0
 
 
-@njit(cache=True, nogil=True)
-def _drop_air_in_water(spec, swarm, phi, least, start, stop):  # type: ignore[no-untyped-def]
-    """Radius 0, which means gone, for particles of the air deeper in the water than ``least`` [m]; phi trilinear."""
-    over = 1 if spec.dimensions == 3 else 0
-    for p in range(start, stop):
-        if swarm.radius[p] > 0.0:
-            x = (swarm.x[p, 0] - spec.x0) / spec.dx + GHOSTS - 0.5
-            y = (swarm.x[p, 1] - spec.y0) / spec.dx + GHOSTS - 0.5
-            z = (swarm.x[p, 2] - spec.z0) / spec.dx + GHOSTS - 0.5 if over == 1 else np.float64(GHOSTS)
-            i, j, k = int(x), int(y), int(z)
-            value = 0.0
-            for c in range(1 + over):
-                for b in range(2):
-                    weight = (abs(1.0 - c - (z - k)) if over == 1 else 1.0) * abs(1.0 - b - (y - j))
-                    low, high = phi[k + c, j + b, i], phi[k + c, j + b, i + 1]
-                    value += weight * (low + (x - i) * (high - low))
-            if value < -least:
-                swarm.radius[p] = 0.0
-
-
-@njit(cache=True)
-def _is_beside_air(spec, phi, open_c, k0, j0, i0):  # type: ignore[no-untyped-def]
-    """Whether one of the cells around has its centre in the air, outside solids."""
-    over = 1 if spec.dimensions == 3 else 0
+@helper
+def _is_beside(spec, phi, open_c, k0, j0, i0, reach, sign):  # type: ignore[no-untyped-def]
+    """Whether one of the cells within ``reach`` has its centre outside solids in the air (sign 1) or water (-1)."""
+    over = reach if spec.dimensions == 3 else 0
     for k in range(k0 - over, k0 + over + 1):
-        for j in range(j0 - 1, j0 + 2):
-            for i in range(i0 - 1, i0 + 2):
-                if open_c[k, j, i] == 1 and phi[k, j, i] > 0.0:
+        for j in range(j0 - reach, j0 + reach + 1):
+            for i in range(i0 - reach, i0 + reach + 1):
+                if open_c[k, j, i] == 1 and (phi[k, j, i] > 0.0) == (sign > 0):
                     return True
     return False
 
 
 @njit(cache=True, nogil=True)
 def _follow_outside(spec, extended, open_c, phi, start, stop):  # type: ignore[no-untyped-def]
-    """In cells inside solids, e being the value continued from outside: e if all around is water, at least e - dx.
+    """In cells inside solids, e being the value continued from outside: e if all around is water, at least e - dx, and
+    e if that is air and no water is within two cells: then the surface inside a thin wall has drifted through it.
 
     Beside a contact line the surface inside the solid is the continuation of that outside and stays.
     """
@@ -482,7 +463,9 @@ def _follow_outside(spec, extended, open_c, phi, start, stop):  # type: ignore[n
             if e > 0.0:
                 # a distance cannot change by more than a cell between neighbours
                 phi[k, j, i] = max(phi[k, j, i], e - spec.dx)
-            elif phi[k, j, i] > 0.0 and not _is_beside_air(spec, phi, open_c, k, j, i):
+                if phi[k, j, i] <= 0.0 and not _is_beside(spec, phi, open_c, k, j, i, NEAR, WATER):
+                    phi[k, j, i] = e
+            elif phi[k, j, i] > 0.0 and not _is_beside(spec, phi, open_c, k, j, i, NEXT, AIR):
                 phi[k, j, i] = e
 
 

@@ -248,7 +248,10 @@ def _check_closed(name: str, vertices: Array, triangles: Triangles) -> None:
     if not np.all(np.isfinite(vertices)):
         raise UserError(f"{name}: a vertex is not a finite number; repair the file")
     if len(triangles) < 4 or triangles.min() < 0 or triangles.max() >= len(vertices):
-        raise UserError(f"{name}: {len(triangles)} triangles on {len(vertices)} vertices do not form a closed surface")
+        raise UserError(
+            f"{name}: {len(triangles)} triangles on {len(vertices)} vertices do not form a closed surface: it takes at "
+            "least four triangles, of vertices that exist; export the whole surface"
+        )
     start = triangles.ravel()
     end = triangles[:, [1, 2, 0]].ravel()
     low, high = np.minimum(start, end), np.maximum(start, end)

@@ -15,3 +15,6 @@ arrays is more code than the function itself, and without checks for division by
 inlined: Any = njit(**_options, forceinline=True)
 """The same for small functions of inner loops: part of every caller, because handing over a tuple of arrays costs more
 than what they do."""
+
+inlined_contracting: Any = njit(**_options, forceinline=True, fastmath={"contract"})
+"""The same with multiplication and addition joined into one instruction where the machine has it."""

@@ -26,11 +26,9 @@ import numpy as np
 
 from undertow.grid import Array
 from undertow.linalg.krylov import ConjugateGradients, KrylovStats, Minres, Preconditioner
-from undertow.linalg.stencil import Stencil, _fill_indicator, _mark_largest, _remove_means
+from undertow.linalg.null_space import NullSpace
+from undertow.linalg.stencil import Stencil
 from undertow.linalg.vectors import VectorSpace, add_inertia, invert, multiply, used_planes, used_ranges
-
-_SINGULAR = 1e-10
-"""A region is singular when its indicator is mapped to less than this, relative to the diagonal."""
 
 
 @dataclass
@@ -39,7 +37,7 @@ class SolveStats:
 
     residual_start, residual: ||b - A z|| with the first guess and at the end (true residuals), relative: residual /
     ||b||. One row block: the plain 2-norm. Several: entries divided by the root of the operator's diagonal, so that
-    rows of different units count alike. regions_singular: regions whose constant is a null vector. incompatibility:
+    rows of different units count alike. regions_singular: null vectors that are constant over regions. incompatibility:
     the part of the right-hand side removed to make it compatible, relative to ||b||. reduction: "dual", "primal" or
     "saddle".
     """
@@ -309,8 +307,10 @@ class CoupledSystem:
             start += int(np.prod(shape))
         self._solver = (Minres if self.reduction == "saddle" else ConjugateGradients)(self._size, ranges)
         self._weight = np.zeros(self._size if len(shapes) > 1 else 0)
-        self._null: dict[str, _NullSpace] = {
-            row.name: _NullSpace(row.stencil) for row in self.dual if row.stencil is not None and not row.damping
+        self._null = {
+            row.name: self._make_null_space(row.name, row.stencil)
+            for row in self.dual
+            if row.stencil is not None and not row.damping
         }
         structured = self._in_place and not self.dual[0].damping
         self._operator = getattr(self.dual[0], "operator", self.dual[0].stencil) if structured else None
@@ -414,9 +414,26 @@ class CoupledSystem:
             p.setup()
             for low, high in self._solver.space.ranges if self._weight.size else ():
                 invert(p.diagonal[low:high], self._weight[low:high])
-        for name, null in self._null.items():
+        for null in self._null.values():
             if null.outdated:
-                null.setup(self, name)
+                null.setup()
+
+    def _make_null_space(self, name: str, stencil: Stencil) -> NullSpace:
+        before = list(self._shapes)[: list(self._shapes).index(name)]
+        start = sum(int(np.prod(self._shapes[other])) for other in before)
+        return NullSpace(stencil, lambda levels: self._apply_levels(name, stencil, levels), start)
+
+    def null_space(self, name: str) -> NullSpace:
+        """That of the row block of that name; set up in ``solve`` when the stencil has changed."""
+        return self._null[name]
+
+    def _apply_levels(self, name: str, stencil: Stencil, levels: Array) -> Array:
+        """A x for the x that has ``levels`` by region in the row block of that name, 0 elsewhere; in a work vector."""
+        x, out = self._solver.work[0], self._solver.work[1]
+        x[...] = 0.0
+        np.take(levels, stencil.label, out=self._part(x, name).reshape(-1), mode="clip")
+        self.apply(x, out)
+        return out
 
     def _fold_diagonals(self, diagonals: Mapping[str, Array]) -> dict[str, Array]:
         """Diagonal of B + C^T C for the velocities, and its inverse (0 where prescribed) as the blocks form it."""
@@ -492,61 +509,3 @@ class CoupledSystem:
             incompatibility=removed / scale if scale > 0 else 0.0,
             reduction=self.reduction,
         )
-
-
-class _NullSpace:
-    """Regions of one structured row block whose constant is a null vector of the whole system."""
-
-    def __init__(self, stencil: Stencil) -> None:
-        self.stencil = stencil
-        self.version = -1
-        self.count = 0
-        self.chosen = np.zeros(1, dtype=np.bool_)
-        self.cells = np.zeros(1)
-        self.mean = np.zeros(1)
-
-    @property
-    def outdated(self) -> bool:
-        return self.version != self.stencil.version
-
-    def setup(self, system: CoupledSystem, name: str) -> None:
-        """Candidates have no Dirichlet part; each is then tested: A 1 = 0 for 1 on the region, in every row."""
-        stencil = self.stencil
-        if stencil.version == 0:
-            raise ValueError(f"coupled system: the stencil of rows {name!r} was never set up: call stencil.setup()")
-        self.version = stencil.version
-        size = stencil.regions + 1
-        largest = np.zeros(size)
-        _mark_largest(stencil.label, stencil.dirichlet_c.reshape(-1), largest)
-        one_sided = stencil.overlay.cell[stencil.overlay.side < 0]
-        largest[stencil.label[one_sided]] = 1.0
-        candidates = largest == 0.0
-        candidates[0] = False
-        self.chosen = np.zeros(size, dtype=np.bool_)
-        self.mean = np.zeros(size)
-        self.cells = np.zeros(size)
-        self.count = 0
-        if not candidates.any():
-            return
-        _mark_largest(stencil.label, stencil.diagonal, largest)
-        groups = [candidates]
-        if not self._is_null(system, name, candidates, largest):
-            groups = [np.arange(size) == region for region in np.flatnonzero(candidates)]
-            groups = [group for group in groups if self._is_null(system, name, group, largest)]
-        for group in groups:
-            self.chosen |= group
-        self.count = int(self.chosen.sum())
-        self.cells = np.bincount(stencil.label, minlength=size).astype(float)
-
-    def _is_null(self, system: CoupledSystem, name: str, group: np.ndarray, diagonal: Array) -> bool:
-        x, out = system._solver.work[0], system._solver.work[1]
-        x[...] = 0.0
-        _fill_indicator(self.stencil.label, group, system._part(x, name).reshape(-1))
-        system.apply(x, out)
-        return float(np.abs(out).max()) <= _SINGULAR * float(diagonal[group].min())
-
-    def remove(self, x: Array) -> float:
-        """x minus its mean over each singular region; returns the squared norm of what was removed."""
-        if self.count == 0:
-            return 0.0
-        return float(_remove_means(self.stencil.label, self.chosen, self.cells, x, self.mean))

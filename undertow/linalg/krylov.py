@@ -181,6 +181,10 @@ class Minres(_Krylov):
             space.combine(1.0, true, 0.0, v)
             m.apply(v, z)
             gamma_old, gamma = 1.0, math.sqrt(max(space.dot(v, z), 0.0))
+            if gamma == 0.0:
+                raise self.fail(
+                    "the preconditioner is not positive (r.Mr <= 0)", iterations, residual, scale, tolerance
+                )  # fmt: skip
             eta = first = gamma
             s_old = s = 0.0
             c_old = c = 1.0
@@ -190,8 +194,7 @@ class Minres(_Krylov):
                     raise self.fail("not a number", iterations, residual, scale, tolerance)
                 if iterations == max_iterations:
                     raise self.fail("iteration limit reached", iterations, residual, scale, tolerance)
-                if gamma > 0.0:
-                    space.combine(0.0, z, 1.0 / gamma, z)
+                space.combine(0.0, z, 1.0 / gamma, z)
                 a.apply(z, v_new)
                 delta = space.dot(v_new, z)
                 space.combine(-delta / gamma, v, 1.0, v_new)

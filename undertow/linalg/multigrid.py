@@ -25,6 +25,8 @@ Coefficients are kept in single precision (they only make a preconditioner), vec
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 from numba import njit
@@ -63,32 +65,59 @@ _ALONE = 4
 """The phase of ``_smooth_chunks`` that runs one stage; those before it make up the pass over all of them."""
 
 
+class _Fine(NamedTuple):
+    """A level as its smoothing sees it: A by rows, and the vectors of A x = r with t the residual.
+
+    uniform (rows,): the coefficient all links of a row share, 0 for rows without active cells, negative for the others.
+    face (3, Z, Y, X): a_f of lower faces; inverse (Z, Y, X): 1 / diagonal, 0 where inactive; r, x, t (Z, Y, X).
+    """
+
+    spec: GridSpec
+    uniform: np.ndarray
+    face: np.ndarray
+    inverse: np.ndarray
+    r: Array
+    x: Array
+    t: Array
+
+
+class _Below(NamedTuple):
+    """The next coarser level as prolongation and restriction see it: w_F (3, Z, Y, X), and r and x of its problem."""
+
+    spec: GridSpec
+    weight: np.ndarray
+    r: Array
+    x: Array
+
+
 @njit(cache=True)
-def _start_rows(spec, uniform, inverse, r, x, t, start, stop):  # type: ignore[no-untyped-def]
+def _start_rows(fine, start, stop):  # type: ignore[no-untyped-def]
     """The first black half-sweep from x = 0: x = r / diagonal on black cells; rows without active cells are cleared."""
+    nx, ny, x, t = fine.spec.nx, fine.spec.ny, fine.x, fine.t
     for row in range(start, stop):
-        k = GHOSTS + row // spec.ny
-        j = GHOSTS + row % spec.ny
-        if uniform[row] == 0.0:
-            for i in range(GHOSTS, GHOSTS + spec.nx):
+        k = GHOSTS + row // ny
+        j = GHOSTS + row % ny
+        if fine.uniform[row] == 0.0:
+            for i in range(GHOSTS, GHOSTS + nx):
                 x[k, j, i] = 0.0
                 t[k, j, i] = 0.0
             continue
-        for m in range((k + j + 1) & 1, spec.nx, 2):
-            x[k, j, m + GHOSTS] = inverse[k, j, m + GHOSTS] * r[k, j, m + GHOSTS]
+        for m in range((k + j + 1) & 1, nx, 2):
+            x[k, j, m + GHOSTS] = fine.inverse[k, j, m + GHOSTS] * fine.r[k, j, m + GHOSTS]
 
 
 @njit(cache=True)
-def _sum_neighbours(spec, c, face, x, k, j, out_line):  # type: ignore[no-untyped-def]
+def _sum_neighbours(fine, c, k, j, out_line):  # type: ignore[no-untyped-def]
     """out_line[m] = sum a_f x_n of cell m of a row, both colours: vector instructions beat skipping every other one."""
+    nx, face, x = fine.spec.nx, fine.face, fine.x
     x_c, x_y, x_yu, x_z, x_zu = x[k, j], x[k, j - 1], x[k, j + 1], x[k - 1, j], x[k + 1, j]
     if c > 0.0:
-        for m in range(spec.nx):
+        for m in range(nx):
             i = m + GHOSTS
             out_line[m] = c * ((x_c[i - 1] + x_c[i + 1]) + (x_y[i] + x_yu[i]) + (x_z[i] + x_zu[i]))
         return
     a_x, a_y, a_yu, a_z, a_zu = face[0, k, j], face[1, k, j], face[1, k, j + 1], face[2, k, j], face[2, k + 1, j]
-    for m in range(spec.nx):
+    for m in range(nx):
         i = m + GHOSTS
         out_line[m] = (
             a_x[i] * x_c[i - 1]
@@ -101,48 +130,50 @@ def _sum_neighbours(spec, c, face, x, k, j, out_line):  # type: ignore[no-untype
 
 
 @njit(cache=True)
-def _relax_rows(spec, uniform, face, inverse, r, x, colour, line, start, stop):  # type: ignore[no-untyped-def]
+def _relax_rows(fine, colour, line, start, stop):  # type: ignore[no-untyped-def]
     """Gauss-Seidel on the cells of one colour: x_c = (r_c + sum a_f x_n) / diagonal."""
-    g = GHOSTS
+    g, nx, ny = GHOSTS, fine.spec.nx, fine.spec.ny
     for row in range(start, stop):
-        if uniform[row] == 0.0:
+        c = fine.uniform[row]
+        if c == 0.0:
             continue
-        k = g + row // spec.ny
-        j = g + row % spec.ny
-        _sum_neighbours(spec, uniform[row], face, x, k, j, line)
+        k = g + row // ny
+        j = g + row % ny
+        _sum_neighbours(fine, c, k, j, line)
         other = (k + j + colour) & 1
-        inverse_row, r_row, x_row = inverse[k, j, g : g + spec.nx], r[k, j, g : g + spec.nx], x[k, j, g : g + spec.nx]
-        for m in range(spec.nx):
+        inverse_row, r_row, x_row = fine.inverse[k, j, g : g + nx], fine.r[k, j, g : g + nx], fine.x[k, j, g : g + nx]
+        for m in range(nx):
             new = inverse_row[m] * (r_row[m] + line[m])
             x_row[m] = new if (m & 1) == other else x_row[m]
 
 
 @njit(cache=True, error_model="numpy")
-def _residual_rows(spec, uniform, face, inverse, r, x, t, line, start, stop):  # type: ignore[no-untyped-def]
+def _residual_rows(fine, line, start, stop):  # type: ignore[no-untyped-def]
     """t = r - A x; it is 0 on black cells, to rounding."""
-    g = GHOSTS
+    g, nx, ny = GHOSTS, fine.spec.nx, fine.spec.ny
     for row in range(start, stop):
-        if uniform[row] == 0.0:
+        c = fine.uniform[row]
+        if c == 0.0:
             continue
-        k = g + row // spec.ny
-        j = g + row % spec.ny
-        _sum_neighbours(spec, uniform[row], face, x, k, j, line)
-        inverse_row, r_row, x_row = inverse[k, j, g : g + spec.nx], r[k, j, g : g + spec.nx], x[k, j, g : g + spec.nx]
-        t_row = t[k, j, g : g + spec.nx]
-        for m in range(spec.nx):
+        k = g + row // ny
+        j = g + row % ny
+        _sum_neighbours(fine, c, k, j, line)
+        inverse_row, r_row, x_row = fine.inverse[k, j, g : g + nx], fine.r[k, j, g : g + nx], fine.x[k, j, g : g + nx]
+        t_row = fine.t[k, j, g : g + nx]
+        for m in range(nx):
             held = x_row[m] / inverse_row[m]
             t_row[m] = r_row[m] + line[m] - held if inverse_row[m] > 0.0 else 0.0
 
 
 @njit(cache=True)
-def _correct_rows(spec, uniform, coarse, weight, e, inverse, x, start, stop):  # type: ignore[no-untyped-def]
-    """Active red cells: x += P e."""
-    g = GHOSTS
+def _correct_rows(fine, below, start, stop):  # type: ignore[no-untyped-def]
+    """Active red cells: x += P e, e the solution of the level below."""
+    g, spec, coarse, weight, e = GHOSTS, fine.spec, below.spec, below.weight, below.x
     halve_z = coarse.nz < spec.nz
     halve_y = coarse.ny < spec.ny
     halve_x = coarse.nx < spec.nx
     for row in range(start, stop):
-        if uniform[row] == 0.0:
+        if fine.uniform[row] == 0.0:
             continue
         k = g + row // spec.ny
         j = g + row % spec.ny
@@ -165,39 +196,35 @@ def _correct_rows(spec, uniform, coarse, weight, e, inverse, x, start, stop):  #
                 + weight[1, kc, jc + up_y, ic] * (e[kc, jn, ic] - c)
                 + weight[2, kc + up_z, jc, ic] * (e[kn, jc, ic] - c)
             )
-            x[k, j, i] += correction if inverse[k, j, i] > 0.0 else 0.0
+            fine.x[k, j, i] += correction if fine.inverse[k, j, i] > 0.0 else 0.0
 
 
 @njit(cache=True)
-def _stage_rows(  # type: ignore[no-untyped-def]
-    down, number, spec, coarse, weight, e, uniform, face, inverse, r, x, t, line, start, stop
-):
+def _stage_rows(down, number, fine, below, line, start, stop):  # type: ignore[no-untyped-def]
     """Stage ``number`` of the way down (start, red, black, residual) or up (correct, black, red, black)."""
     stage = number
     if not down:
         stage = _CORRECT if number == 0 else (_RED if number == 2 else _BLACK)
     if stage == _START:
-        _start_rows(spec, uniform, inverse, r, x, t, start, stop)
+        _start_rows(fine, start, stop)
     elif stage == _RESIDUAL:
-        _residual_rows(spec, uniform, face, inverse, r, x, t, line, start, stop)
+        _residual_rows(fine, line, start, stop)
     elif stage == _CORRECT:
-        _correct_rows(spec, uniform, coarse, weight, e, inverse, x, start, stop)
+        _correct_rows(fine, below, start, stop)
     else:
-        _relax_rows(spec, uniform, face, inverse, r, x, 1 if stage == _BLACK else 0, line, start, stop)
+        _relax_rows(fine, 1 if stage == _BLACK else 0, line, start, stop)
 
 
 @njit(cache=True, nogil=True)
-def _smooth_chunks(  # type: ignore[no-untyped-def]
-    phase, number, down, length, lines, spec, coarse, weight, e, uniform, face, inverse, r, x, t, start, stop
-):
+def _smooth_chunks(phase, number, down, length, lines, fine, below, start, stop):  # type: ignore[no-untyped-def]
     """Phases 0 ... 3: all stages of the way down or up in one pass over memory, without periodic axes; 4: one alone.
 
     The grid is cut into chunks of ``length`` planes (rows in 2D). Phase 0: inside a chunk every stage runs one plane
     behind the one before it; planes whose neighbours belong to another chunk wait: those of stage n for phase n.
     Every cell sees exactly the values of separate sweeps, whatever the chunks.
     """
-    rows = spec.ny if spec.nz > 1 else 1
-    planes = spec.nz if spec.nz > 1 else spec.ny
+    rows = fine.spec.ny if fine.spec.nz > 1 else 1
+    planes = fine.spec.nz if fine.spec.nz > 1 else fine.spec.ny
     for c in range(start, stop):
         low = c * length
         high = min(low + length, planes)
@@ -218,20 +245,17 @@ def _smooth_chunks(  # type: ignore[no-untyped-def]
                 begin = low if turn == 0 else max(inner, high - phase * wait_high)
                 end = inner if turn == 0 else high
             if begin < end:
-                _stage_rows(
-                    down, stage, spec, coarse, weight, e, uniform, face, inverse, r, x, t, lines[c],
-                    begin * rows, end * rows,
-                )  # fmt: skip
+                _stage_rows(down, stage, fine, below, lines[c], begin * rows, end * rows)
 
 
 @njit(cache=True, nogil=True)
-def _restrict_rows(coarse, weight, t, out, start, stop):  # type: ignore[no-untyped-def]
-    """out = P^T t for a t that lives on red cells.
+def _restrict_rows(t, below, start, stop):  # type: ignore[no-untyped-def]
+    """r of the level below = P^T t for a t that lives on red cells.
 
     The four red children's sum, and w_F times the difference of the red children's sums across each coarse face.
     Children that do not exist (odd sizes, axes of one cell) are ghosts and zero.
     """
-    g = GHOSTS
+    g, coarse, weight, out = GHOSTS, below.spec, below.weight, below.r
     for row in range(start, stop):
         kc = g + row // coarse.ny
         jc = g + row % coarse.ny
@@ -289,68 +313,63 @@ def _wrap_children(spec, px, py, pz, t):  # type: ignore[no-untyped-def]
                 t[g + nz + odd, j, i] = t[g, j, i]
 
 
+class _Levels(NamedTuple):
+    """All levels one after the other in flat buffers: what ``_Fine`` and ``_Below`` view."""
+
+    uniform: np.ndarray
+    face: np.ndarray
+    weight: np.ndarray
+    inverse: np.ndarray
+    r: Array
+    x: Array
+    t: Array
+
+
 @njit(cache=True)
-def _open_level(table, level, uniform, face, weight, inverse, r, x, t):  # type: ignore[no-untyped-def]
+def _open_level(table, level, flat):  # type: ignore[no-untyped-def]
+    """The two views of a level; a row of the table is nx, ny, nz, the start of its cells, the start of its rows."""
     nx, ny, nz, start, row = table[level]
     shape = (nz + 2 * GHOSTS, ny + 2 * GHOSTS, nx + 2 * GHOSTS)
     stop = start + shape[0] * shape[1] * shape[2]
-    return (
-        GridSpec(nx, ny, nz, 3, 1.0, 0.0, 0.0, 0.0),
-        uniform[row : row + ny * nz],
-        face[3 * start : 3 * stop].reshape((3, shape[0], shape[1], shape[2])),
-        weight[3 * start : 3 * stop].reshape((3, shape[0], shape[1], shape[2])),
-        inverse[start:stop].reshape(shape),
-        r[start:stop].reshape(shape),
-        x[start:stop].reshape(shape),
-        t[start:stop].reshape(shape),
+    spec = GridSpec(nx, ny, nz, 3, 1.0, 0.0, 0.0, 0.0)
+    r = flat.r[start:stop].reshape(shape)
+    x = flat.x[start:stop].reshape(shape)
+    fine = _Fine(
+        spec,
+        flat.uniform[row : row + ny * nz],
+        flat.face[3 * start : 3 * stop].reshape((3, shape[0], shape[1], shape[2])),
+        flat.inverse[start:stop].reshape(shape),
+        r,
+        x,
+        flat.t[start:stop].reshape(shape),
     )
+    return fine, _Below(spec, flat.weight[3 * start : 3 * stop].reshape((3, shape[0], shape[1], shape[2])), r, x)
 
 
 @njit(cache=True)
-def _cycle_serial(table, level, px, py, pz, uniform, face, weight, inverse, r, x, t, line):  # type: ignore[no-untyped-def]
+def _cycle_serial(table, level, px, py, pz, flat, line):  # type: ignore[no-untyped-def]
     """The V-cycle from ``level`` down and back, all levels in the flat buffers, one thread."""
     last = table.shape[0] - 1
     wraps = px or py or pz
     first = np.int64(0)  # a literal 0 would be a type of its own: every kernel below compiled once more
     for turn in range(level, 2 * last - level + 1):
         here = min(turn, 2 * last - turn)
-        spec, uniform_h, face_h, _, inverse_h, r_h, x_h, t_h = _open_level(
-            table, here, uniform, face, weight, inverse, r, x, t
-        )
+        fine, _ = _open_level(table, here, flat)
         if here == last:
-            x_h[GHOSTS, GHOSTS, GHOSTS] = inverse_h[GHOSTS, GHOSTS, GHOSTS] * r_h[GHOSTS, GHOSTS, GHOSTS]
+            fine.x[GHOSTS, GHOSTS, GHOSTS] = fine.inverse[GHOSTS, GHOSTS, GHOSTS] * fine.r[GHOSTS, GHOSTS, GHOSTS]
         else:
-            coarse, _, _, weight_c, _, r_c, x_c, _ = _open_level(
-                table, here + 1, uniform, face, weight, inverse, r, x, t
-            )
+            _, below = _open_level(table, here + 1, flat)
             down = turn < last
-            rows = spec.ny * spec.nz
             for stage in range(_STAGES):
-                _stage_rows(
-                    down,
-                    stage,
-                    spec,
-                    coarse,
-                    weight_c,
-                    x_c,
-                    uniform_h,
-                    face_h,
-                    inverse_h,
-                    r_h,
-                    x_h,
-                    t_h,
-                    line,
-                    first,
-                    rows,
-                )
+                _stage_rows(down, stage, fine, below, line, first, fine.spec.ny * fine.spec.nz)
                 if wraps and down and stage == 0:
-                    _clear_red(spec, x_h)
+                    _clear_red(fine.spec, fine.x)
                 if wraps:
-                    _fill_periodic(spec, px, py, pz, x_h)
+                    _fill_periodic(fine.spec, px, py, pz, fine.x)
             if down:
                 if wraps:
-                    _wrap_children(spec, px, py, pz, t_h)
-                _restrict_rows(coarse, weight_c, t_h, r_c, first, coarse.ny * coarse.nz)
+                    _wrap_children(fine.spec, px, py, pz, fine.t)
+                _restrict_rows(fine.t, below, first, below.spec.ny * below.spec.nz)
 
 
 @njit(cache=True)
@@ -365,19 +384,22 @@ def _clear_red(spec, x):  # type: ignore[no-untyped-def]
 class _Level:
     """The coefficients and vectors of one level. t, the residual, takes the place of d, which only ``setup`` reads."""
 
-    def __init__(self, grid: Grid, start: int, row: int, buffers: tuple[np.ndarray, ...]) -> None:
+    def __init__(self, grid: Grid, start: int, row: int, flat: _Levels) -> None:
         self.grid, self.spec = grid, grid.spec
         shape = grid.padded
         stop = start + int(np.prod(shape))
-        uniform, face, weight, inverse, dirichlet, r, x = buffers
-        self.uniform = uniform[row : row + grid.cells[1] * grid.cells[2]]
-        self.face = face[3 * start : 3 * stop].reshape((3, *shape))
-        self.weight = weight[3 * start : 3 * stop].reshape((3, *shape))
-        self.inverse = inverse[start:stop].reshape(shape)
-        self.dirichlet = dirichlet[start:stop].reshape(shape)
-        self.r = r[start:stop].reshape(shape)
-        self.x = x[start:stop].reshape(shape)
-        self.t = self.dirichlet
+        self.uniform = flat.uniform[row : row + grid.cells[1] * grid.cells[2]]
+        self.face = flat.face[3 * start : 3 * stop].reshape((3, *shape))
+        self.weight = flat.weight[3 * start : 3 * stop].reshape((3, *shape))
+        self.inverse = flat.inverse[start:stop].reshape(shape)
+        self.r = flat.r[start:stop].reshape(shape)
+        self.x = flat.x[start:stop].reshape(shape)
+        self.t = self.dirichlet = flat.t[start:stop].reshape(shape)
+        self.below = _Below(self.spec, self.weight, self.r, self.x)
+
+    def fine(self, r: Array, x: Array) -> _Fine:
+        """The level with the vectors of a problem."""
+        return _Fine(self.spec, self.uniform, self.face, self.inverse, r, x, self.t)
 
 
 class Multigrid:
@@ -408,14 +430,14 @@ class Multigrid:
         total = int(starts[-1])
         places = list(zip(coarse, starts, rows, strict=False))
         self.table = np.array([[*g.cells, start, row] for g, start, row in places], dtype=np.int64)
-        self._buffers = (
-            np.zeros(int(rows[-1]), dtype=np.float32),
-            np.zeros(3 * total, dtype=np.float32),
-            np.zeros(3 * total, dtype=np.float32),
-            np.zeros(total, dtype=np.float32),
-            np.zeros(total),
-            np.zeros(total),
-            np.zeros(total),
+        self._buffers = _Levels(
+            uniform=np.zeros(int(rows[-1]), dtype=np.float32),
+            face=np.zeros(3 * total, dtype=np.float32),
+            weight=np.zeros(3 * total, dtype=np.float32),
+            inverse=np.zeros(total, dtype=np.float32),
+            r=np.zeros(total),
+            x=np.zeros(total),
+            t=np.zeros(total),
         )
         self.levels = [_Level(g, int(start), int(row), self._buffers) for g, start, row in places]
         if self._small:
@@ -486,8 +508,8 @@ class Multigrid:
             self._cycle(0, self.levels[0].r, self.levels[0].x)
             out_c[inner] = self.levels[0].x[inner]
         else:
-            fine = self._fine_uniform, self._fine_face, self._fine_inverse
-            self._smooth_around(self.grid.spec, fine, r_c, out_c, self._fine_t, 0)
+            coefficients = self._fine_uniform, self._fine_face, self._fine_inverse
+            self._smooth_around(_Fine(self.grid.spec, *coefficients, r_c, out_c, self._fine_t), 0)
             if any(self.periodic):
                 _clear_periodic(self.grid.spec, *self.periodic, out_c)
         if stencil.overlay.copies:
@@ -512,56 +534,51 @@ class Multigrid:
         """The cycle from a coarse level on."""
         level = self.levels[index]
         if self._graph is None and level.grid.cell_count < _SERIAL:
-            uniform, face, weight, inverse, flat_t, flat_r, flat_x = self._buffers
-            flat = uniform, face, weight, inverse, flat_r, flat_x, flat_t
-            _cycle_serial(self.table, index, *self.periodic, *flat, self._lines[0])
+            _cycle_serial(self.table, index, *self.periodic, self._buffers, self._lines[0])
         else:
-            self._smooth_around(level.spec, (level.uniform, level.face, level.inverse), r, x, level.t, index + 1)
+            self._smooth_around(level.fine(r, x), index + 1)
 
-    def _smooth_around(
-        self, spec: GridSpec, coefficients: tuple[np.ndarray, ...], r: Array, x: Array, t: np.ndarray, index: int
-    ) -> None:
+    def _smooth_around(self, fine: _Fine, index: int) -> None:
         """Smooth, correct by the level ``index`` (or the graph in its place), smooth."""
-        below = self.levels[index]
-        arrays = (spec, below.spec, below.weight, below.x, *coefficients, r, x, t)
+        below = self.levels[index].below
         if self._graph is not None and index - int(self._small) == self._graph_number:
-            self._stages(True, arrays)
-            flat = x.reshape(-1)
-            flat[self._graph.red] += self._graph.correct(t.reshape(-1)[self._graph.red])
-            self._stages(False, arrays, 1)
+            self._stages(True, fine, below)
+            flat = fine.x.reshape(-1)
+            flat[self._graph.red] += self._graph.correct(fine.t.reshape(-1)[self._graph.red])
+            self._stages(False, fine, below, 1)
             return
-        self._stages(True, arrays)
+        self._stages(True, fine, below)
         if any(self.periodic):
-            _wrap_children(spec, *self.periodic, t)
-        share_rows(below.grid, _restrict_rows, below.weight, t, below.r)
+            _wrap_children(fine.spec, *self.periodic, fine.t)
+        _, ny, nz = self.levels[index].grid.cells
+        share(_restrict_rows, ny * nz, self.levels[index].grid.cell_count, fine.t, below)
         self._cycle(index, below.r, below.x)
         if any(self.periodic):
             _fill_periodic(below.spec, *self.periodic, below.x)
-        self._stages(False, arrays)
+        self._stages(False, fine, below)
 
-    def _stages(self, down: bool, arrays: tuple, first: int = 0) -> None:  # type: ignore[type-arg]
+    def _stages(self, down: bool, fine: _Fine, below: _Below, first: int = 0) -> None:
         """The stages from ``first`` on: in one pass, or one by one, with periodic axes with ghosts filled between."""
-        spec, x = arrays[0], arrays[-2]
         wraps = any(self.periodic)
         if first == 0 and not wraps:
             for phase in range(_ALONE):
-                self._sweep(phase, 0, down, arrays)
+                self._sweep(phase, 0, down, fine, below)
             return
         if first > 0 and wraps:
-            _fill_periodic(spec, *self.periodic, x)
+            _fill_periodic(fine.spec, *self.periodic, fine.x)
         for stage in range(first, _STAGES):
-            self._sweep(_ALONE, stage, down, arrays)
+            self._sweep(_ALONE, stage, down, fine, below)
             if wraps and down and stage == 0:
-                _clear_red(spec, x)
+                _clear_red(fine.spec, fine.x)
             if wraps:
-                _fill_periodic(spec, *self.periodic, x)
+                _fill_periodic(fine.spec, *self.periodic, fine.x)
 
-    def _sweep(self, phase: int, stage: int, down: bool, arrays: tuple) -> None:  # type: ignore[type-arg]
+    def _sweep(self, phase: int, stage: int, down: bool, fine: _Fine, below: _Below) -> None:
         """One phase of ``_smooth_chunks`` over the whole level."""
-        spec = arrays[0]
+        spec = fine.spec
         planes = spec.nz if spec.nz > 1 else spec.ny
         length = max(8, -(-planes // len(self._lines)))
         chunks = -(-planes // length)
         swept = planes if phase in (0, _ALONE) else 2 * phase * (chunks - 1)
         cells = swept * (spec.nx * spec.ny * spec.nz // planes)
-        share(_smooth_chunks, chunks, cells, phase, stage, down, length, self._lines, *arrays)
+        share(_smooth_chunks, chunks, cells, phase, stage, down, length, self._lines, fine, below)

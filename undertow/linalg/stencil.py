@@ -249,12 +249,6 @@ def _mark_largest(label, value, out_largest):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _fill_indicator(label, chosen, out):  # type: ignore[no-untyped-def]
-    for c in range(out.size):
-        out[c] = 1.0 if chosen[label[c]] else 0.0
-
-
-@njit(cache=True)
 def _remove_means(label, chosen, count, x, out_mean):  # type: ignore[no-untyped-def]
     """x minus its mean over every chosen region; returns the squared norm of what was removed."""
     out_mean[:] = 0.0

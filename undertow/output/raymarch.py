@@ -156,19 +156,33 @@ def make_surface(bodies: list[BodyFrame]) -> Surface:
     corners, normals, colors = [np.zeros((0, 3, 3))], [np.zeros((0, 3, 3))], [np.zeros((0, 3))]
     for body in bodies:
         corner = body.vertices[body.triangles].astype(float)
-        face = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
-        vertex = np.zeros((len(body.vertices), 3))
-        for c in range(3):
-            np.add.at(vertex, body.triangles[:, c], face)
-        face /= np.maximum(np.linalg.norm(face, axis=1, keepdims=True), 1e-300)
-        vertex /= np.maximum(np.linalg.norm(vertex, axis=1, keepdims=True), 1e-300)
-        smooth = vertex[body.triangles]
-        flat = np.repeat(face[:, None, :], 3, axis=1)
-        keep = np.sum(smooth * flat, axis=2, keepdims=True) > 0.8
         corners.append(corner)
-        normals.append(np.where(keep, smooth, flat))
+        normals.append(_corner_normals(corner, np.asarray(body.triangles)))
         colors.append(np.tile(np.asarray(body.color) ** 2.2, (len(corner), 1)))
     return Surface(np.concatenate(corners), np.concatenate(normals), np.concatenate(colors))
+
+
+def _corner_normals(corner: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """Unit normals (m, 3, 3) at the corners of triangles: the mean, by area, of those around the vertex that are turned
+    against the triangle by less than 37 degrees."""
+    if len(triangles) == 0:
+        return np.zeros((0, 3, 3))
+    face = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    unit = face / np.maximum(np.linalg.norm(face, axis=1, keepdims=True), 1e-300)
+    # corners sorted by vertex; every corner with all of its vertex, itself among them
+    vertex = triangles.ravel()
+    order = np.argsort(vertex, kind="stable")
+    _, group, count = np.unique(vertex[order], return_inverse=True, return_counts=True)
+    each = count[group.ravel()]
+    offset = np.cumsum(each) - each
+    mate = np.arange(each.sum()) + np.repeat((np.cumsum(count) - count)[group.ravel()] - offset, each)
+    own, other = np.repeat(order // 3, each), order[mate] // 3
+    near = np.einsum("ij,ij->i", unit[own], unit[other]) > 0.8
+    near |= own == other
+    total = np.zeros((len(order), 3))
+    total[order] = np.add.reduceat(face[other] * near[:, None], offset)
+    total /= np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-300)
+    return total.reshape(-1, 3, 3)
 
 
 def make_lights(surface: Surface, stage: Stage) -> Lights:
@@ -561,7 +575,8 @@ def _shade_surface(surface, lights, medium, stage, t, ox, oy, oz, dx, dy, dz, s,
     nz = w0 * n[0, 2] + w1 * n[1, 2] + w2 * n[2, 2]
     length = max(math.sqrt(nx * nx + ny * ny + nz * nz), 1e-300)
     nx, ny, nz = nx / length, ny / length, nz / length
-    if nx * dx + ny * dy + nz * dz > 0.0:  # seen from inside, or a mesh wound inwards
+    # seen from inside, or a mesh wound inwards; by the triangle, whose smoothed normals may turn away at its rim
+    if dx * (e1y * e2z - e1z * e2y) + dy * (e1z * e2x - e1x * e2z) + dz * (e1x * e2y - e1y * e2x) > 0.0:
         nx, ny, nz = -nx, -ny, -nz
     lift = 0.012 * lights.radius
     x, y, z = x + lift * nx, y + lift * ny, z + lift * nz
@@ -612,9 +627,27 @@ def _shade_background(lights, medium, stage, ox, oy, oz, dx, dy, dz, out):  # ty
     return s
 
 
+@njit(cache=True)
+def _is_edge(surface, triangle, row, column, near, far):  # type: ignore[no-untyped-def]
+    """Whether the 2 x 2 samples from (row, column) on show surfaces that lie apart or face apart.
+
+    A ray through their middle would meet neither: it would be lit below the one that is in front, in its shadow.
+    """
+    t = triangle[row, column]
+    for a in range(1, 4):
+        other = triangle[row + a // 2, column + a % 2]
+        if other != t:
+            if near < 0.998 * far:
+                return True
+            n, m = surface.normals[t, 0], surface.normals[other, 0]
+            if n[0] * m[0] + n[1] * m[1] + n[2] * m[2] < 0.9:
+                return True
+    return False
+
+
 @njit(nogil=True, cache=True)
 def _shade_pixels(first, last, camera, surface, lights, medium, stage, depth, triangle, step, out_rgb):  # type: ignore[no-untyped-def]
-    """One ray per pixel, four where the solids' samples in the pixel differ (silhouettes)."""
+    """One ray per pixel, four where the solids' samples in the pixel differ (silhouettes, edges)."""
     height, width, _ = out_rgb.shape
     ox, oy, oz = camera.position
     surface_light = np.zeros(3)
@@ -625,8 +658,7 @@ def _shade_pixels(first, last, camera, surface, lights, medium, stage, depth, tr
             for a in range(4):
                 d = depth[2 * row + a // 2, 2 * column + a % 2]
                 near, far = min(near, d), max(far, d)
-            mixed = far > 0.0 and near < 0.98 * far
-            rays = 4 if mixed else 1
+            rays = 4 if far > 0.0 and _is_edge(surface, triangle, 2 * row, 2 * column, near, far) else 1
             # interleaved gradient noise (Jimenez 2014): an even, fixed pattern that hides the bands of the steps
             noise = 0.06711056 * column + 0.00583715 * row
             noise = 52.9829189 * (noise - math.floor(noise))

@@ -7,6 +7,7 @@ import io
 import socket
 import threading
 import time as clock
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -288,9 +289,16 @@ class Viewer:
         return self._limits[name]
 
 
-def view(run_folder: Path | str, port: int = 8080, open_browser: bool = False) -> None:
-    """Serve the page of a run at http://127.0.0.1:PORT until interrupted (Ctrl-C); a run in progress is followed."""
+def view(
+    run_folder: Path | str, port: int = 8080, open_browser: bool = False, say: Callable[[str], None] | None = None
+) -> None:
+    """Serve the page of a run at http://127.0.0.1:PORT until interrupted (Ctrl-C); a run in progress is followed.
+
+    say: told the address once the page is there.
+    """
     viewer = Viewer(run_folder, port)
+    if say is not None:
+        say(f"{viewer.url} shows {run_folder}; Ctrl-C ends")
     if open_browser:
         import webbrowser
 
@@ -303,8 +311,6 @@ def view(run_folder: Path | str, port: int = 8080, open_browser: bool = False) -
             if clock.monotonic() - looked > 0.5:
                 viewer.poll()
                 looked = clock.monotonic()
-    except KeyboardInterrupt:
-        pass
     finally:
         viewer.close()
 

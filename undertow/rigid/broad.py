@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
-from undertow.grid.jitting import helper
+from undertow.grid.jitting import helper, inlined
 from undertow.rigid.bodies import DYNAMIC, BodySpec, rotate
 from undertow.rigid.shapes import BOUND, FACE, HALF, KIND, MIDDLE, PLANE, CollisionShapes
 
@@ -27,10 +27,13 @@ _BITS = 21
 
 
 class _Work(NamedTuple):
-    """Scratch: middle (n, 3) and half (n, 3) of the boxes, cells and order of the small bodies, merge buffers."""
+    """Scratch: middle (n, 3) and half (n, 3) of the boxes; box (n, 6): both, of the small bodies in the order of their
+    cells; row (4,): where rows of cells above start; cells and order of the small bodies, merge buffers."""
 
     middle: Array
     half: Array
+    box: Array
+    row: Any
     key: Any
     order: Any
     spare_key: Any
@@ -89,7 +92,7 @@ class Pairs:
 
 def _make_work(n: int) -> _Work:
     whole = [np.zeros(n, dtype=np.int64) for _ in range(4)]
-    return _Work(np.zeros((n, 3)), np.zeros((n, 3)), *whole)
+    return _Work(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 6)), np.zeros(4, dtype=np.int64), *whole)
 
 
 @njit(cache=True)
@@ -101,21 +104,30 @@ def _find_pairs(spec, kind, shape, x, q, reach, excluded, work, out_key):  # typ
     small = _number_cells(n, width, work)
     merge_sort(work.key, work.order, small, work.spare_key, work.spare_order)
     found = np.int64(0)
-    # order: the small bodies by cell, then the large ones
+    # order: the small bodies by cell, then the large ones; boxes along memory
+    for i in range(small):
+        for c in range(3):
+            work.box[i, c] = work.middle[work.order[i], c]
+            work.box[i, 3 + c] = work.half[work.order[i], c]
+    for row in range(4):
+        work.row[row] = 0
     for i in range(small):
         cell = work.key[i]
-        a = work.order[i]
-        # this cell and the next in x; then the rows of cells above, three cells of each (x is the lowest digit)
+        # this cell and the next in x; then the rows of cells above, three cells of each (x is the lowest digit), which
+        # start the farther on the farther on this cell is
         for row in range(5):
             if row == 0:
                 j, last = i + 1, cell + 1
             else:
                 dy, dz = (1, 0) if row == 1 else (row - 3, 1)
                 last = cell + (dz << (2 * _BITS)) + (dy << _BITS) + 1
-                j = _first_at_least(work.key, small, last - 2)
+                j = work.row[row - 1]
+                while j < small and work.key[j] < last - 2:
+                    j += 1
+                work.row[row - 1] = j
             while j < small and work.key[j] <= last:
-                if _overlap(work.middle, work.half, a, work.order[j]):
-                    found = _add_pair(kind, a, work.order[j], excluded, found, out_key)
+                if _boxes_overlap(work.box, i, j):
+                    found = _add_pair(kind, work.order[i], work.order[j], excluded, found, out_key)
                 j += 1
     for i in range(small, n):
         a = work.order[i]
@@ -158,13 +170,21 @@ def _widest(half, b):  # type: ignore[no-untyped-def]
 
 @helper
 def _cell_width(n, work):  # type: ignore[no-untyped-def]
+    """Width of the widest of the small bodies, and a hair, so that two that just meet are in neighbouring cells."""
     total, count = 0.0, 0
     for b in range(n):
         width = _widest(work.half, b)
         if 0.0 < width < np.inf:
             total += log(width)
             count += 1
-    return _LARGE * exp(total / count) if count > 0 else 1.0
+    if count == 0:
+        return 1.0
+    most, widest = _LARGE * exp(total / count), 0.0
+    for b in range(n):
+        width = _widest(work.half, b)
+        if widest < width <= most:
+            widest = width
+    return (1.0 + 1e-9) * widest
 
 
 @helper
@@ -197,6 +217,15 @@ def _first_at_least(key, count, value):  # type: ignore[no-untyped-def]
         else:
             high = middle
     return low
+
+
+@inlined
+def _boxes_overlap(box, i, j):  # type: ignore[no-untyped-def]
+    return (
+        abs(box[i, 0] - box[j, 0]) <= box[i, 3] + box[j, 3]
+        and abs(box[i, 1] - box[j, 1]) <= box[i, 4] + box[j, 4]
+        and abs(box[i, 2] - box[j, 2]) <= box[i, 5] + box[j, 5]
+    )
 
 
 @helper

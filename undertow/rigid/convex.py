@@ -33,8 +33,8 @@ CLIPPED = 128
 
 
 @helper
-def collide_convex(spec, sa, sb, reach, flat, work):  # type: ignore[no-untyped-def]
-    """Contacts of polyhedra sa (in its own frame) and sb (loaded in ``work``) with gap < reach, as candidates.
+def collide_convex(spec, sa, sb, x, y, z, reach, flat, work):  # type: ignore[no-untyped-def]
+    """Contacts of polyhedra sa and sb with gap < reach, as candidates; b is turned by ``work.turn``, at (x, y, z) in a.
 
     Returns their number. Normals point from b to a; ``flat``: 2D, only points on the upper side count.
     """
@@ -42,9 +42,11 @@ def collide_convex(spec, sa, sb, reach, flat, work):  # type: ignore[no-untyped-
     vertices_a, vertices_b = spec.index[sa, VERTEX_END] - a, spec.index[sb, VERTEX_END] - b
     faces_a, faces_b = spec.index[sa, FACE_END] - fa, spec.index[sb, FACE_END] - fb
     none, one = np.int64(0), np.int64(1)  # a literal would be one more specialisation
+    _load_vertices(spec, sb, x, y, z, work)
     best_a, sep_a = _find_face(spec.planes, fa, faces_a, work.vertices, none, vertices_b, reach)
     if best_a < 0:
         return 0
+    _load_planes(spec, sb, x, y, z, work)
     best_b, sep_b = _find_face(work.planes, none, faces_b, spec.vertices, a, vertices_a, reach)
     if best_b < 0:
         return 0
@@ -57,6 +59,7 @@ def collide_convex(spec, sa, sb, reach, flat, work):  # type: ignore[no-untyped-
     i, j, sep = -1, -1, 0.0
     ex, ey, ez = 0.0, 0.0, 0.0
     if not flat:
+        _load_directions(spec, sb, work)
         i, j, sep, ex, ey, ez = _find_edges(spec, sa, sb, max(sep_a, sep_b), work)
         if i >= 0 and sep > reach:
             return 0
@@ -106,15 +109,20 @@ def _touch_corner(nx, ny, nz, vertices, v0, corners, sep, sign, face, count, wor
 
 
 @helper
-def load_convex(spec, s, R, x, y, z, work):  # type: ignore[no-untyped-def]
-    """Vertices, planes and edge directions of polyhedron s, turned by R (3, 3), moved by (x, y, z), into ``work``."""
-    first = spec.index[s, VERTEX]
+def _load_vertices(spec, s, x, y, z, work):  # type: ignore[no-untyped-def]
+    """Vertices of polyhedron s, turned by ``work.turn`` and moved by (x, y, z), into ``work``."""
+    R, first = work.turn, spec.index[s, VERTEX]
     for n in range(spec.index[s, VERTEX_END] - first):
         p, q, r = spec.vertices[first + n, 0], spec.vertices[first + n, 1], spec.vertices[first + n, 2]
         work.vertices[n, 0] = R[0, 0] * p + R[0, 1] * q + R[0, 2] * r + x
         work.vertices[n, 1] = R[1, 0] * p + R[1, 1] * q + R[1, 2] * r + y
         work.vertices[n, 2] = R[2, 0] * p + R[2, 1] * q + R[2, 2] * r + z
-    first = spec.index[s, FACE]
+
+
+@helper
+def _load_planes(spec, s, x, y, z, work):  # type: ignore[no-untyped-def]
+    """Planes of polyhedron s, likewise."""
+    R, first = work.turn, spec.index[s, FACE]
     for n in range(spec.index[s, FACE_END] - first):
         p, q, r = spec.planes[first + n, 0], spec.planes[first + n, 1], spec.planes[first + n, 2]
         u = R[0, 0] * p + R[0, 1] * q + R[0, 2] * r
@@ -122,7 +130,12 @@ def load_convex(spec, s, R, x, y, z, work):  # type: ignore[no-untyped-def]
         w = R[2, 0] * p + R[2, 1] * q + R[2, 2] * r
         work.planes[n, 0], work.planes[n, 1], work.planes[n, 2] = u, v, w
         work.planes[n, 3] = spec.planes[first + n, 3] + u * x + v * y + w * z
-    first = spec.index[s, EDGE]
+
+
+@helper
+def _load_directions(spec, s, work):  # type: ignore[no-untyped-def]
+    """Directions of the edges of polyhedron s, likewise."""
+    R, first = work.turn, spec.index[s, EDGE]
     for n in range(spec.index[s, EDGE_END] - first):
         p, q, r = spec.directions[first + n, 0], spec.directions[first + n, 1], spec.directions[first + n, 2]
         work.directions[n, 0] = R[0, 0] * p + R[0, 1] * q + R[0, 2] * r

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from math import sqrt
 
+import numpy as np
+
 from undertow.geometry.distance import CYLINDER, TABLE, analytic_distance, table_value
-from undertow.grid.jitting import helper
+from undertow.grid.jitting import helper, inlined
 from undertow.rigid.shapes import (
     BOUND,
     CAPSULE,
@@ -30,10 +32,70 @@ from undertow.rigid.shapes import (
     VERTEX,
 )
 
+X, Y, Z, LIMIT, LABEL, DISTANCE, NORMAL = range(7)
+QUERY = NORMAL + 3
+"""Columns of an array of points whose distance is asked, and how many there are (``keep_near``, ``measure_near``)."""
+
 
 @helper
 def shape_distance(spec, s, x, y, z):  # type: ignore[no-untyped-def]
     """Signed distance [m] of shape s, negative inside."""
+    if spec.index[s, KIND] == CONVEX:
+        return _convex_distance(spec, s, x, y, z, 1e300)[0]
+    return _other_distance(spec, s, x, y, z)
+
+
+@helper
+def shape_gradient(spec, s, x, y, z):  # type: ignore[no-untyped-def]
+    """Gradient of the distance of shape s: of length one, but in tables shorter where two faces are equally near."""
+    if spec.index[s, KIND] == CONVEX:
+        _, nx, ny, nz = _convex_distance(spec, s, x, y, z, 1e300)
+        return nx, ny, nz
+    return _other_gradient(spec, s, x, y, z)
+
+
+@helper
+def convex_distance(spec, s, x, y, z, limit):  # type: ignore[no-untyped-def]
+    """(distance, normal) of a convex polyhedron; beyond ``limit`` any distance beyond it, which is found sooner."""
+    return _convex_distance(spec, s, x, y, z, limit)
+
+
+@helper
+def keep_near(spec, s, count, points):  # type: ignore[no-untyped-def]
+    """Of ``points`` (count, QUERY), those no farther from shape s than their LIMIT, moved to the front; how many.
+
+    Points go through this and ``measure_near`` by the hundred: one call for each would cost more than its distance.
+    """
+    convex = spec.index[s, KIND] == CONVEX
+    kept = np.int64(0)
+    for n in range(count):
+        x, y, z, limit = points[n, X], points[n, Y], points[n, Z], points[n, LIMIT]
+        d = _convex_distance(spec, s, x, y, z, limit)[0] if convex else _other_distance(spec, s, x, y, z)
+        if d <= limit:
+            points[kept, X], points[kept, Y], points[kept, Z] = x, y, z
+            points[kept, LIMIT], points[kept, LABEL] = limit, points[n, LABEL]
+            kept += 1
+    return kept
+
+
+@helper
+def measure_near(spec, s, count, points):  # type: ignore[no-untyped-def]
+    """DISTANCE and NORMAL (the gradient) of shape s at ``points`` (count, QUERY)."""
+    convex = spec.index[s, KIND] == CONVEX
+    for n in range(count):
+        x, y, z = points[n, X], points[n, Y], points[n, Z]
+        if convex:
+            d, nx, ny, nz = _convex_distance(spec, s, x, y, z, 1e300)
+        else:
+            d = _other_distance(spec, s, x, y, z)
+            nx, ny, nz = _other_gradient(spec, s, x, y, z)
+        points[n, DISTANCE] = d
+        points[n, NORMAL], points[n, NORMAL + 1], points[n, NORMAL + 2] = nx, ny, nz
+
+
+@inlined
+def _other_distance(spec, s, x, y, z):  # type: ignore[no-untyped-def]
+    """Distance of a shape that is no polyhedron."""
     kind = spec.index[s, KIND]
     if kind == PLANE:
         f = spec.index[s, FACE]
@@ -41,17 +103,15 @@ def shape_distance(spec, s, x, y, z):  # type: ignore[no-untyped-def]
     if kind in (SPHERE, CAPSULE):
         px, py, pz = nearest_on_axis(spec, s, x, y, z)
         return sqrt((x - px) ** 2 + (y - py) ** 2 + (z - pz) ** 2) - spec.number[s, RADIUS]
-    if kind == CONVEX:
-        return _convex_distance(spec, s, x, y, z)[0]
     x, y, z = _to_field(spec, s, x, y, z)
     if spec.index[s, FORMULA] == TABLE:
         return _table_distance(spec, s, x, y, z)
     return analytic_distance(spec.index[s, FORMULA], spec.number, s, x, y, z)
 
 
-@helper
-def shape_gradient(spec, s, x, y, z):  # type: ignore[no-untyped-def]
-    """Gradient of the distance of shape s: of length one, but in tables shorter where two faces are equally near."""
+@inlined
+def _other_gradient(spec, s, x, y, z):  # type: ignore[no-untyped-def]
+    """Gradient of the distance of a shape that is no polyhedron."""
     kind = spec.index[s, KIND]
     if kind == PLANE:
         f = spec.index[s, FACE]
@@ -59,9 +119,6 @@ def shape_gradient(spec, s, x, y, z):  # type: ignore[no-untyped-def]
     if kind in (SPHERE, CAPSULE):
         px, py, pz = nearest_on_axis(spec, s, x, y, z)
         return unit_vector(x - px, y - py, z - pz)
-    if kind == CONVEX:
-        _, nx, ny, nz = _convex_distance(spec, s, x, y, z)
-        return nx, ny, nz
     x, y, z = _to_field(spec, s, x, y, z)
     if spec.index[s, FORMULA] == TABLE:
         # differences over less than a cell: edges stay sharp, and inside a face they are exact
@@ -91,7 +148,7 @@ def unit_vector(x, y, z):  # type: ignore[no-untyped-def]
     return x / size, y / size, z / size
 
 
-@helper
+@inlined
 def nearest_on_axis(spec, s, x, y, z):  # type: ignore[no-untyped-def]
     """Point of the axis of a sphere or capsule nearest to a point."""
     v = spec.index[s, VERTEX]
@@ -103,7 +160,7 @@ def nearest_on_axis(spec, s, x, y, z):  # type: ignore[no-untyped-def]
     )
 
 
-@helper
+@inlined
 def nearest_on_segment(ax, ay, az, bx, by, bz, x, y, z):  # type: ignore[no-untyped-def]
     """Point of the segment ab nearest to (x, y, z)."""
     ux, uy, uz = bx - ax, by - ay, bz - az
@@ -112,33 +169,33 @@ def nearest_on_segment(ax, ay, az, bx, by, bz, x, y, z):  # type: ignore[no-unty
     return ax + t * ux, ay + t * uy, az + t * uz
 
 
-@helper
+@inlined
 def turn_by(spec, s, x, y, z):  # type: ignore[no-untyped-def]
     """Vector of the principal frame in the frame of the formula or table of shape s."""
     w, a, b, c = spec.number[s, TURN], spec.number[s, TURN + 1], spec.number[s, TURN + 2], spec.number[s, TURN + 3]
     return _turn(w, a, b, c, x, y, z)
 
 
-@helper
+@inlined
 def turn_back_by(spec, s, x, y, z):  # type: ignore[no-untyped-def]
     """The other way round."""
     w, a, b, c = spec.number[s, TURN], spec.number[s, TURN + 1], spec.number[s, TURN + 2], spec.number[s, TURN + 3]
     return _turn(w, -a, -b, -c, x, y, z)
 
 
-@helper
+@inlined
 def _turn(w, a, b, c, x, y, z):  # type: ignore[no-untyped-def]
     tx, ty, tz = 2.0 * (b * z - c * y), 2.0 * (c * x - a * z), 2.0 * (a * y - b * x)
     return x + w * tx + b * tz - c * ty, y + w * ty + c * tx - a * tz, z + w * tz + a * ty - b * tx
 
 
-@helper
+@inlined
 def _to_field(spec, s, x, y, z):  # type: ignore[no-untyped-def]
     x, y, z = turn_by(spec, s, x, y, z)
     return x + spec.number[s, OFFSET], y + spec.number[s, OFFSET + 1], z + spec.number[s, OFFSET + 2]
 
 
-@helper
+@inlined
 def _table_distance(spec, s, x, y, z):  # type: ignore[no-untyped-def]
     """Value of the table; outside it that of its nearest point plus the way there (an upper bound)."""
     h = spec.number[s, TABLE_FRAME + 3]
@@ -167,11 +224,12 @@ def _cylinder_gradient(radius, half, x, y, z):  # type: ignore[no-untyped-def]
     return 0.0, up, 0.0
 
 
-@helper
-def _convex_distance(spec, s, x, y, z):  # type: ignore[no-untyped-def]
+@inlined
+def _convex_distance(spec, s, x, y, z, limit):  # type: ignore[no-untyped-def]
     """(distance, normal) of a convex polyhedron.
 
-    Inside, and outside above a face, the face whose plane is farthest counts; elsewhere outside the nearest edge.
+    Inside, and outside above a face, the face whose plane is farthest counts; elsewhere outside the nearest edge. Where
+    a plane is farther than ``limit`` its distance will do.
     """
     f0, f1 = spec.index[s, FACE], spec.index[s, FACE_END]
     best, largest = f0, -1e300
@@ -179,8 +237,10 @@ def _convex_distance(spec, s, x, y, z):  # type: ignore[no-untyped-def]
         d = spec.planes[f, 0] * x + spec.planes[f, 1] * y + spec.planes[f, 2] * z - spec.planes[f, 3]
         if d > largest:
             best, largest = f, d
+            if d > limit:
+                break
     nx, ny, nz = spec.planes[best, 0], spec.planes[best, 1], spec.planes[best, 2]
-    if largest <= 0.0 or is_above_face(spec, s, best, x, y, z):
+    if largest > limit or largest <= 0.0 or is_above_face(spec, s, best, x, y, z):
         return largest, nx, ny, nz
     v = spec.index[s, VERTEX]
     nearest = 1e300
@@ -200,7 +260,7 @@ def _convex_distance(spec, s, x, y, z):  # type: ignore[no-untyped-def]
     return nearest, nx / nearest, ny / nearest, nz / nearest
 
 
-@helper
+@inlined
 def is_above_face(spec, s, f, x, y, z):  # type: ignore[no-untyped-def]
     """True if the point lies in the prism over face f (number in ``spec``) of polyhedron s."""
     v = spec.index[s, VERTEX]

@@ -22,11 +22,11 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
-from undertow.grid.jitting import helper
+from undertow.grid.jitting import helper, inlined
 from undertow.rigid.bodies import BodySpec, rotate, rotate_back
 from undertow.rigid.broad import Pairs
-from undertow.rigid.convex import APART, GAP, KEY, TAKEN, closest_on_segments, collide_convex, load_convex
-from undertow.rigid.fields import shape_distance, shape_gradient, unit_vector
+from undertow.rigid.convex import APART, GAP, KEY, TAKEN, closest_on_segments, collide_convex
+from undertow.rigid.fields import QUERY, convex_distance, unit_vector
 from undertow.rigid.probes import add_candidate, probe_field, relative_turn
 from undertow.rigid.shapes import (
     BOUND,
@@ -38,7 +38,9 @@ from undertow.rigid.shapes import (
     FACE,
     FACE_END,
     FIELD,
+    HALF,
     KIND,
+    MIDDLE,
     PLANE,
     RADIUS,
     VERTEX,
@@ -73,12 +75,14 @@ class ContactSpec(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """Scratch of one pair: candidates, the second polyhedron in the frame of the first, polygons being clipped."""
+    """Scratch of one pair: candidates, points whose distance is asked, the second polyhedron in the frame of the first,
+    polygons being clipped."""
 
     point: Array
     normal: Array
     measure: Array
     label: Any
+    query: Array
     vertices: Array
     planes: Array
     directions: Array
@@ -145,6 +149,7 @@ def _make_work(shapes: CollisionSpec) -> _Work:
         normal=np.zeros((room, 3)),
         measure=np.zeros((room, 2)),
         label=np.zeros((room, 2), dtype=np.int64),
+        query=np.zeros((room, QUERY)),
         vertices=np.zeros((vertices, 3)),
         planes=np.zeros((faces, 4)),
         directions=np.zeros((edges, 3)),
@@ -190,6 +195,8 @@ def _find_contacts(spec, shape, x, q, pair_a, pair_b, reach, flat, work, out):  
         a, b = pair_a[k], pair_b[k]
         out.pair_start[k] = total
         limit = reach[a] + reach[b]
+        if _are_apart(spec, shape[a], shape[b], x[a], q[a], x[b], q[b], limit, work):
+            continue
         found = _find_candidates(spec, shape[a], shape[b], x[a], q[a], x[b], q[b], limit, flat, work)
         field = spec.index[shape[a], KIND] == FIELD or spec.index[shape[b], KIND] == FIELD
         size = min(spec.number[shape[a], BOUND], spec.number[shape[b], BOUND])
@@ -211,7 +218,35 @@ def _find_contacts(spec, shape, x, q, pair_a, pair_b, reach, flat, work, out):  
     return total
 
 
-@helper
+@inlined
+def _are_apart(spec, sa, sb, xa, qa, xb, qb, reach, work):  # type: ignore[no-untyped-def]
+    """Whether a plane along a side of the box around one shape separates it from the other by more than reach.
+
+    Most pairs that the broad phase gives do not touch, the more of them the deeper a pile is.
+    """
+    p, q = spec.number[sa], spec.number[sb]
+    if p[BOUND] == np.inf or q[BOUND] == np.inf:
+        return False
+    relative_turn(qa, qb, work.turn)
+    R = work.turn
+    # middle of b's box from that of a's, in the frame of a
+    x, y, z = rotate_back(qa, xb[0] - xa[0], xb[1] - xa[1], xb[2] - xa[2])
+    x += R[0, 0] * q[MIDDLE] + R[0, 1] * q[MIDDLE + 1] + R[0, 2] * q[MIDDLE + 2] - p[MIDDLE]
+    y += R[1, 0] * q[MIDDLE] + R[1, 1] * q[MIDDLE + 1] + R[1, 2] * q[MIDDLE + 2] - p[MIDDLE + 1]
+    z += R[2, 0] * q[MIDDLE] + R[2, 1] * q[MIDDLE + 1] + R[2, 2] * q[MIDDLE + 2] - p[MIDDLE + 2]
+    for i in range(3):
+        away = abs(x if i == 0 else y if i == 1 else z)
+        half = abs(R[i, 0]) * q[HALF] + abs(R[i, 1]) * q[HALF + 1] + abs(R[i, 2]) * q[HALF + 2]
+        if away > reach + p[HALF + i] + min(half, q[BOUND]):
+            return True
+        away = abs(R[0, i] * x + R[1, i] * y + R[2, i] * z)
+        half = abs(R[0, i]) * p[HALF] + abs(R[1, i]) * p[HALF + 1] + abs(R[2, i]) * p[HALF + 2]
+        if away > reach + q[HALF + i] + min(half, p[BOUND]):
+            return True
+    return False
+
+
+@inlined
 def _find_candidates(spec, sa, sb, xa, qa, xb, qb, reach, flat, work):  # type: ignore[no-untyped-def]
     """Candidates in world coordinates; their number."""
     ka, kb = spec.index[sa, KIND], spec.index[sb, KIND]
@@ -225,8 +260,7 @@ def _find_candidates(spec, sa, sb, xa, qa, xb, qb, reach, flat, work):  # type: 
     if ka == CONVEX and kb == CONVEX:
         relative_turn(qa, qb, work.turn)
         x, y, z = rotate_back(qa, xb[0] - xa[0], xb[1] - xa[1], xb[2] - xa[2])
-        load_convex(spec, sb, work.turn, x, y, z, work)
-        found = collide_convex(spec, sa, sb, reach, flat, work)
+        found = collide_convex(spec, sa, sb, x, y, z, reach, flat, work)
         _to_world(xa, qa, found, work)
         return found
     if ka == CONVEX:
@@ -272,7 +306,7 @@ def _touch_plane(spec, s, x, q, plane, xp, qp, reach, flat, sign, work):  # type
     return found
 
 
-@helper
+@inlined
 def _touch_round(spec, sa, xa, qa, sb, xb, qb, reach, work):  # type: ignore[no-untyped-def]
     """Two spheres or capsules: nearest points of their axes, and ends over the other where they run side by side."""
     a0, a1 = spec.index[sa, VERTEX], spec.index[sa, VERTEX_END] - 1
@@ -336,10 +370,10 @@ def _touch_axis(spec, s, xs, qs, t, xt, qt, reach, sign, work):  # type: ignore[
     px, py, pz = _world_vertex(spec, first, xs, qs)
     ax, ay, az = rotate_back(qt, px - xt[0], py - xt[1], pz - xt[2])
     if first == last:
-        gap = shape_distance(spec, t, ax, ay, az) - r
+        gap, nx, ny, nz = convex_distance(spec, t, ax, ay, az, reach + r)
+        gap -= r
         if gap >= reach:
             return 0
-        nx, ny, nz = shape_gradient(spec, t, ax, ay, az)
         found = add_candidate(np.int64(0), ax - r * nx, ay - r * ny, az - r * nz, nx, ny, nz, gap, np.int64(0), work)
     else:
         px, py, pz = _world_vertex(spec, last, xs, qs)
@@ -451,7 +485,7 @@ def _nearest_edge(spec, s, ax, ay, az, bx, by, bz):  # type: ignore[no-untyped-d
     return edge, sqrt(nearest), at, on
 
 
-@helper
+@inlined
 def _parted(work, m, n, turn):  # type: ignore[no-untyped-def]
     """Squared distance of two candidates, turned normals included."""
     apart, turned = 0.0, 0.0
@@ -461,7 +495,7 @@ def _parted(work, m, n, turn):  # type: ignore[no-untyped-def]
     return apart + turn * turned
 
 
-@helper
+@inlined
 def _choose(count, most, field, size, work):  # type: ignore[no-untyped-def]
     """Numbers of the chosen candidates in ascending order into ``label``; how many.
 

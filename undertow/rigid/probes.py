@@ -14,10 +14,23 @@ from math import sqrt
 import numpy as np
 
 from undertow.geometry.distance import CYLINDER, TABLE, TORUS
-from undertow.grid.jitting import helper
+from undertow.grid.jitting import helper, inlined
 from undertow.rigid.bodies import rotate, rotate_back
-from undertow.rigid.convex import APART, GAP, KEY
-from undertow.rigid.fields import shape_distance, shape_gradient, turn_back_by, turn_by, unit_vector
+from undertow.rigid.convex import APART, GAP, KEY, TAKEN
+from undertow.rigid.fields import (
+    DISTANCE,
+    LABEL,
+    LIMIT,
+    NORMAL,
+    X,
+    Y,
+    Z,
+    keep_near,
+    measure_near,
+    turn_back_by,
+    turn_by,
+    unit_vector,
+)
 from undertow.rigid.shapes import (
     BOUND,
     CLUSTER,
@@ -44,31 +57,37 @@ _DEEP = 0.05
 def probe_field(spec, s, xs, qs, t, xt, qt, reach, sign, found, work):  # type: ignore[no-untyped-def]
     """Probes of s in the distance of t, behind the ``found`` candidates; sign 1 if s is the first body of the pair."""
     relative_turn(qt, qs, work.turn)
-    R = work.turn
+    R, points = work.turn, work.query
     ox, oy, oz = rotate_back(qt, xs[0] - xt[0], xs[1] - xt[1], xs[2] - xt[2])
     inside = _inside(spec, s, t)
     limit = reach + spec.number[s, RADIUS] + spec.number[s, SLACK]
     x, y, z = _move(R, ox, oy, oz, spec.number[s, MIDDLE], spec.number[s, MIDDLE + 1], spec.number[s, MIDDLE + 2])
-    if shape_distance(spec, t, x, y, z) > reach + spec.number[s, BOUND]:
+    _ask(points, 0, x, y, z, reach + spec.number[s, BOUND], 0)
+    if keep_near(spec, t, np.int64(1), points) == 0:
         return found
+    near = _find_probes(spec, s, t, R, ox, oy, oz, limit, inside, work)
+    for n in range(near):
+        k = np.int64(points[n, LABEL])
+        ux, uy, uz = _move(R, 0.0, 0.0, 0.0, spec.probes[k, 3], spec.probes[k, 4], spec.probes[k, 5])
+        points[n, X] -= inside * ux
+        points[n, Y] -= inside * uy
+        points[n, Z] -= inside * uz
+    measure_near(spec, t, near, points)
     first = found
     deepest = np.int64(-1)
     start = spec.probe_start[spec.index[s, CLUSTER]]
-    for c in range(spec.index[s, CLUSTER], spec.index[s, CLUSTER_END]):
-        x, y, z = _move(R, ox, oy, oz, spec.clusters[c, 0], spec.clusters[c, 1], spec.clusters[c, 2])
-        if shape_distance(spec, t, x, y, z) > limit + spec.clusters[c, 3]:
-            continue
-        for p in range(spec.probe_start[c], spec.probe_start[c + 1]):
-            x, y, z = _move(R, ox, oy, oz, spec.probes[p, 0], spec.probes[p, 1], spec.probes[p, 2])
-            if shape_distance(spec, t, x, y, z) >= limit + inside:
-                continue
-            ux, uy, uz = _move(R, 0.0, 0.0, 0.0, spec.probes[p, 3], spec.probes[p, 4], spec.probes[p, 5])
-            found = _add_probe(spec, s, t, x, y, z, inside * ux, inside * uy, inside * uz, p - start, found, work)
-            n = found - 1
-            facing = ux * work.normal[n, 0] + uy * work.normal[n, 1] + uz * work.normal[n, 2] <= 0.0
-            work.measure[n, APART] = 1.0 if facing else 0.0
-            if deepest < 0 or work.measure[n, GAP] < work.measure[deepest, GAP]:
-                deepest = n
+    for n in range(near):
+        k = np.int64(points[n, LABEL])
+        x, y, z = _move(R, ox, oy, oz, spec.probes[k, 0], spec.probes[k, 1], spec.probes[k, 2])
+        ux, uy, uz = _move(R, 0.0, 0.0, 0.0, spec.probes[k, 3], spec.probes[k, 4], spec.probes[k, 5])
+        found = _add_probe(
+            spec.number[s, RADIUS], points[n], x, y, z, inside * ux, inside * uy, inside * uz, k - start, found, work
+        )
+        c = found - 1
+        facing = ux * work.normal[c, 0] + uy * work.normal[c, 1] + uz * work.normal[c, 2] <= 0.0
+        work.measure[c, APART] = 1.0 if facing else 0.0
+        if deepest < 0 or work.measure[c, GAP] < work.measure[deepest, GAP]:
+            deepest = c
     if (
         deepest >= 0
         and spec.index[s, KIND] == FIELD
@@ -94,7 +113,31 @@ def probe_field(spec, s, xs, qs, t, xt, qt, reach, sign, found, work):  # type: 
     return kept
 
 
-@helper
+@inlined
+def _find_probes(spec, s, t, R, ox, oy, oz, limit, inside, work):  # type: ignore[no-untyped-def]
+    """Probes of s no farther from t than limit + inside, with their numbers, into ``work.query``; how many.
+
+    Whole clusters of probes first, then the probes of those that are near.
+    """
+    points = work.query
+    count = 0
+    for c in range(spec.index[s, CLUSTER], spec.index[s, CLUSTER_END]):
+        x, y, z = _move(R, ox, oy, oz, spec.clusters[c, 0], spec.clusters[c, 1], spec.clusters[c, 2])
+        _ask(points, count, x, y, z, limit + spec.clusters[c, 3], c)
+        count += 1
+    near = keep_near(spec, t, count, points)
+    for n in range(near):
+        work.label[n, TAKEN] = np.int64(points[n, LABEL])
+    count = 0
+    for n in range(near):
+        for p in range(spec.probe_start[work.label[n, TAKEN]], spec.probe_start[work.label[n, TAKEN] + 1]):
+            x, y, z = _move(R, ox, oy, oz, spec.probes[p, 0], spec.probes[p, 1], spec.probes[p, 2])
+            _ask(points, count, x, y, z, limit + inside, p)
+            count += 1
+    return keep_near(spec, t, count, points)
+
+
+@inlined
 def _move(R, ox, oy, oz, x, y, z):  # type: ignore[no-untyped-def]
     return (
         ox + R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
@@ -112,13 +155,17 @@ def _inside(spec, s, t):  # type: ignore[no-untyped-def]
     return spec.number[t, TABLE_FRAME + 3] if formula == TABLE else _INSIDE * spec.number[s, BOUND]
 
 
-@helper
-def _add_probe(spec, s, t, x, y, z, ux, uy, uz, key, found, work):  # type: ignore[no-untyped-def]
-    """Candidate for a probe at (x, y, z) in the frame of t; u: from the point that is asked to the probe."""
-    r = spec.number[s, RADIUS]
-    distance = shape_distance(spec, t, x - ux, y - uy, z - uz)
-    nx, ny, nz = shape_gradient(spec, t, x - ux, y - uy, z - uz)
-    gap = distance + nx * ux + ny * uy + nz * uz - r
+@inlined
+def _ask(points, n, x, y, z, limit, label):  # type: ignore[no-untyped-def]
+    """Point n of those whose distance is asked."""
+    points[n, X], points[n, Y], points[n, Z], points[n, LIMIT], points[n, LABEL] = x, y, z, limit, label
+
+
+@inlined
+def _add_probe(r, asked, x, y, z, ux, uy, uz, key, found, work):  # type: ignore[no-untyped-def]
+    """Candidate for a probe of radius r at (x, y, z) in the frame of t; u: to it from the point that was asked."""
+    nx, ny, nz = asked[NORMAL], asked[NORMAL + 1], asked[NORMAL + 2]
+    gap = asked[DISTANCE] + nx * ux + ny * uy + nz * uz - r
     nx, ny, nz = unit_vector(nx, ny, nz)
     return add_candidate(found, x - r * nx, y - r * ny, z - r * nz, nx, ny, nz, gap, key, work)
 
@@ -148,12 +195,14 @@ def _refine(spec, s, t, R, ox, oy, oz, deepest, found, work):  # type: ignore[no
             spec, s, x - spec.number[s, OFFSET], y - spec.number[s, OFFSET + 1], z - spec.number[s, OFFSET + 2]
         )
         x, y, z = _move(R, ox, oy, oz, x, y, z)
-        found = _add_probe(spec, s, t, x, y, z, 0.0, 0.0, 0.0, (1 << 32) + end, found, work)
+        _ask(work.query, 0, x, y, z, 0.0, 0)
+        measure_near(spec, t, np.int64(1), work.query)
+        found = _add_probe(spec.number[s, RADIUS], work.query[0], x, y, z, 0.0, 0.0, 0.0, (1 << 32) + end, found, work)
         work.measure[found - 1, APART] = 1.0
     return found
 
 
-@helper
+@inlined
 def relative_turn(qa, qb, out_turn):  # type: ignore[no-untyped-def]
     """R(qa)^T R(qb)"""
     for j in range(3):
@@ -162,7 +211,7 @@ def relative_turn(qa, qb, out_turn):  # type: ignore[no-untyped-def]
         out_turn[0, j], out_turn[1, j], out_turn[2, j] = x, y, z
 
 
-@helper
+@inlined
 def add_candidate(n, px, py, pz, nx, ny, nz, gap, key, work):  # type: ignore[no-untyped-def]
     """Candidate n: a surface point p at ``gap`` along n from the other surface; the contact is midway."""
     work.point[n, 0] = px - 0.5 * gap * nx

@@ -1,4 +1,5 @@
-"""Fluid and bodies that move each other: one solve for both (``coupling = "monolithic"``)."""
+"""Fluid and bodies that move each other: one solve for both (``coupling = "monolithic"``, and those it is compared
+with)."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from undertow.coupling.fractions import LumpedFields, VolumeFractionFields
+from undertow.coupling.lumped import lumped
 from undertow.coupling.monolithic import MonolithicSolve, monolithic
 from undertow.fluid import Flow, FlowReport, SolidForce
 from undertow.geometry import SolidFields
@@ -22,6 +25,9 @@ from undertow.solids import SolidsReport
 
 if TYPE_CHECKING:
     from undertow.output import BodyFrame
+
+FIELDS = {"monolithic": SolidFields, "batty": VolumeFractionFields, "lumped": LumpedFields}
+"""How each coupling sees bodies on the grid."""
 
 SLIT = 0.2
 """Faces with less than this fraction open are slits where bodies touch."""
@@ -49,11 +55,11 @@ class CoupledModel(WithoutExtras):
         self.flow = Flow(
             self.grid,
             self.sides,
-            SolidFields(self.grid, self.placed),
+            FIELDS[scene.coupling](self.grid, self.placed),
             build.flow_settings(scene),
             build.build_emitters(scene, self.grid),
             side_velocity,
-            monolithic(self.coupled),
+            lumped(self.coupled) if scene.coupling == "lumped" else monolithic(self.coupled),
         )
         solve = self.flow.solve
         assert isinstance(solve, MonolithicSolve)

@@ -99,8 +99,8 @@ class CoupledWaterModel(BodiesInWater):
     flow_solve: CoupledWaterSolve
 
     def _make_solve(self, *args: Any) -> CoupledWaterSolve:
-        domain, phi_c, gravity, tolerance, scratch_f = args
-        self.flow_solve = CoupledWaterSolve(domain, phi_c, gravity, tolerance, scratch_f, self.within.coupled)
+        domain, phi_c, gravity, tolerance = args
+        self.flow_solve = CoupledWaterSolve(domain, phi_c, gravity, tolerance, self.within.coupled)
         return self.flow_solve
 
     def _surround(self, time: float, time_step: float) -> WaterAround:

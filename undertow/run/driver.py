@@ -91,8 +91,7 @@ def resume(
         scene = with_frames(scene, int(checkpoint.numbers["frame"]) + frames)
     elif int(checkpoint.numbers["frame"]) >= scene.time.frames:
         raise UserError(f"{path}: the run is complete; 'undertow resume {path} --frames N' adds N frames")
-    sim = Simulation(scene, threads)
-    sim.restore(checkpoint)
+    sim = Simulation(scene, threads, checkpoint)
     with Signals() as signals:
         run_folder = _guard_disk(lambda: RunFolder.reopen(path, sim, checkpoint), "the run is as it was")
         if frames is not None:

@@ -44,9 +44,9 @@ class RigidFluidModel(BodiesInWater):
     def _make_solve(self, *args: Any) -> RigidFluidSolve:
         index = np.flatnonzero(self.within.dynamic_b)
         settings = RigidFluidSettings(self.scene.rigid_fluid.buoyancy)
-        domain, phi_c, gravity, tolerance, scratch_f = args
+        domain, phi_c, gravity, tolerance = args
         self.flow_solve = RigidFluidSolve(
-            domain, phi_c, gravity, tolerance, scratch_f, self._fields, index, self.within.coupled, settings
+            domain, phi_c, gravity, tolerance, self._fields, index, self.within.coupled, settings
         )
         return self.flow_solve
 

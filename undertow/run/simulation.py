@@ -50,13 +50,17 @@ class StepReport:
 
 @dataclass(frozen=True)
 class Body:
-    """A solid at the present time: position (3,) [m], rotation (3, 3) body to world, velocity (3,) [m/s],
-    angular_velocity (3,) [rad/s], force of the fluid on it (3,) [N; 2D N/m] and torque about its position (3,)
-    [N m; 2D N] over the last step; contact_force and joint_force (3,) of other solids."""
+    """A solid at the present time.
+
+    position (3,) [m]; rotation (4,): unit quaternion (w, x, y, z), body to world, and the same as a matrix (3, 3);
+    velocity (3,) [m/s] and angular_velocity (3,) [rad/s]; force of the fluid on it (3,) [N; 2D N/m] and torque about
+    its position (3,) [N m; 2D N] over the last step; contact_force and joint_force (3,) of other solids.
+    """
 
     name: str
     position: Array
     rotation: Array
+    matrix: Array
     velocity: Array
     angular_velocity: Array
     force: Array
@@ -65,8 +69,8 @@ class Body:
     joint_force: Array
 
 
-def _make_model(scene: Scene) -> Model:
-    """What the scene contains; only what it needs is imported."""
+def _make_model(scene: Scene, starts: bool) -> Model:
+    """What the scene contains; only what it needs is imported. ``starts``: at t = 0, not from a checkpoint."""
     if scene.softs and scene.domain is not None:
         from undertow.run.soft_coupled_model import SoftCoupledModel
 
@@ -82,7 +86,7 @@ def _make_model(scene: Scene) -> Model:
     if scene.sph_fluids:
         from undertow.run.sph_model import SphModel
 
-        return SphModel(scene)
+        return SphModel(scene, settle=starts)
     if scene.has_surface:
         if scene.coupling == "monolithic":
             from undertow.run.coupled_water_model import CoupledWaterModel
@@ -95,7 +99,7 @@ def _make_model(scene: Scene) -> Model:
         from undertow.run.water_model import WaterModel
 
         return WaterModel(scene)
-    if scene.coupling == "monolithic":
+    if scene.coupling in ("monolithic", "lumped", "batty"):
         from undertow.run.coupled_model import CoupledModel
 
         return CoupledModel(scene)
@@ -107,21 +111,24 @@ def _make_model(scene: Scene) -> Model:
 class Simulation:
     """A scene in motion: state, work arrays and the step.
 
-    ``threads``: threads of the kernels (None: all cores); the results do not depend on it.
+    ``threads``: threads of the kernels (None: all cores); the results do not depend on it. ``checkpoint``: of the same
+    scene, to go on from in place of its start.
     """
 
-    def __init__(self, scene: Scene, threads: int | None = None) -> None:
+    def __init__(self, scene: Scene, threads: int | None = None, checkpoint: Checkpoint | None = None) -> None:
         if not isinstance(scene, Scene):
             raise UserError(f"Simulation: {type(scene).__name__} is no Scene; use ut.scene('NAME') or ut.Scene(...)")
         self.scene = scene
         self._first_objects = scene.objects
         self.threads = use_threads(threads)
-        self.model = _make_model(scene)
+        self.model = _make_model(scene, checkpoint is None)
         self.time = 0.0
         self.steps = 0
         self.frame = 0
         if self.grid is not None and not scene.has_surface:
             self.set_velocity(initial_velocity(scene))
+        if checkpoint is not None:
+            self.restore(checkpoint)
 
     @property
     def grid(self) -> Grid | None:
@@ -220,10 +227,13 @@ class Simulation:
         names = [*self.scene.bodies, *self.scene.softs]
         if name not in names:
             raise UserError(f"body {name!r}: no such solid; the solids are {', '.join(names) or '(none)'}")
+        from undertow.rigid.bodies import quaternion_of_matrix
+
         state, forces = self.model.state(name, self.time), self.model.forces(name)
         return Body(
             name,
             state.position,
+            quaternion_of_matrix(state.rotation),
             state.rotation,
             state.velocity,
             state.angular_velocity,
@@ -327,6 +337,4 @@ class Simulation:
 def load(path: str | Path, threads: int | None = None) -> Simulation:
     """The simulation saved in a file (or checkpoint of a run), ready to go on."""
     checkpoint = read_checkpoint(Path(path))
-    simulation = Simulation(toml.read(checkpoint.scene, str(path)), threads)
-    simulation.restore(checkpoint)
-    return simulation
+    return Simulation(toml.read(checkpoint.scene, str(path)), threads, checkpoint)

@@ -10,7 +10,7 @@ import numpy as np
 from undertow.coupling.soft_fields import SoftFields
 from undertow.coupling.soft_solve import CoupledSoft, SoftSolve, soft_monolithic
 from undertow.fluid import Flow, FlowReport, SolidForce
-from undertow.grid import Array
+from undertow.grid import GHOSTS, Array
 from undertow.run import build
 from undertow.run.ledger import fluid_quantities
 from undertow.run.machine import check_memory
@@ -107,7 +107,7 @@ class SoftCoupledModel(WithoutExtras):
         """Of the fluid on solids and soft bodies; torque about the centre of mass."""
         coupled, soft = self.coupled, self.soft
         if self.scene.bodies:
-            self._forces |= self.flow.forces()
+            self._forces |= self._rigid_forces()
         pressure = coupled.pressure / dt + coupled.buoyancy
         for part in soft.parts:
             nodes = part.nodes
@@ -116,6 +116,31 @@ class SoftCoupledModel(WithoutExtras):
             self._forces[part.name] = SolidForce(
                 vector(pressure[nodes].sum(axis=0)), vector(coupled.viscous[nodes].sum(axis=0) / dt), vector(torque)
             )
+
+    def _rigid_forces(self) -> dict[str, SolidForce]:
+        """Of the fluid on solids: what acts on the walls in cells near them, less the part on soft walls there."""
+        found = self.flow.forces()
+        fields, rows, grid, settings = self.fields, self.solve.rows, self.grid, self.flow.settings
+        soft_volume = (fields.rigid.volume_c - fields.volume_c)[grid.interior]
+        body_c = fields.body_c.reshape(-1)
+        cell = np.flatnonzero((body_c >= 0) & (rows.soft_area != 0.0).any(axis=0))
+        on_soft = (self.flow.state.p.reshape(-1)[cell] * rows.soft_area[:, cell]).T
+        index = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1) - GHOSTS
+        place = np.array(grid.lower) + (index + 0.5) * grid.dx
+        for b, solid in enumerate(fields.solids):
+            here = body_c[cell] == b
+            arm = place[here] - fields.spec.position[b]
+            length = np.where(fields.period > 0.0, fields.period, np.inf)
+            arm -= np.where(fields.period > 0.0, fields.period * np.round(arm / length), 0.0)
+            arm[:, grid.dimensions :] = 0.0
+            force = found[solid.name]
+            # the volume that soft bodies take there counted for buoyancy, and for the drag of turning
+            taken = float(soft_volume[fields.body_c[grid.interior] == b].sum()) * grid.cell_volume
+            turning = 0.0 if solid.slip else 2.0 * settings.viscosity * taken * fields.angular_velocity(b)
+            pressure = np.array(force.pressure) - on_soft[here].sum(axis=0) + settings.density * taken * self._gravity
+            torque = np.array(force.torque) - np.cross(arm, on_soft[here]).sum(axis=0) + turning
+            found[solid.name] = SolidForce(vector(pressure), force.viscous, vector(torque))
+        return found
 
     def _quantities(self, report: FlowReport) -> dict[str, float]:
         soft = self.soft

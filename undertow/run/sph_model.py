@@ -19,7 +19,7 @@ from undertow.run import build
 from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras, vector
 from undertow.run.solids_model import SolidsModel
 from undertow.run.sph_filling import compression, fill, make_solid
-from undertow.scene import Drain, Open, Outflow, Periodic, RigidBody, Scene, Wall
+from undertow.scene import Drain, Open, Outflow, Periodic, RigidBody, Scene, Wall, WaterSource
 from undertow.scene import SphFluid as SceneFluid
 from undertow.sph import (
     OPEN,
@@ -41,6 +41,7 @@ from undertow.sph import (
 if TYPE_CHECKING:
     from undertow.output import BodyFrame, SurfaceFrame
     from undertow.output.particles import ParticleFrame
+    from undertow.solids import SolidsReport
 
 MACH = 10.0
 """Sound speed over the fastest motion: the density then varies by about one percent."""
@@ -55,10 +56,18 @@ QUANTITIES = (
 )  # fmt: skip
 
 
-class SphModel(WithoutExtras):
-    """The particles, and the solids among them, of a scene."""
+SOLIDS_QUANTITIES = ("solids_contacts", "unconverged", "joints_unsettled", "joints_unswept")
+"""Of the step of bodies among themselves: contacts, solves that stopped before they converged, and limits of joints."""
 
-    def __init__(self, scene: Scene) -> None:
+
+class SphModel(WithoutExtras):
+    """The particles, and the solids among them, of a scene.
+
+    ``settle``: particles that crowd around bodies find their places before the first step; a run that goes on from a
+    checkpoint has that behind it.
+    """
+
+    def __init__(self, scene: Scene, settle: bool = True) -> None:
         self.scene = scene
         self._drained = 0
         self._moving: dict[int, geometry.Curve] = {}
@@ -67,7 +76,7 @@ class SphModel(WithoutExtras):
         filling = fill(scene, box)
         self.notes += filling.notes
         make = ImplicitFluid if scene.sph.method == "iisph" else SphFluid
-        self.fluid = make(box, self._settings(self._fastest(), filling.full))
+        self.fluid = make(box, self._settings(self._fastest(box), filling.full))
         for rows, velocity in filling.regions:
             self.fluid.add_fluid(filling.places[rows] + compression(self.fluid, filling.lattice[rows]), velocity)
         self.forcing = self._add_bodies()
@@ -76,7 +85,7 @@ class SphModel(WithoutExtras):
         self.fluid.begin()
         if self.forcing is not None:
             self.forcing.begin()
-            if filling.crowded:
+            if filling.crowded and settle:
                 self.forcing.settle()
 
     def _tell_surface(self) -> None:
@@ -113,17 +122,20 @@ class SphModel(WithoutExtras):
         """1 where viscous fluid sticks; artificial viscosity sticks to nothing, as it stands for none."""
         return 1.0 if sticks and self.scene.sph.viscosity is not None else 0.0
 
-    def _fastest(self) -> float:
-        """Estimate of the fastest motion of the run [m/s]: initial and prescribed speeds, and falling to the floor."""
+    def _fastest(self, box: SphBox) -> float:
+        """Estimate of the fastest motion of the run [m/s]: of fluids, sources, bodies and walls of the domain as the
+        scene gives it, and falling to the floor."""
         scene, grid = self.scene, self._grid
-        falling: dict[str, RigidBody | SceneFluid] = {**scene.sph_fluids}
+        falling: dict[str, RigidBody | SceneFluid | WaterSource] = {**scene.sph_fluids}
         falling |= {name: body for name, body in scene.bodies.items() if body.is_dynamic}
+        falling |= {name: item for name, item in scene.water_regions.items() if isinstance(item, WaterSource)}
         fastest = max(float(np.linalg.norm(item.velocity)) for item in falling.values())
         times = [scene.time.frame_time(n) for n in range(0, scene.time.frames + 1, max(1, scene.time.frames // 100))]
+        fastest = max(fastest, float(np.linalg.norm(box.velocity, axis=1).max()))
+        for curve in self._moving.values():
+            fastest = max([fastest, *(float(np.linalg.norm(curve.value(t))) for t in times)])
         for name, body in scene.bodies.items():
-            motion = build.make_motion(body)
-            if name not in falling:
-                fastest = max([fastest, *(float(np.linalg.norm(motion.velocity(t)[0])) for t in times)])
+            fastest = max(fastest, self._speed_of(name, body, times))
         g = np.array(build.vector3(scene.gravity))
         size = float(np.linalg.norm(g))
         if size == 0:
@@ -137,6 +149,20 @@ class SphModel(WithoutExtras):
             drops.append(floor - float(down @ np.where(down == 0, 0.0, top)))
         # v^2 = v0^2 + 2 g H of what falls without resistance
         return math.sqrt(fastest**2 + 2.0 * size * max(0.0, *drops))
+
+    def _speed_of(self, name: str, body: RigidBody, times: list[float]) -> float:
+        """Largest speed [m/s] of a point of a body: as it starts, or at times [s] of its prescribed motion."""
+        solid = make_solid(name, body)
+        place, (lower, upper) = solid.motion.pose(0.0)[0], solid.bounds(0.0)
+        twists = [solid.motion.velocity(t) for t in times]
+        if body.is_dynamic:
+            twists = [(np.asarray(body.velocity), np.asarray(body.angular_velocity))]
+        if not any(np.any(omega) for _, omega in twists):
+            return max(float(np.linalg.norm(v)) for v, _ in twists)
+        # a plane that turns has no end: what counts is in the domain
+        away = np.maximum(np.minimum(upper, self._grid.upper) - place, place - np.maximum(lower, self._grid.lower))
+        reach = float(np.linalg.norm(away[: self._grid.dimensions]))
+        return max(float(np.linalg.norm(v)) + reach * float(np.linalg.norm(omega)) for v, omega in twists)
 
     def _settings(self, speed: float, full: bool) -> SphSettings:
         sph, dx, dimensions = self.scene.sph, self._grid.dx, self._grid.dimensions
@@ -243,9 +269,10 @@ class SphModel(WithoutExtras):
             self.fluid.step(time_step)
             return ModelStep(0, self.fluid.totals, self._quantities())
         report = self.forcing.step(time, time_step)
-        return ModelStep(report.iterations, report, self._quantities(), tuple(self._solids.events(report)))
+        return ModelStep(report.iterations, report, self._quantities(report), tuple(self._solids.events(report)))
 
-    def _quantities(self) -> dict[str, float]:
+    def _quantities(self, report: SolidsReport | None = None) -> dict[str, float]:
+        """Of the ledger; report: of the step of the bodies, if there are any and a step has been made."""
         totals = self.fluid.totals
         values = (
             totals.particles, *totals.momentum, *totals.angular_momentum, totals.kinetic, totals.potential,
@@ -258,6 +285,11 @@ class SphModel(WithoutExtras):
             row |= {f"solids_momentum_{axis}": float(value) for axis, value in zip("xyz", momentum, strict=True)}
             row |= {"solids_kinetic_energy": float(kinetic), "solids_potential_energy": float(potential)}
             row |= {"contacts": float(self.forcing.contacts), "velocity_error": self.forcing.velocity_error}
+            row |= {"rounds": float(self.forcing.rounds), **dict.fromkeys(SOLIDS_QUANTITIES, 0.0)}
+        if report is not None:
+            held = report.joints
+            values = (report.contacts, report.unconverged, held.unsettled, held.unswept)
+            row |= {name: float(value) for name, value in zip(SOLIDS_QUANTITIES, values, strict=True)}
         return row
 
     def columns(self) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from undertow.scene.base import complain
 from undertow.scene.shapes import MeshSequence
-from undertow.scene.soft import Cloth, Rope, SoftBody
+from undertow.scene.soft import Cloth, Rope, Soft, SoftBody
 
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene
@@ -29,25 +29,45 @@ def check_moving(scene: Scene) -> None:
 
 def check_monolithic(scene: Scene) -> None:
     """What the monolithic coupling does without is refused, and said which coupling does it."""
+    if scene.coupling != "monolithic":
+        _check_compared(scene)
     if scene.softs:
         _check_soft_in_fluid(scene)
     elif not any(body.is_dynamic for body in scene.bodies.values()):
         raise complain(
-            "coupling = 'monolithic': no body is moved by forces; give one a density, or remove the coupling"
+            f"coupling = {scene.coupling!r}: no body is moved by forces; give one a density, or remove the coupling"
         )
     if scene.sph_fluids:
-        raise complain("coupling = 'monolithic': moves bodies in a fluid on a grid; particles have 'direct_forcing'")
+        raise complain(
+            f"coupling = {scene.coupling!r}: moves bodies in a fluid on a grid; particles have 'direct_forcing'"
+        )
     if scene.time.stepper != "first_order":
         raise complain(
             f"time.stepper = {scene.time.stepper!r}: bodies in fluid have the first-order stepper; remove it"
         )
     if scene.fluid.viscosity > 0 and scene.fluid.no_slip != "wall_rows":
         raise complain("fluid.no_slip = 'extra_faces': belongs to solids that move as prescribed; remove it")
+    if scene.fluid.viscosity_form != "split":
+        raise complain(
+            f"fluid.viscosity_form = {scene.fluid.viscosity_form!r}: where fluid moves bodies viscosity comes before "
+            "the pressure; remove it, or let bodies move as prescribed with coupling = 'none'"
+        )
     for name, body in scene.bodies.items():
         if isinstance(body.shape, MeshSequence):
             raise complain(
                 f"objects.{name}.shape: an animated mesh takes no part in contact; use coupling = 'none', or a mesh"
             )
+
+
+def _check_compared(scene: Scene) -> None:
+    """The couplings that the monolithic one is compared with move rigid bodies in an inviscid fluid."""
+    says = f"coupling = {scene.coupling!r}: moves rigid bodies in an inviscid fluid that fills the domain; "
+    if scene.waters or scene.water_regions:
+        raise complain(f"{says}remove the water, or use 'monolithic'")
+    if scene.fluid.viscosity > 0:
+        raise complain(f"{says}remove fluid.viscosity = {scene.fluid.viscosity:g}, or use 'monolithic'")
+    for name in scene.joints:
+        raise complain(f"{says}remove the joint objects.{name}, or use 'monolithic'")
 
 
 def _check_soft_in_fluid(scene: Scene) -> None:
@@ -59,6 +79,7 @@ def _check_soft_in_fluid(scene: Scene) -> None:
             "soft.stepper = 'leapfrog': in fluid elasticity is part of the solve; use 'implicit', or 'newmark', which "
             "loses no elastic energy"
         )
+    _check_no_contact(scene)
     for name, body in scene.bodies.items():
         if body.is_dynamic:
             raise complain(
@@ -75,3 +96,26 @@ def _check_soft_in_fluid(scene: Scene) -> None:
             raise complain(f"{path}.incompressible: belongs to soft bodies without fluid; remove it")
         if any(hold.body is not None for hold in item.holds):
             raise complain(f"{path}.holds: in fluid nodes are held or follow a motion; remove body")
+
+
+def _check_no_contact(scene: Scene) -> None:
+    """Soft bodies in fluid touch nothing: what asks for contact is refused."""
+    several = len(scene.softs) > 1 or any(isinstance(item, Cloth) for item in scene.softs.values())
+    if scene.dimensions == 3 and several and scene.soft.collisions:
+        raise complain(
+            "soft.collisions = true: soft bodies and cloth in fluid have no contact yet, neither with each other nor "
+            "with themselves; set soft.collisions = false to let them pass through each other, or remove the [domain]"
+        )
+    if scene.soft.tolerance != Soft().tolerance:
+        raise complain(
+            f"soft.tolerance = {scene.soft.tolerance:g}: in fluid elasticity is linearised once per step, without "
+            "iterations; remove it, and use time.max_step for smaller steps"
+        )
+    if scene.solids != type(scene.solids)():
+        raise complain("solids: beside soft bodies in fluid no rigid body is moved by forces; remove the table")
+    for name, item in scene.softs.items():
+        if item.friction != type(item).model_fields["friction"].default:
+            raise complain(
+                f"objects.{name}.friction = {item.friction:g}: soft bodies in fluid touch nothing but fluid; "
+                "remove it, or remove the [domain]"
+            )

@@ -49,7 +49,7 @@ from undertow.scene.shapes import Box, Hull, Plane
 from undertow.scene.soft import Cloth, Rope, Soft, SoftBody, check_soft
 from undertow.scene.sph import Sph, check_sph, check_without_sph
 
-COUPLINGS = ("none", "monolithic", "rigid_fluid", "direct_forcing", "penalty")
+COUPLINGS = ("none", "monolithic", "lumped", "batty", "rigid_fluid", "direct_forcing", "penalty")
 """Coupling methods by name; ``none``: solids move as prescribed."""
 
 FrameField = Literal["velocity", "pressure", "smoke", "temperature", "vorticity", "divergence", "level_set"]
@@ -348,7 +348,7 @@ class Scene(Model):
             check_sph(self)
         else:
             check_without_sph(self)
-        if self.coupling == "monolithic":
+        if self.coupling in ("monolithic", "lumped", "batty"):
             check_monolithic(self)
         check_rigid_fluid(self)
         self._check_smoke()

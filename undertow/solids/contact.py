@@ -9,7 +9,9 @@ x r_b and impulse j on a (-j on b):
 One contact is solved exactly with the others held (``_solve_coulomb``); contacts are visited from the ground up and
 back down (Guendelman, Bridson and Fedkiw 2003, section 8, order the bodies that way), from the impulses of the last
 step, and the sweeps are mixed as Anderson (1965) does, which is to a fixed-point iteration what GMRES is to a linear
-one.
+one. Where contacts all but coincide (two normals at the corner of a link, the ends of a short edge) sweeps hand a load
+on from one to the other by the same small change for thousands of times. A mix of equal changes is a leap along them,
+which may end the handing on or lead far away: the state that the least change led to is the one that is kept.
 
 Energy. With u- before and u+ after, the impulses change the kinetic energy by sum j.(u- + u+) / 2. At the solution
 j.u+ <= 0 for every contact (a gap closes, friction opposes slip) and sum j.(u+ - u-) = |J^T j|^2 in the inverse
@@ -36,14 +38,20 @@ DEPTH = 10
 """Iterates the acceleration looks back on."""
 
 NEWTON_STEPS = 3
-"""Of the slip speed, for one normal impulse; they come from below and hardly ever need the last."""
+"""Of the slip speed, for the first normal impulse, from below, hardly ever the last of them; one for each after it."""
 
 _LEVER, _FRAME, _K, _FRICTION, _TARGET, _IMPULSE = 0, 6, 15, 27, 28, 29
 PACKED = 32
 """Columns of a packed row, and where they start."""
 
+_OMEGA, _MASS, _INERTIA = 3, 6, 7
+BODY = 16
+"""Columns of a packed body, two lines of cache: its velocities, inverse mass and inverse inertia."""
+
 SLIDE_STEPS = 4
-"""Of the normal impulse of a sliding contact per visit, from the one it has; the sweeps go on from there."""
+SLIDE_CHANGE = 0.01
+"""Steps of the normal impulse of a sliding contact per visit, from the one it has, at most, and the part of its change
+in the visit that is left for the next one: sweeps do not converge faster than that."""
 
 
 class ContactRows(NamedTuple):
@@ -273,7 +281,7 @@ def _solve_coulomb(bn, b1, b2, k, mu, held):  # type: ignore[no-untyped-def]
     Open if bn >= 0. Sticking if the impulse that stops it lies in the cone. Sliding otherwise: jn = -bn / (Knn - mu
     Kn.d) with the slip direction d from b_t + jn K_tn = (s + mu jn K_tt) d, s >= 0 the slip speed: for given jn that is
     one monotone equation |d(s)| = 1, and Kn couples jn to d only weakly. ``held`` is the normal impulse of now, from
-    which a sliding contact goes SLIDE_STEPS on: when the sweeps have converged, so has this.
+    which a sliding contact goes at most SLIDE_STEPS on: when the sweeps have converged, so has this.
     """
     if bn >= 0.0:
         return 0.0, 0.0, 0.0
@@ -288,24 +296,26 @@ def _solve_coulomb(bn, b1, b2, k, mu, held):  # type: ignore[no-untyped-def]
         jn = held
     elif jn <= 0.0:
         jn = -bn / knn
-    d1, d2 = 0.0, 0.0
-    for _ in range(SLIDE_STEPS):
+    d1, d2, f, s = 0.0, 0.0, 0.0, 0.0
+    for step in range(SLIDE_STEPS):
         r1, r2 = b1 + kn1 * jn, b2 + kn2 * jn
         a1, a2 = mu * jn * k[3], mu * jn * k[4]
-        s = max(sqrt(r1 * r1 + r2 * r2) - max(a1, a2), 0.0)
-        for _ in range(NEWTON_STEPS):
-            p1, p2 = 1.0 / (s + a1), 1.0 / (s + a2)
+        if step == 0:
+            s = max(sqrt(r1 * r1 + r2 * r2) - max(a1, a2), 0.0)
+        for _ in range(NEWTON_STEPS if step == 0 else 1):
+            p = 1.0 / ((s + a1) * (s + a2))
+            p1, p2 = (s + a2) * p, (s + a1) * p
             d1, d2 = r1 * p1, r2 * p2
             f = d1 * d1 + d2 * d2
-            if f <= 1.0 + 1e-12:
+            if f <= 1.0 + 1e-12 and (s == 0.0 or f >= 1.0 - 1e-12 or f == 0.0):
                 break
-            s += f * (sqrt(f) - 1.0) / (d1 * d1 * p1 + d2 * d2 * p2)
-        if f > 1.0:
+            s = max(s + f * (sqrt(f) - 1.0) / (d1 * d1 * p1 + d2 * d2 * p2), 0.0)
+        if f > 1.0 or (s > 0.0 and f > 0.0):
             f = 1.0 / sqrt(f)
             d1, d2 = d1 * f, d2 * f
         # where friction would draw the bodies together faster than jn parts them there is no solution of finite size
         new = -bn / max(knn - mu * (kn1 * d1 + kn2 * d2), 0.1 * knn)
-        done = abs(new - jn) <= 1e-12 * new
+        done = abs(new - jn) <= max(SLIDE_CHANGE * abs(new - held), 1e-12 * new)
         jn = new
         if done:
             break
@@ -313,35 +323,42 @@ def _solve_coulomb(bn, b1, b2, k, mu, held):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _push_body(b, v, omega, inv_mass, inv_inertia, rx, ry, rz, jx, jy, jz):  # type: ignore[no-untyped-def]
-    """Add an impulse (world) at r from the centre of mass to the velocities of body b."""
-    m = inv_mass[b]
+def _push_body(body, rx, ry, rz, jx, jy, jz):  # type: ignore[no-untyped-def]
+    """Add an impulse (world) at r from the centre of mass to the velocities of a packed body."""
+    m = body[_MASS]
     if m > 0.0:
-        v[b, 0] += m * jx
-        v[b, 1] += m * jy
-        v[b, 2] += m * jz
+        body[0] += m * jx
+        body[1] += m * jy
+        body[2] += m * jz
         x, y, z = _cross(rx, ry, rz, jx, jy, jz)
-        omega[b, 0] += inv_inertia[b, 0] * x + inv_inertia[b, 3] * y + inv_inertia[b, 4] * z
-        omega[b, 1] += inv_inertia[b, 3] * x + inv_inertia[b, 1] * y + inv_inertia[b, 5] * z
-        omega[b, 2] += inv_inertia[b, 4] * x + inv_inertia[b, 5] * y + inv_inertia[b, 2] * z
+        _turn_body(body, x, y, z)
 
 
 @inlined
-def _push_packed(row, a, b, v, omega, inv_mass, inv_inertia, d0, d1, d2):  # type: ignore[no-untyped-def]
-    """Add an impulse, given in the frame of a packed row, to the velocities of its bodies a and b."""
+def _turn_body(body, x, y, z):  # type: ignore[no-untyped-def]
+    """Add an angular impulse (world) to the angular velocity of a packed body."""
+    body[_OMEGA] += body[_INERTIA] * x + body[_INERTIA + 3] * y + body[_INERTIA + 4] * z
+    body[_OMEGA + 1] += body[_INERTIA + 3] * x + body[_INERTIA + 1] * y + body[_INERTIA + 5] * z
+    body[_OMEGA + 2] += body[_INERTIA + 4] * x + body[_INERTIA + 5] * y + body[_INERTIA + 2] * z
+
+
+@inlined
+def _push_packed(row, a, b, d0, d1, d2):  # type: ignore[no-untyped-def]
+    """Add an impulse, given in the frame of a packed row, to the velocities of its packed bodies a and b."""
     jx = d0 * row[_FRAME] + d1 * row[_FRAME + 3] + d2 * row[_FRAME + 6]
     jy = d0 * row[_FRAME + 1] + d1 * row[_FRAME + 4] + d2 * row[_FRAME + 7]
     jz = d0 * row[_FRAME + 2] + d1 * row[_FRAME + 5] + d2 * row[_FRAME + 8]
-    _push_body(a, v, omega, inv_mass, inv_inertia, row[0], row[1], row[2], jx, jy, jz)
-    _push_body(b, v, omega, inv_mass, inv_inertia, row[3], row[4], row[5], -jx, -jy, -jz)
+    _push_body(a, row[0], row[1], row[2], jx, jy, jz)
+    _push_body(b, row[3], row[4], row[5], -jx, -jy, -jz)
 
 
 @inlined
-def _visit_packed(row, a, b, v, omega, inv_mass, inv_inertia):  # type: ignore[no-untyped-def]
+def _visit_packed(row, a, b):  # type: ignore[no-untyped-def]
     """Solve a packed row with all others held; returns the largest change of velocity [m/s]."""
-    ux = v[a, 0] + omega[a, 1] * row[2] - omega[a, 2] * row[1] - v[b, 0] - omega[b, 1] * row[5] + omega[b, 2] * row[4]
-    uy = v[a, 1] + omega[a, 2] * row[0] - omega[a, 0] * row[2] - v[b, 1] - omega[b, 2] * row[3] + omega[b, 0] * row[5]
-    uz = v[a, 2] + omega[a, 0] * row[1] - omega[a, 1] * row[0] - v[b, 2] - omega[b, 0] * row[4] + omega[b, 1] * row[3]
+    ax, ay, az, bx, by, bz = a[_OMEGA], a[_OMEGA + 1], a[_OMEGA + 2], b[_OMEGA], b[_OMEGA + 1], b[_OMEGA + 2]
+    ux = a[0] + ay * row[2] - az * row[1] - b[0] - by * row[5] + bz * row[4]
+    uy = a[1] + az * row[0] - ax * row[2] - b[1] - bz * row[3] + bx * row[5]
+    uz = a[2] + ax * row[1] - ay * row[0] - b[2] - bx * row[4] + by * row[3]
     h0, h1, h2 = row[_IMPULSE], row[_IMPULSE + 1], row[_IMPULSE + 2]
     k0, k1, k2, k3, k4 = row[_K], row[_K + 1], row[_K + 2], row[_K + 3], row[_K + 4]
     bn = ux * row[_FRAME] + uy * row[_FRAME + 1] + uz * row[_FRAME + 2] - k0 * h0 - k1 * h1 - k2 * h2 + row[_TARGET]
@@ -351,26 +368,46 @@ def _visit_packed(row, a, b, v, omega, inv_mass, inv_inertia):  # type: ignore[n
     d0, d1, d2 = jn - h0, j1 - h1, j2 - h2
     if d0 != 0.0 or d1 != 0.0 or d2 != 0.0:
         row[_IMPULSE], row[_IMPULSE + 1], row[_IMPULSE + 2] = jn, j1, j2
-        _push_packed(row, a, b, v, omega, inv_mass, inv_inertia, d0, d1, d2)
+        _push_packed(row, a, b, d0, d1, d2)
     return max(k0 * abs(d0), k3 * abs(d1), k4 * abs(d2))
 
 
 @helper
-def _visit_turn(rows, i, jn, omega, inv_inertia):  # type: ignore[no-untyped-def]
-    """Torques of spinning |m_n| <= spinning jn and rolling |m_t| <= rolling jn of row i, each against the turn."""
-    k, j, law = rows.k[i], rows.impulse[i], rows.law[i]
-    w0, w1, w2 = _relative_turn(rows, i, omega)
+def _visit_turn(k, law, j, row, a, b):  # type: ignore[no-untyped-def]
+    """Torques of spinning |m_n| <= spinning jn and rolling |m_t| <= rolling jn of a row, each against the turn.
+
+    k, law, j: of the row; row, a, b: the row and its bodies, packed.
+    """
+    f, jn = row[_FRAME:_K], row[_IMPULSE]
+    wx, wy, wz = a[_OMEGA] - b[_OMEGA], a[_OMEGA + 1] - b[_OMEGA + 1], a[_OMEGA + 2] - b[_OMEGA + 2]
     m0, m1, m2 = 0.0, 0.0, 0.0
     if law[3] > 0.0 and k[5] > 0.0:
         bound = law[3] * jn
-        m0 = min(max(j[3] - w0 / k[5], -bound), bound)
+        m0 = min(max(j[3] - (wx * f[0] + wy * f[1] + wz * f[2]) / k[5], -bound), bound)
     if law[2] > 0.0 and k[6] > 0.0:
-        m1, m2 = j[4] - w1 / k[6], j[5] - w2 / k[6]
+        m1 = j[4] - (wx * f[3] + wy * f[4] + wz * f[5]) / k[6]
+        m2 = j[5] - (wx * f[6] + wy * f[7] + wz * f[8]) / k[6]
         size, bound = sqrt(m1 * m1 + m2 * m2), law[2] * jn
         if size > bound:
             m1, m2 = m1 * bound / size, m2 * bound / size
-    _apply_turn(rows, i, omega, inv_inertia, m0 - j[3], m1 - j[4], m2 - j[5])
+    d0, d1, d2 = m0 - j[3], m1 - j[4], m2 - j[5]
+    x = d0 * f[0] + d1 * f[3] + d2 * f[6]
+    y = d0 * f[1] + d1 * f[4] + d2 * f[7]
+    z = d0 * f[2] + d1 * f[5] + d2 * f[8]
+    _turn_body(a, x, y, z)
+    _turn_body(b, -x, -y, -z)
     j[3], j[4], j[5] = m0, m1, m2
+
+
+@helper
+def _pack_bodies(v, omega, inv_mass, inv_inertia, out_bodies):  # type: ignore[no-untyped-def]
+    for b in range(len(v)):
+        body = out_bodies[b]
+        body[_MASS] = inv_mass[b]
+        for c in range(3):
+            body[c], body[_OMEGA + c] = v[b, c], omega[b, c]
+        for c in range(6):
+            body[_INERTIA + c] = inv_inertia[b, c]
 
 
 @helper
@@ -394,26 +431,27 @@ def _pack_rows(rows, count):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _sweep_rows(rows, count, backward, turning, v, omega, inv_mass, inv_inertia):  # type: ignore[no-untyped-def]
+def _sweep_rows(rows, count, backward, turning, bodies):  # type: ignore[no-untyped-def]
     """Visit all rows once; returns the largest change of velocity [m/s]."""
     change = 0.0
     for step in range(count):
         n = count - 1 - step if backward else step
-        row, a, b = rows.packed[n], rows.pair[n, 0], rows.pair[n, 1]
-        change = max(change, _visit_packed(row, a, b, v, omega, inv_mass, inv_inertia))
+        row, a, b = rows.packed[n], bodies[rows.pair[n, 0]], bodies[rows.pair[n, 1]]
+        change = max(change, _visit_packed(row, a, b))
         if turning:
-            _visit_turn(rows, rows.order[n], row[_IMPULSE], omega, inv_inertia)
+            i = rows.order[n]
+            _visit_turn(rows.k[i], rows.law[i], rows.impulse[i], row, a, b)
     return change
 
 
 @njit(cache=True)
 def _solve_rows(  # type: ignore[no-untyped-def]
-    rows, count, history, gram, v, omega, inv_mass, inv_inertia, iterations, tolerance
+    rows, count, history, gram, bodies, v, omega, inv_mass, inv_inertia, iterations, tolerance
 ):
     """Change v, omega (n, 3) by the contact impulses; returns (sweeps, largest change in the last one [m/s], its goal).
 
     One iteration is a sweep forward and one back. tolerance is relative to the largest violation before the solve.
-    history (2, DEPTH, room, 3), gram (DEPTH, DEPTH + 1): scratch of the acceleration.
+    history (2, DEPTH + 1, room, 3), gram (DEPTH, DEPTH + 1): scratch of the acceleration; bodies (n, BODY): scratch.
     """
     largest, rounding = 0.0, 0.0
     for i in range(count):
@@ -422,16 +460,25 @@ def _solve_rows(  # type: ignore[no-untyped-def]
     # bodies that the impulses they start from hold already are done to rounding
     goal = max(tolerance * largest, 1e-14 * rounding)
     turning = _pack_rows(rows, count)
+    _pack_bodies(v, omega, inv_mass, inv_inertia, bodies)
     packed, last = rows.packed, rows.last
     change, size_sq, kept, newest, sweeps = 0.0, 0.0, 0, 0, 0
+    least, best = 1e300, history[0, DEPTH]
     for iteration in range(iterations):
         for n in range(count):
             for c in range(3):
                 last[n, c] = packed[n, _IMPULSE + c]
-        change = _sweep_rows(rows, count, False, turning, v, omega, inv_mass, inv_inertia)
-        change = max(change, _sweep_rows(rows, count, True, turning, v, omega, inv_mass, inv_inertia))
+        change = _sweep_rows(rows, count, False, turning, bodies)
+        change = max(change, _sweep_rows(rows, count, True, turning, bodies))
         sweeps += 2
-        if change <= goal or iteration == iterations - 1:
+        if change <= goal:
+            break
+        if change < least:
+            least = change
+            for n in range(count):
+                for c in range(3):
+                    best[n, c] = packed[n, _IMPULSE + c]
+        if iteration == iterations - 1:
             break
         # Anderson: of the results so far, the mix whose changes cancel best
         old_sq, size_sq = size_sq, 0.0
@@ -464,15 +511,30 @@ def _solve_rows(  # type: ignore[no-untyped-def]
                 for n in range(count):
                     for c in range(3):
                         last[n, c] += gram[k, DEPTH] * history[0, k, n, c]
-            for n in range(count):
-                row, j = packed[n], last[n]
-                d0, d1, d2 = j[0] - row[_IMPULSE], j[1] - row[_IMPULSE + 1], j[2] - row[_IMPULSE + 2]
-                row[_IMPULSE], row[_IMPULSE + 1], row[_IMPULSE + 2] = j[0], j[1], j[2]
-                _push_packed(row, rows.pair[n, 0], rows.pair[n, 1], v, omega, inv_mass, inv_inertia, d0, d1, d2)
+            _take_impulses(rows, count, bodies)
+    if change > goal and change > least:
+        change = least
+        for n in range(count):
+            for c in range(3):
+                last[n, c] = best[n, c]
+        _take_impulses(rows, count, bodies)
     for n in range(count):
         for c in range(3):
             rows.impulse[rows.order[n], c] = packed[n, _IMPULSE + c]
+    for b in range(len(v)):
+        for c in range(3):
+            v[b, c], omega[b, c] = bodies[b, c], bodies[b, _OMEGA + c]
     return sweeps, change, goal
+
+
+@helper
+def _take_impulses(rows, count, bodies):  # type: ignore[no-untyped-def]
+    """The impulses in ``last`` take the place of those of the packed rows, and the velocities go along."""
+    for n in range(count):
+        row, j = rows.packed[n], rows.last[n]
+        d0, d1, d2 = j[0] - row[_IMPULSE], j[1] - row[_IMPULSE + 1], j[2] - row[_IMPULSE + 2]
+        row[_IMPULSE], row[_IMPULSE + 1], row[_IMPULSE + 2] = j[0], j[1], j[2]
+        _push_packed(row, bodies[rows.pair[n, 0]], bodies[rows.pair[n, 1]], d0, d1, d2)
 
 
 @helper

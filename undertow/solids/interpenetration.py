@@ -21,6 +21,7 @@ its contact points weighted by depth, so that a body that lies flat is not turne
 from __future__ import annotations
 
 from math import sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -36,27 +37,55 @@ LEFT = 0.5
 """Part of the allowed overlap that bodies are left with when they are parted."""
 
 
+class OverlapSpec(NamedTuple):
+    """What the kernels see of the overlapping pairs: scratch.
+
+    body (p, 2): a, b; lump (p, 7): point [m], normal and depth [m]; the pairs of body b are outer[start[b] :
+    start[b + 1]]; moved (n, 6): how far bodies have been moved [m] and turned [rad].
+    """
+
+    body: Any
+    lump: Array
+    start: Any
+    outer: Any
+    moved: Array
+
+
+class _Small(NamedTuple):
+    """Small matrices: A (6, 6) and b (6,) of (4.2) by dynamic (d) and static (s) outer bodies, the rows of Z and Y
+    (6, 6), the system in a part of them, the motion D (6,) and one K (3, 3)."""
+
+    Ad: Array
+    As: Array
+    bd: Array
+    bs: Array
+    basis: Array
+    system: Array
+    rhs: Array
+    D: Array
+    K: Array
+
+
 class Overlaps:
-    """Scratch: the overlapping pairs of a set of contacts, and how far their bodies have been moved."""
+    """The overlapping pairs of a set of contacts, and how far their bodies have been moved; buffers are kept."""
 
     def __init__(self) -> None:
         self.count = 0
-        self.body = np.zeros((0, 2), dtype=np.int64)
-        self.lump = np.zeros((0, 7))
-        self.start = np.zeros(0, dtype=np.int64)
-        self.outer = np.zeros(0, dtype=np.int64)
-        self.moved = np.zeros((0, 6))
+        self.spec = _make_spec(0, 0)
 
     def reserve(self, contacts: int, bodies: int) -> None:
         """Room for so many contacts and bodies."""
-        if contacts > len(self.body):
-            room = max(64, 2 * contacts)
-            self.body = np.zeros((room, 2), dtype=np.int64)
-            self.lump = np.zeros((room, 7))
-            self.outer = np.zeros(2 * room, dtype=np.int64)
-        if bodies > len(self.moved):
-            self.start = np.zeros(bodies + 2, dtype=np.int64)
-            self.moved = np.zeros((bodies, 6))
+        pairs, room = len(self.spec.body), len(self.spec.moved)
+        if contacts > pairs or bodies > room:
+            self.spec = _make_spec(max(64, 2 * contacts) if contacts > pairs else pairs, max(bodies, room))
+
+
+def _make_spec(pairs: int, bodies: int) -> OverlapSpec:
+    whole = np.int64
+    return OverlapSpec(
+        np.zeros((pairs, 2), whole), np.zeros((pairs, 7)), np.zeros(bodies + 2, whole), np.zeros(2 * pairs, whole),
+        np.zeros((bodies, 6)),
+    )  # fmt: skip
 
 
 def resolve_interpenetration(
@@ -80,32 +109,19 @@ def resolve_interpenetration(
     depth left [m]).
     """
     overlaps.reserve(count, len(bodies.kind))
-    pairs, depth = _gather_overlaps(
-        contacts,
-        count,
-        bodies.kind,
-        allowed,
-        overlaps.body,
-        overlaps.lump,
-        overlaps.start,
-        overlaps.outer,
-        overlaps.moved,
-    )
+    spec = overlaps.spec
+    pairs, depth = _gather_overlaps(contacts, count, bodies.kind, allowed, spec)
     overlaps.count = pairs
     if pairs == 0:
         return 0, depth
-    done, depth = _part_bodies(
-        pairs, overlaps.body, overlaps.lump, overlaps.start, overlaps.outer, bodies, x, inv_inertia, allowed,
-        iterations, dimensions, share, central, overlaps.moved,
-    )  # fmt: skip
-    _move_bodies(bodies.kind, overlaps.moved, x, q, contacts, count)
+    done, depth = _part_bodies(pairs, spec, bodies, x, inv_inertia, allowed, iterations, dimensions, share, central)
+    _move_bodies(bodies.kind, spec.moved, x, q, contacts, count)
     return int(done), float(depth)
 
 
 @njit(cache=True)
-def _gather_overlaps(contacts, count, kind, allowed, out_body, out_lump, out_start, out_outer, out_moved):  # type: ignore[no-untyped-def]
-    """Pairs with a contact deeper than allowed: body (p, 2), lump (p, 7) point, normal, depth; and the pairs of each
-    body.
+def _gather_overlaps(contacts, count, kind, allowed, out):  # type: ignore[no-untyped-def]
+    """Pairs with a contact deeper than allowed, and the pairs of each body; nothing has moved.
 
     Returns (pairs, deepest overlap of all contacts [m]).
     """
@@ -125,38 +141,38 @@ def _gather_overlaps(contacts, count, kind, allowed, out_body, out_lump, out_sta
         worst = max(worst, depth)
         size = sqrt(nx * nx + ny * ny + nz * nz)
         if depth > min(allowed[a], allowed[b]) and size > 1e-6 * weight and (kind[a] == DYNAMIC or kind[b] == DYNAMIC):
-            out_body[pairs, 0], out_body[pairs, 1] = a, b
-            f = out_lump[pairs]
+            out.body[pairs, 0], out.body[pairs, 1] = a, b
+            f = out.lump[pairs]
             f[0], f[1], f[2], f[3], f[4], f[5] = px / weight, py / weight, pz / weight, nx / size, ny / size, nz / size
             f[6] = depth
             pairs += 1
     n = len(kind)
     for b in range(n + 2):
-        out_start[b] = 0
+        out.start[b] = 0
     for p in range(pairs):
-        out_start[out_body[p, 0] + 2] += 1
-        out_start[out_body[p, 1] + 2] += 1
+        out.start[out.body[p, 0] + 2] += 1
+        out.start[out.body[p, 1] + 2] += 1
     for b in range(2, n + 2):
-        out_start[b] += out_start[b - 1]
+        out.start[b] += out.start[b - 1]
     for p in range(pairs):
         for side in range(2):
-            b = out_body[p, side]
-            out_outer[out_start[b + 1]] = p
-            out_start[b + 1] += 1
+            b = out.body[p, side]
+            out.outer[out.start[b + 1]] = p
+            out.start[b + 1] += 1
     for b in range(n):
         for i in range(6):
-            out_moved[b, i] = 0.0
+            out.moved[b, i] = 0.0
     return pairs, worst
 
 
 @helper
-def _depth_now(p, body, lump, x, moved):  # type: ignore[no-untyped-def]
+def _depth_now(p, overlaps, x):  # type: ignore[no-untyped-def]
     """Depth of pair p after the motion so far: depth - n.(motion of a - motion of b) at its point."""
-    f = lump[p]
+    f = overlaps.lump[p]
     depth = f[6]
     for side in range(2):
-        b = body[p, side]
-        m = moved[b]
+        b = overlaps.body[p, side]
+        m = overlaps.moved[b]
         dx, dy, dz = _cross(m[3], m[4], m[5], f[0] - x[b, 0], f[1] - x[b, 1], f[2] - x[b, 2])
         away = (m[0] + dx) * f[3] + (m[1] + dy) * f[4] + (m[2] + dz) * f[5]
         depth += away if side == 1 else -away
@@ -165,20 +181,20 @@ def _depth_now(p, body, lump, x, moved):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _part_bodies(  # type: ignore[no-untyped-def]
-    pairs, body, lump, start, outer, bodies, x, inv_inertia, allowed, iterations, dimensions, share, central, out_moved
+    pairs, overlaps, bodies, x, inv_inertia, allowed, iterations, dimensions, share, central
 ):
     """Sweep over central bodies (or pairs); returns (sweeps, depth left)."""
-    n = len(bodies.kind)
-    Ad, As = np.zeros((6, 6)), np.zeros((6, 6))
-    basis, small = np.zeros((6, 6)), np.zeros((6, 6))
-    bd, bs, rhs, D = np.zeros(6), np.zeros(6), np.zeros(6), np.zeros(6)
-    K = np.zeros((3, 3))
+    n, body, start = len(bodies.kind), overlaps.body, overlaps.start
+    small = _Small(
+        np.zeros((6, 6)), np.zeros((6, 6)), np.zeros(6), np.zeros(6), np.zeros((6, 6)), np.zeros((6, 6)),
+        np.zeros(6), np.zeros(6), np.zeros((3, 3)),
+    )  # fmt: skip
     one = np.zeros(1, np.int64)
     depth = 0.0
     for sweep in range(iterations + 1):
         depth = 0.0
         for p in range(pairs):
-            deep = _depth_now(p, body, lump, x, out_moved)
+            deep = _depth_now(p, overlaps, x)
             if deep > min(allowed[body[p, 0]], allowed[body[p, 1]]):
                 depth = max(depth, deep)
         if depth == 0.0 or sweep == iterations:
@@ -186,18 +202,13 @@ def _part_bodies(  # type: ignore[no-untyped-def]
         if central:
             for c in range(n):
                 if start[c + 1] > start[c] and bodies.kind[c] == DYNAMIC:
-                    _part_central(
-                        c, outer[start[c] : start[c + 1]], body, lump, bodies, x, inv_inertia, allowed, dimensions,
-                        share, Ad, As, bd, bs, basis, small, rhs, D, K, out_moved,
-                    )  # fmt: skip
+                    outers = overlaps.outer[start[c] : start[c + 1]]
+                    _part_central(c, outers, overlaps, bodies, x, inv_inertia, allowed, dimensions, share, small)
         else:
             for p in range(pairs):
                 one[0] = p
                 c = body[p, 0] if bodies.kind[body[p, 0]] == DYNAMIC else body[p, 1]
-                _part_central(
-                    c, one, body, lump, bodies, x, inv_inertia, allowed, dimensions, share,
-                    Ad, As, bd, bs, basis, small, rhs, D, K, out_moved,
-                )  # fmt: skip
+                _part_central(c, one, overlaps, bodies, x, inv_inertia, allowed, dimensions, share, small)
     return iterations, depth
 
 
@@ -283,11 +294,12 @@ def _orthonormalise(basis, have, want):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _null_space(c, outers, body, lump, bodies, x, statics, dimensions, length, out_basis):  # type: ignore[no-untyped-def]
+def _null_space(c, outers, overlaps, bodies, x, statics, dimensions, length, out_basis):  # type: ignore[no-untyped-def]
     """Rows of out_basis: first an orthonormal basis of Z, then of its complement Y; returns (size of Z, of both).
 
     Turns are measured in arc of ``length`` [m], the size of the body. In 2D only x, y and the turn about z are free.
     """
+    body, lump = overlaps.body, overlaps.lump
     mx, my, mz = 0.0, 0.0, 0.0
     for o in outers:
         if bodies.kind[_other(o, c, body)] != DYNAMIC:
@@ -356,45 +368,29 @@ def _other(p, c, body):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _push(o, c, body, lump, x, allowed, share, moved):  # type: ignore[no-untyped-def]
+def _push(o, c, overlaps, x, allowed, share):  # type: ignore[no-untyped-def]
     """How far c has to move from the other body of pair o, along the normal; half of what is allowed is left.
 
     A body pushed until it just touches would lose the contact and fall, or be pushed again, for ever.
     """
-    s = _depth_now(o, body, lump, x, moved) - LEFT * min(allowed[body[o, 0]], allowed[body[o, 1]])
+    body = overlaps.body
+    s = _depth_now(o, overlaps, x) - LEFT * min(allowed[body[o, 0]], allowed[body[o, 1]])
     return share * s if body[o, 0] == c else -share * s
 
 
 @helper
 def _part_central(  # type: ignore[no-untyped-def]
-    c,
-    outers,
-    body,
-    lump,
-    bodies,
-    x,
-    inv_inertia,
-    allowed,
-    dimensions,
-    share,
-    Ad,
-    As,
-    bd,
-    bs,
-    basis,
-    small,
-    rhs,
-    D,
-    K,
-    moved,
+    c, outers, overlaps, bodies, x, inv_inertia, allowed, dimensions, share, small
 ):
     """Part the dynamic body c from its outer bodies: solve for its motion D, then each j_o from (4.1)."""
+    body, lump, moved = overlaps.body, overlaps.lump, overlaps.moved
+    Ad, As, bd, bs, D, K = small.Ad, small.As, small.bd, small.bs, small.D, small.K
     statics, deep = 0, False
     for o in outers:
         other = _other(o, c, body)
         if bodies.kind[other] != DYNAMIC:
             statics += 1
-        deep = deep or _depth_now(o, body, lump, x, moved) > min(allowed[c], allowed[other])
+        deep = deep or _depth_now(o, overlaps, x) > min(allowed[c], allowed[other])
     if not deep:
         return
     length = 0.0
@@ -409,7 +405,7 @@ def _part_central(  # type: ignore[no-untyped-def]
     for o in outers:
         other = _other(o, c, body)
         f = lump[o]
-        s = _push(o, c, body, lump, x, allowed, share, moved)
+        s = _push(o, c, overlaps, x, allowed, share)
         rx, ry, rz = f[0] - x[c, 0], f[1] - x[c, 1], f[2] - x[c, 2]
         if bodies.kind[other] == DYNAMIC:
             _impulse_factor(bodies.inv_mass, inv_inertia, x, other, f[0], f[1], f[2], K)
@@ -420,7 +416,7 @@ def _part_central(  # type: ignore[no-untyped-def]
                 for j in range(3):
                     K[i, j] = 1.0 if i == j else 0.0
             _add_outer(K, rx, ry, rz, s * f[3], s * f[4], s * f[5], As, bs)
-    nz, total = _null_space(c, outers, body, lump, bodies, x, statics, dimensions, length, basis)
+    nz, total = _null_space(c, outers, overlaps, bodies, x, statics, dimensions, length, small.basis)
     # turns in units of 1 / length from here on
     for i in range(3, 6):
         bd[i], bs[i] = bd[i] / length, bs[i] / length
@@ -431,8 +427,8 @@ def _part_central(  # type: ignore[no-untyped-def]
             Ad[i, j], As[i, j] = Ad[i, j] / length, As[i, j] / length
         D[i] = 0.0
     # Y^T A_s Y y = Y^T b_s, then Z^T A_d Z z = Z^T (b_d - A_d Y y)
-    _add_component(As, bs, basis, nz, total, small, rhs, D)
-    _add_component(Ad, bd, basis, 0, nz, small, rhs, D)
+    _add_component(As, bs, nz, total, small)
+    _add_component(Ad, bd, np.int64(0), nz, small)
     for i in range(3, 6):
         D[i] /= length
     for o in outers:
@@ -440,7 +436,7 @@ def _part_central(  # type: ignore[no-untyped-def]
         if bodies.kind[other] != DYNAMIC:
             continue
         f = lump[o]
-        s = _push(o, c, body, lump, x, allowed, share, moved)
+        s = _push(o, c, overlaps, x, allowed, share)
         rx, ry, rz = f[0] - x[c, 0], f[1] - x[c, 1], f[2] - x[c, 2]
         tx, ty, tz = _cross(D[3], D[4], D[5], rx, ry, rz)
         ex, ey, ez = D[0] + tx - s * f[3], D[1] + ty - s * f[4], D[2] + tz - s * f[5]
@@ -477,16 +473,16 @@ def _add_own_mass(inv_mass, inertia, dimensions, A, K):  # type: ignore[no-untyp
 
 
 @helper
-def _add_component(A, b, basis, first, last, small, rhs, out_D):  # type: ignore[no-untyped-def]
+def _add_component(A, b, first, last, small):  # type: ignore[no-untyped-def]
     """D += sum y_k e_k over rows first..last of the basis e, with e_i.A (D + sum y_k e_k) = e_i.b."""
-    n = last - first
+    n, basis, rhs, D = last - first, small.basis, small.rhs, small.D
     for i in range(n):
         e = basis[first + i]
         s = 0.0
         for k in range(6):
             r = b[k]
             for m in range(6):
-                r -= A[k, m] * out_D[m]
+                r -= A[k, m] * D[m]
             s += e[k] * r
         rhs[i] = s
         for j in range(n):
@@ -495,11 +491,11 @@ def _add_component(A, b, basis, first, last, small, rhs, out_D):  # type: ignore
             for k in range(6):
                 for m in range(6):
                     s += e[k] * A[k, m] * g[m]
-            small[i, j] = s
-    _solve_spd(small, n, rhs)
+            small.system[i, j] = s
+    _solve_spd(small.system, n, rhs)
     for i in range(n):
         for k in range(6):
-            out_D[k] += rhs[i] * basis[first + i, k]
+            D[k] += rhs[i] * basis[first + i, k]
 
 
 @njit(cache=True)

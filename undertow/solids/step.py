@@ -29,7 +29,7 @@ from undertow.rigid.narrow import ContactSpec
 from undertow.rigid.orientation import advance_poses, rotational_energy
 from undertow.rigid.shapes import BOUND, CollisionShapes
 from undertow.solids.collide import _collide_pairs
-from undertow.solids.contact import DEPTH, _clamp_rows, _invert_inertia, _order_rows, _solve_rows, make_rows
+from undertow.solids.contact import BODY, DEPTH, _clamp_rows, _invert_inertia, _order_rows, _solve_rows, make_rows
 from undertow.solids.finder import ContactFinder
 from undertow.solids.interpenetration import Overlaps, resolve_interpenetration
 from undertow.solids.rows import (
@@ -201,7 +201,7 @@ class Solids:
         """(name, name, depth [m]) of the pairs that overlap now by more than is left alone, deepest first."""
         self.prepare()
         spec = self.bodies.spec
-        contacts, count = self.finder.find(spec.x, spec.q, self._work.touch)
+        contacts, count = self.finder.find(spec.x, spec.q, self._work.near)
         depth: dict[tuple[int, int], float] = {}
         for i in range(count):
             a, b = int(contacts.a[i]), int(contacts.b[i])
@@ -236,7 +236,7 @@ class Solids:
         advance_poses(spec, work.v, work.omega, dt, *self._update, spec.x, spec.q)
         bodies.move_kinematic(time + dt, place=True)
         self._follow(dt)
-        contacts, count = self._find_contacts(work.touch)
+        contacts, count = self._find_contacts(work.near)
         resolved, penetration = self._resolve(contacts, count, PUSH)
         self._turn_velocities(count)
         # V: velocities to n+1; contact and joints again
@@ -268,7 +268,7 @@ class Solids:
     def part(self, central: bool = True) -> tuple[int, float]:
         """Interpenetration resolution alone, around central bodies or pair by pair; sweeps and the depth left [m]."""
         self.prepare()
-        return self._resolve(*self._find_contacts(self._work.touch), 1.0, central)
+        return self._resolve(*self._find_contacts(self._work.near), 1.0, central)
 
     def energy(self) -> tuple[float, float]:
         """Kinetic and potential energy of the dynamic bodies [J]; the potential is 0 at the origin."""
@@ -382,6 +382,7 @@ class Solids:
             rows,
             work.history,
             work.gram,
+            work.packed,
             work.v,
             work.omega,
             *masses,
@@ -516,10 +517,12 @@ class _Work:
         self.contact_force, self.contact_torque = np.zeros((n, 3)), np.zeros((n, 3))
         self.gained_p, self.gained_L = np.zeros((n, 3)), np.zeros((n, 3))
         self.nothing = np.zeros((n, 3))
-        self.inv_inertia = np.zeros((n, 6))
-        # bounding radii [m], infinite for planes, and the lengths that follow from them
+        self.inv_inertia, self.packed = np.zeros((n, 6)), np.zeros((n, BODY))
+        # bounding radii [m], infinite for planes, and the lengths that follow from them; near: how far contacts are
+        # looked for where nothing moves, which for a plane is up to the other body
         self.size = np.ascontiguousarray(shapes.arrays().number[self.shape, BOUND]) if n else np.zeros(0)
         self.touch, self.allowed, self.reach = settings.touch * self.size, settings.allowed * self.size, np.zeros(n)
+        self.near = np.where(np.isfinite(self.touch), self.touch, 0.0)
         self.gram = np.zeros((DEPTH, DEPTH + 1))
         self.energy, self.slope, self.scale = np.zeros(n), np.zeros(n), np.zeros(n)
         self.level, self.parent = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
@@ -530,7 +533,7 @@ class _Work:
     def reserve(self, contacts: int) -> None:
         """Room for so many contacts."""
         self.starts = np.zeros(contacts + 1, dtype=np.int64)
-        self.history = np.zeros((2, DEPTH, contacts, 3))
+        self.history = np.zeros((2, DEPTH + 1, contacts, 3))
         self.depth, self.queue = np.zeros(contacts), np.zeros(contacts, dtype=np.int64)
 
     def stale(self, bodies: RigidBodies) -> bool:

@@ -189,7 +189,8 @@ def _drift_points(points, walls, dt, start, stop):  # type: ignore[no-untyped-de
     """Leapfrog, second half: x += dt v, kept half a spacing inside the walls by direct forcing.
 
     walls (3, 3): lowest and highest coordinate of a centre, and the restitution delta. A particle that would pass is
-    stopped, v_n = -delta v_n (8), and put on the wall (20), both at once as walls do not move (algorithm 2).
+    stopped or thrown back, v_n = -delta v_n(t) (8) with the velocity before the acceleration of the step, and put on
+    the wall (20), both at once as walls do not move (algorithm 2).
     """
     for i in range(start, stop):
         if points.label[i] < 0:
@@ -199,11 +200,11 @@ def _drift_points(points, walls, dt, start, stop):  # type: ignore[no-untyped-de
             if x < walls[a, 0]:
                 x = walls[a, 0]
                 if points.motion[i, a] < 0.0:
-                    points.motion[i, a] *= -walls[a, 2]
+                    points.motion[i, a] = -walls[a, 2] * min(points.motion[i, a] - dt * points.change[i, a], 0.0)
             elif x > walls[a, 1]:
                 x = walls[a, 1]
                 if points.motion[i, a] > 0.0:
-                    points.motion[i, a] *= -walls[a, 2]
+                    points.motion[i, a] = -walls[a, 2] * max(points.motion[i, a] - dt * points.change[i, a], 0.0)
             points.place[i, a] = x
 
 

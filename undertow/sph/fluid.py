@@ -278,9 +278,9 @@ class SphFluid:
         ratio = self.totals.density / self.settings.density
         if ratio > DENSEST:
             raise PhysicsError(
-                f"sph: the fluid is compressed to {ratio:.2f} of its rest density: the sound speed "
-                f"{self.sound_speed:.3g} m/s is too low; set sph.sound_speed to "
-                f"{max(10.0 * self.totals.speed, 2.0 * self.sound_speed):.3g}"
+                f"sph: the fluid is compressed to {ratio:.2f} times its rest density: the sound speed "
+                f"{self.sound_speed:.3g} m/s is too low, or solids leave it no room; set sph.sound_speed to "
+                f"{max(10.0 * self.totals.speed, 2.0 * self.sound_speed):.3g}, or give it room"
             )
 
     def fluid_rows(self) -> Array:

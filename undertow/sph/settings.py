@@ -10,6 +10,12 @@ from undertow.grid import Array
 from undertow.sph.kernels import SUPPORT
 
 
+def check_share(name: str, value: float) -> None:
+    """A setting between 0 and 1."""
+    if not 0.0 <= value <= 1.0:
+        raise UserError(f"sph.{name} = {value}: must lie between 0 and 1")
+
+
 @dataclass(frozen=True)
 class SphSettings:
     """density [kg/m3] at rest; sound_speed [m/s]; viscosity: kinematic [m2/s]; gravity (3,) [m/s2]; restitution: of
@@ -31,8 +37,7 @@ class SphSettings:
         for name, unit in (("viscosity", "m2/s"), ("surface_tension", "N/m")):
             if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise UserError(f"sph.{name} = {getattr(self, name)} {unit}: must not be negative")
-        if not 0 <= self.restitution <= 1:
-            raise UserError(f"sph.restitution = {self.restitution}: must lie between 0 and 1")
+        check_share("restitution", self.restitution)
 
 
 def viscosity_of_alpha(alpha: float, spacing: float, sound_speed: float, dimensions: int) -> float:

@@ -4,7 +4,7 @@
   from the cells about the surface. Those are given the distance to their closest point on the zero set of the cubic
   interpolant of phi (Chopp 2001, SIAM J. Sci. Comput. 23), two cells to either side: then the values that define the
   surface are its distances, and the surface stays where it is however often this is repeated.
-- ``advect``: third-order paths back in time and cubic interpolation, in the band alone.
+- ``advect``: second-order paths back in time and cubic interpolation, in the band alone.
 - ``liquid_volume``: exact for a piecewise linear phi on twenty-four tetrahedra between neighbouring cell centres.
 
 Beyond the band phi is +-band. Zero counts as liquid.
@@ -17,9 +17,12 @@ from numba import njit
 
 from undertow.errors import PhysicsError, UserError
 from undertow.grid import GHOSTS, OPEN, SIDE_NAMES, Array, Grid, Sides, share, share_rows
-from undertow.surface.sampling import _confine, _cubic_at, _cubic_gradient_at, _strides, _trace
+from undertow.grid.jitting import helper
+from undertow.surface.sampling import _centred_at, _confine, _cubic_at, _cubic_gradient_at, _strides, _trace
 
 FAR, TRIAL, KNOWN = 0, 1, 2
+NEW, AGAIN, ONE = np.int64(0), np.int64(1), np.int64(1)
+"""Of a type of their own: a plain number would have its helper compiled once more."""
 
 REACH = 2.0
 """Cells that far from the surface seek their closest point on it; the others are marched to [cells]."""
@@ -27,8 +30,12 @@ UNCUT = 3.0
 """Further away than any closest point that is taken [cells]."""
 KINK = 0.4
 """A second difference of more than this many times the slope is a kink, which no cubic is laid across."""
-MOST_STEPS, CLOSE = 8, 1e-4
-"""Newton steps to the closest point, and the length of the last one [cells]."""
+MOST_STEPS, CLOSE = 8, 1e-2
+"""Newton steps to the closest point, and the length of the last one [cells]: its own error is of the second power."""
+MOVED = 3.5
+"""Cells that the surface may come so near to are transported [cells]: the stencils of closest points end there."""
+CUBIC = 3.0
+"""Nearer to the surface than this they are interpolated by cubics, further away linearly [cells]."""
 
 
 class LevelSet:
@@ -75,27 +82,29 @@ class LevelSet:
                 ghosts = phi_c[tuple(at)]
                 np.maximum(ghosts, (layer + 0.5) * self.grid.dx, out=ghosts)
 
-    def redistance(self, phi_c: Array) -> None:
+    def redistance(self, phi_c: Array, limit: float | None = None) -> None:
         """Make phi a signed distance [m] with the same zero set, in place, ghosts included.
 
-        phi may be any function that is negative in the liquid and smooth across the surface.
+        phi may be any function that is negative in the liquid and smooth across the surface. limit: distances beyond it
+        are not needed [m] and become +-band; absent: all up to the band are found.
         """
+        limit = self.band if limit is None else min(limit, self.band)
         self.fill_ghosts(phi_c)
         grid, d_c, status_c = self.grid, self.scratch_c, self._status_c
         share_rows(grid, _find_near, phi_c, d_c, status_c)
         # the two sides of the surface march at the same time
         share(
             _march_sides, 2, grid.cell_count, grid.spec, d_c.reshape(-1), status_c.reshape(-1),
-            self._place_c.reshape(-1), self._heap, self.band / grid.dx,
+            self._place_c.reshape(-1), self._heap, limit / grid.dx,
         )  # fmt: skip
         share_rows(grid, _set_distance, d_c, status_c, self.band, phi_c)
         self.fill_ghosts(phi_c)
 
-    def advect(self, phi_c: Array, u_f: Array, dt: float) -> None:
+    def advect(self, phi_c: Array, u_f: Array, dt: float) -> float:
         """phi(x) <- phi(departure point of x) over dt [s] by the frozen velocity u [m/s], in place, ghosts included.
 
-        phi must be a signed distance; where the surface is further away than any path plus four cells, phi stays.
-        Ghosts of u must be filled.
+        phi must be a signed distance; where the surface is further away than any path plus MOVED cells, phi stays.
+        Ghosts of u must be filled. Returns how far from the surface that was [m].
         """
         if not 0.0 <= dt < np.inf:
             raise ValueError(f"level set: dt = {dt} s, must be finite and not negative")
@@ -103,10 +112,11 @@ class LevelSet:
         speed = _largest_speed(u_f)
         if not np.isfinite(speed):
             raise PhysicsError("surface: the velocity that moves it is not finite; use a smaller time step")
-        reach = speed * dt + 4.0 * self.grid.dx
+        reach = speed * dt + MOVED * self.grid.dx
         share_rows(self.grid, _advect_level_set, phi_c, u_f, dt / self.grid.dx, reach, self.scratch_c)
         np.copyto(phi_c, self.scratch_c)
         self.fill_ghosts(phi_c)
+        return reach
 
     def liquid_volume(self, phi_c: Array, shift: float = 0.0, solid_c: Array | None = None) -> float:
         """Volume of {phi + shift < 0} outside solids [m^3], in 2D per metre of depth [m^2]; ghosts must be filled.
@@ -157,14 +167,18 @@ def _advect_level_set(spec, phi, u, c, reach, out, start, stop):  # type: ignore
             if abs(phi[k, j, i]) > reach:
                 out[k, j, i] = phi[k, j, i]
             else:
-                x, y, z = _trace(spec, u_flat, i + 0.5, j + 0.5, k + 0.5, -c)
+                u1 = 0.5 * (u[0, k, j, i] + u[0, k, j, i + 1])
+                v1 = 0.5 * (u[1, k, j, i] + u[1, k, j + 1, i])
+                w1 = 0.5 * (u[2, k, j, i] + u[2, k + 1, j, i]) if spec.dimensions == 3 else 0.0
+                x, y, z = _trace(spec, u_flat, i + 0.5, j + 0.5, k + 0.5, -c, u1, v1, w1)
                 x = _confine(x, spec.nx)
                 y = _confine(y, spec.ny)
                 z = _confine(z, spec.nz)
-                out[k, j, i] = _cubic_at(spec, phi_flat, x, y, z)
+                value = _centred_at(spec, phi_flat, x, y, z)
+                out[k, j, i] = _cubic_at(spec, phi_flat, x, y, z) if abs(value) < CUBIC * spec.dx else value
 
 
-@njit(cache=True)
+@helper
 def _slope(low, mid, high):  # type: ignore[no-untyped-def]
     """Difference per cell along one axis: central, but next to a kink that of the steeper side."""
     back = abs(mid - low)
@@ -174,7 +188,7 @@ def _slope(low, mid, high):  # type: ignore[no-untyped-def]
     return 0.5 * (high - low)
 
 
-@njit(cache=True)
+@helper
 def _is_kinked(spec, phi, x, y, z, slope):  # type: ignore[no-untyped-def]
     """Whether a second difference in the cubic stencil about (x, y, z) is too large for ``slope``."""
     row, plane, over = _strides(spec)
@@ -196,7 +210,7 @@ def _is_kinked(spec, phi, x, y, z, slope):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True)
+@helper
 def _cut(mid, other, bound):  # type: ignore[no-untyped-def]
     """Distance to the zero between two neighbouring values along their line [cells], or the bound if there is none."""
     if (mid <= 0.0) == (other <= 0.0):
@@ -204,7 +218,7 @@ def _cut(mid, other, bound):  # type: ignore[no-untyped-def]
     return min(bound, mid / (mid - other))
 
 
-@njit(cache=True)
+@helper
 def _distance_to_zero(spec, phi, x0, y0, z0, bound):  # type: ignore[no-untyped-def]
     """Distance [cells] from the index coordinates to the closest zero of the cubic interpolant of phi, -1 if not found.
 
@@ -234,7 +248,7 @@ def _distance_to_zero(spec, phi, x0, y0, z0, bound):  # type: ignore[no-untyped-
     return -1.0
 
 
-@njit(cache=True)
+@helper
 def _distance_near(spec, phi, flat, k, j, i):  # type: ignore[no-untyped-def]
     """Unsigned distance [cells] of a cell about the surface, or -1 if marching is to find it.
 
@@ -264,7 +278,7 @@ def _distance_near(spec, phi, flat, k, j, i):  # type: ignore[no-untyped-def]
     return nearest
 
 
-@njit(cache=True)
+@helper
 def _sift_up(key, heap, place, base, step, h):  # type: ignore[no-untyped-def]
     """Move the entry h of the heap towards its root. Entry h is heap[base + step h]; key and place are per cell."""
     cell = heap[base + step * h]
@@ -281,7 +295,7 @@ def _sift_up(key, heap, place, base, step, h):  # type: ignore[no-untyped-def]
     place[cell] = h
 
 
-@njit(cache=True)
+@helper
 def _pop(key, heap, place, base, step, count):  # type: ignore[no-untyped-def]
     """Remove and return the cell with the smallest key of a heap of ``count`` entries."""
     top = heap[base]
@@ -304,7 +318,7 @@ def _pop(key, heap, place, base, step, count):  # type: ignore[no-untyped-def]
     return top
 
 
-@njit(cache=True)
+@helper
 def _upwind(d, status, p, stride, low, high):  # type: ignore[no-untyped-def]
     """Weight c and offset t of one axis in sum c (d - t)^2 = 1 [cells]; weight 0 if no neighbour is known.
 
@@ -327,7 +341,7 @@ def _upwind(d, status, p, stride, low, high):  # type: ignore[no-untyped-def]
     return 1.0, d1
 
 
-@njit(cache=True)
+@helper
 def _solve_eikonal(cx, tx, cy, ty, cz, tz):  # type: ignore[no-untyped-def]
     """Largest root of sum c (d - t)^2 = 1, leaving out the axis with the largest t while there is none above it."""
     while True:
@@ -347,64 +361,74 @@ def _solve_eikonal(cx, tx, cy, ty, cz, tz):  # type: ignore[no-untyped-def]
             cz = 0.0
 
 
-@njit(cache=True)
+@helper
+def _reach_neighbours(spec, d, status, place, heap, base, step, count, p, again):  # type: ignore[no-untyped-def]
+    """Give the neighbours of the known cell p values and places in the heap; returns how many it then holds.
+
+    again: AGAIN for those too that have a value already, which a nearer known cell can lower; else NEW.
+    """
+    side = status[p] & 4
+    row = spec.nx + 2 * GHOSTS
+    plane = row * (spec.ny + 2 * GHOSTS)
+    k = p // plane - GHOSTS
+    j = (p % plane) // row - GHOSTS
+    i = p % row - GHOSTS
+    for axis in range(spec.dimensions):
+        at = i if axis == 0 else (j if axis == 1 else k)
+        n = spec.nx if axis == 0 else (spec.ny if axis == 1 else spec.nz)
+        stride = 1 if axis == 0 else (row if axis == 1 else plane)
+        for end in range(2):
+            if (end == 0 and at == 0) or (end == 1 and at == n - 1):
+                continue
+            q = p + (2 * end - 1) * stride
+            if status[q] != FAR | side and (again == NEW or status[q] != TRIAL | side):
+                continue
+            qi = i + (2 * end - 1 if axis == 0 else 0)
+            qj = j + (2 * end - 1 if axis == 1 else 0)
+            qk = k + (2 * end - 1 if axis == 2 else 0)
+            cx, tx = _upwind(d, status, q, ONE, qi, spec.nx - 1 - qi)
+            cy, ty = _upwind(d, status, q, row, qj, spec.ny - 1 - qj)
+            cz, tz = 0.0, 0.0
+            if spec.dimensions == 3:
+                cz, tz = _upwind(d, status, q, plane, qk, spec.nz - 1 - qk)
+            value = _solve_eikonal(cx, tx, cy, ty, cz, tz)
+            if status[q] == FAR | side:
+                status[q] = TRIAL | side
+                d[q] = value
+                heap[base + step * count] = q
+                _sift_up(d, heap, place, base, step, count)
+                count += 1
+            elif value < d[q]:
+                d[q] = value
+                _sift_up(d, heap, place, base, step, place[q])
+    return count
+
+
+@helper
 def _march(spec, d, status, place, heap, liquid, band):  # type: ignore[no-untyped-def]
     """Fast marching on one side of the surface; the heaps of the two sides grow from the two ends of one array.
 
-    status & 4 is the side; d is given where status is KNOWN.
+    status & 4 is the side; d is given where status is KNOWN: those values are final and go into no heap.
     """
     side = 4 if liquid else 0
     base = 0 if liquid else heap.size - 1
     step = 1 if liquid else -1
     row = spec.nx + 2 * GHOSTS
     plane = row * (spec.ny + 2 * GHOSTS)
-    count = 0
-    # the cells next to the surface enter the heap as trial values that are final, and leave it as known ones
+    count = np.int64(0)
     for k in range(GHOSTS, GHOSTS + spec.nz):
         for j in range(GHOSTS, GHOSTS + spec.ny):
             start = k * plane + j * row
             for p in range(start + GHOSTS, start + GHOSTS + spec.nx):
                 if status[p] == KNOWN | side:
-                    heap[base + step * count] = p
-                    _sift_up(d, heap, place, base, step, count)
-                    count += 1
+                    count = _reach_neighbours(spec, d, status, place, heap, base, step, count, p, NEW)
     while count > 0:
         p = _pop(d, heap, place, base, step, count)
         count -= 1
         if d[p] > band:
             break
         status[p] = KNOWN | side
-        k = p // plane - GHOSTS
-        j = (p % plane) // row - GHOSTS
-        i = p % row - GHOSTS
-        for axis in range(spec.dimensions):
-            at = i if axis == 0 else (j if axis == 1 else k)
-            n = spec.nx if axis == 0 else (spec.ny if axis == 1 else spec.nz)
-            stride = 1 if axis == 0 else (row if axis == 1 else plane)
-            for end in range(2):
-                if (end == 0 and at == 0) or (end == 1 and at == n - 1):
-                    continue
-                q = p + (2 * end - 1) * stride
-                if status[q] != FAR | side and status[q] != TRIAL | side:
-                    continue
-                qi = i + (2 * end - 1 if axis == 0 else 0)
-                qj = j + (2 * end - 1 if axis == 1 else 0)
-                qk = k + (2 * end - 1 if axis == 2 else 0)
-                cx, tx = _upwind(d, status, q, 1, qi, spec.nx - 1 - qi)
-                cy, ty = _upwind(d, status, q, row, qj, spec.ny - 1 - qj)
-                cz, tz = 0.0, 0.0
-                if spec.dimensions == 3:
-                    cz, tz = _upwind(d, status, q, plane, qk, spec.nz - 1 - qk)
-                value = _solve_eikonal(cx, tx, cy, ty, cz, tz)
-                if status[q] == FAR | side:
-                    status[q] = TRIAL | side
-                    d[q] = value
-                    heap[base + step * count] = q
-                    _sift_up(d, heap, place, base, step, count)
-                    count += 1
-                elif value < d[q]:
-                    d[q] = value
-                    _sift_up(d, heap, place, base, step, place[q])
+        count = _reach_neighbours(spec, d, status, place, heap, base, step, count, p, AGAIN)
 
 
 @njit(cache=True, nogil=True)
@@ -440,7 +464,7 @@ def _set_distance(spec, distance, status, band, out_phi, start, stop):  # type: 
             out_phi[k, j, i] = -value if status[k, j, i] & 4 else value
 
 
-@njit(cache=True)
+@helper
 def _wet_part(a, b, c, d):  # type: ignore[no-untyped-def]
     """Part of a tetrahedron where the linear function with corner values a, b, c, d is negative."""
     if a > b:
@@ -468,7 +492,7 @@ def _wet_part(a, b, c, d):  # type: ignore[no-untyped-def]
     return ac * ad + ac * bd * (1.0 - ad) + (1.0 - ac) * bc * bd
 
 
-@njit(cache=True)
+@helper
 def _wet_face(a, b, c, d, centre):  # type: ignore[no-untyped-def]
     """Sum over the four tetrahedra between a face, corners in order around it, and the centre of its cube."""
     m = 0.25 * ((a + c) + (b + d))
@@ -476,7 +500,7 @@ def _wet_face(a, b, c, d, centre):  # type: ignore[no-untyped-def]
     return low + _wet_part(b, c, m, centre) + _wet_part(d, a, m, centre)
 
 
-@njit(cache=True)
+@helper
 def _wet_value(phi, shift, solid, k, j, i):  # type: ignore[no-untyped-def]
     """Negative in the liquid outside solids."""
     value = phi[k, j, i] + shift

@@ -24,7 +24,8 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import GHOSTS, OPEN, OUTFLOW, Array, Grid, Sides, share
-from undertow.surface.sampling import _centred_at, _confine, _gradient_at, _locate, _trace
+from undertow.grid.jitting import helper
+from undertow.surface.sampling import _cell_at, _centred_at, _confine, _gradient_at, _locate, _trace, _velocity_at
 from undertow.transport import sample_centred
 
 SMALLEST, LARGEST = 0.1, 0.5
@@ -35,6 +36,12 @@ PER_CELL = {2: 32, 3: 64}
 """Particles per cell of the band, by dimensions."""
 
 KEPT, ESCAPED = 0, 1
+DRAWS = (np.int64(0), np.int64(1), np.int64(2), np.int64(3))
+"""Random numbers of a particle: x, y, z in its cell, its distance from solids."""
+
+FAR = 2.0
+"""Where a distance is larger in the middle of a cell [cells], no point of the cell is near enough to matter: from the
+middle to a corner it changes by less than 0.9."""
 
 
 class Swarm(NamedTuple):
@@ -78,7 +85,7 @@ class Particles:
         return sum(x.nbytes for x in (*fields, self._plus_c, self._minus_c))
 
     def move(self, u_f: Array, dt: float, phi_c: Array, solid_c: Array | None = None) -> None:
-        """Move all particles by the frozen velocity u [m/s] over dt [s], third order in dt; ghosts of u filled.
+        """Move all particles by the frozen velocity u [m/s] over dt [s], second order in dt; ghosts of u filled.
 
         Particles stop at walls and are gone beyond open sides. solid_c: signed distance to solids at the end of the
         step [m], ghosts filled. Liquid particles keep their own distance, 0.1 to 1 dx, from solids (Guendelman et al.
@@ -120,6 +127,17 @@ class Particles:
             wrong = wrong[sample_centred(self.grid, shape_c, self.swarm.x[wrong]) <= self.grid.dx]
         self.swarm.radius[wrong] = 0.0
         self._flag[wrong] = KEPT
+
+    def drop_escaped_air(self, phi_c: Array, depth: float) -> None:
+        """Remove the escaped particles of the air deeper than ``depth`` [m] in the liquid; ghosts filled.
+
+        Which have escaped is known since the radii were adjusted.
+        """
+        n = self.count
+        stray = np.nonzero((self._flag[:n] == ESCAPED) & (self.swarm.radius[:n] > 0.0))[0]
+        if stray.size:
+            stray = stray[sample_centred(self.grid, phi_c, self.swarm.x[stray]) < -depth]
+            self.swarm.radius[stray] = 0.0
 
     def take_beyond(self, phi_c: Array, distance: float) -> tuple[Array, Array]:
         """Remove the liquid particles further than ``distance`` [m] outside; their positions and radii [m]."""
@@ -213,7 +231,7 @@ class Particles:
         self.count = n
 
 
-@njit(cache=True)
+@helper
 def _draw(seed, number, draw):  # type: ignore[no-untyped-def]
     """Random number in [0, 1) of a particle: two rounds of the finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
     h = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(number)
@@ -224,7 +242,7 @@ def _draw(seed, number, draw):  # type: ignore[no-untyped-def]
     return np.float64(h >> np.uint64(11)) * 2.0**-53
 
 
-@njit(cache=True)
+@helper
 def _stay(s, n, low_open, high_open, margin):  # type: ignore[no-untyped-def]
     """Index coordinate kept ``margin`` inside closed ends; NaN for one that has left through an open end."""
     if s < GHOSTS + margin:
@@ -248,7 +266,8 @@ def _move_particles(spec, place, radius, ids, u, dt, leaves, seed, phi, solid, s
         if radius[p] == 0.0:
             continue
         sx, sy, sz = _locate(spec, place[p, 0], place[p, 1], place[p, 2])
-        x, y, z = _trace(spec, u_flat, sx, sy, sz, c)
+        u1, v1, w1 = _velocity_at(spec, u_flat, sx, sy, sz)
+        x, y, z = _trace(spec, u_flat, sx, sy, sz, c, u1, v1, w1)
         margin = 1e-3
         x = _stay(x, spec.nx, leaves[0], leaves[1], margin)
         y = _stay(y, spec.ny, leaves[2], leaves[3], margin)
@@ -257,14 +276,14 @@ def _move_particles(spec, place, radius, ids, u, dt, leaves, seed, phi, solid, s
         if np.isnan(x + y + z):
             radius[p] = 0.0
             continue
-        if solid_flat.size > 0:
+        if solid_flat.size > 0 and _cell_at(spec, solid_flat, x, y, z) < FAR * spec.dx:
             distance = _centred_at(spec, solid_flat, x, y, z) / spec.dx
             if radius[p] > 0.0:
                 if distance < 0.0:
                     radius[p] = 0.0
                     continue
             else:
-                wanted = SMALLEST + (1.0 - SMALLEST) * _draw(seed, ids[p], 3)
+                wanted = SMALLEST + (1.0 - SMALLEST) * _draw(seed, ids[p], DRAWS[3])
                 if distance < wanted:
                     gx, gy, gz = _gradient_at(spec, solid_flat, x, y, z)
                     length = np.sqrt(gx * gx + gy * gy + gz * gz)
@@ -290,7 +309,9 @@ def _find_escaped(spec, place, radius, phi, out_flag, start, stop):  # type: ign
         r = radius[p]
         if r != 0.0:
             x, y, z = _locate(spec, place[p, 0], place[p, 1], place[p, 2])
-            value = _centred_at(spec, phi_flat, x, y, z)
+            value = _cell_at(spec, phi_flat, x, y, z)
+            if abs(value) < FAR * spec.dx:
+                value = _centred_at(spec, phi_flat, x, y, z)
             if value * r < 0.0:
                 state = ESCAPED
         out_flag[p] = state
@@ -334,13 +355,15 @@ def _adjust_radii(spec, place, radius, phi, out_flag, start, stop):  # type: ign
         r = radius[p]
         if r != 0.0:
             x, y, z = _locate(spec, place[p, 0], place[p, 1], place[p, 2])
-            value = _centred_at(spec, phi_flat, x, y, z)
+            value = _cell_at(spec, phi_flat, x, y, z)
+            if abs(value) < FAR * spec.dx:
+                value = _centred_at(spec, phi_flat, x, y, z)
             side = 1.0 if r > 0.0 else -1.0
             out_flag[p] = ESCAPED if side * value < 0.0 else KEPT
             radius[p] = side * min(max(side * value, SMALLEST * spec.dx), LARGEST * spec.dx)
 
 
-@njit(cache=True)
+@helper
 def _find_cell(spec, swarm, p):  # type: ignore[no-untyped-def]
     """Number of the interior cell that holds particle p."""
     x, y, z = _locate(spec, swarm.x[p, 0], swarm.x[p, 1], swarm.x[p, 2])
@@ -441,9 +464,9 @@ def _seed_particles(spec, swarm, count, phi, start, per_cell, fixed, seed, next_
             continue
         for _ in range(per_cell - (start[c + 1] - start[c])):
             number = next_id + p - count
-            x = i + _draw(seed, number, 0)
-            y = j + _draw(seed, number, 1)
-            z = k + (_draw(seed, number, 2) if spec.dimensions == 3 else 0.5)
+            x = i + _draw(seed, number, DRAWS[0])
+            y = j + _draw(seed, number, DRAWS[1])
+            z = k + (_draw(seed, number, DRAWS[2]) if spec.dimensions == 3 else 0.5)
             value = _centred_at(spec, phi_flat, x, y, z) / spec.dx
             side = -1.0 if value <= 0.0 else 1.0
             if abs(value) < SMALLEST:

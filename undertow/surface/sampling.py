@@ -9,19 +9,19 @@ coordinate is the mid-plane, and only that plane is read.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from undertow.grid import GHOSTS
+from undertow.grid.jitting import helper, inlined
 
 
-@njit(cache=True)
+@helper
 def _confine(s, n):  # type: ignore[no-untyped-def]
     """Index coordinate s kept inside the n cells of the domain; NaN goes to the low end."""
     s = s if s > GHOSTS else np.float64(GHOSTS)
     return s if s < GHOSTS + n else np.float64(GHOSTS + n)
 
 
-@njit(cache=True)
+@helper
 def _locate(spec, x, y, z):  # type: ignore[no-untyped-def]
     """Index coordinates of the point (x, y, z) [m], kept inside the domain."""
     inv = 1.0 / spec.dx
@@ -31,7 +31,7 @@ def _locate(spec, x, y, z):  # type: ignore[no-untyped-def]
     return sx, sy, sz
 
 
-@njit(cache=True)
+@helper
 def _strides(spec):  # type: ignore[no-untyped-def]
     """Values per padded row, per padded plane, and the stride of stencils along z (0 in 2D: the plane alone)."""
     row = np.uint64(spec.nx + 2 * GHOSTS)
@@ -39,7 +39,7 @@ def _strides(spec):  # type: ignore[no-untyped-def]
     return row, plane, plane if spec.dimensions == 3 else np.uint64(0)
 
 
-@njit(cache=True)
+@helper
 def _blend(q, p, row, over, fx, fy, fz):  # type: ignore[no-untyped-def]
     """Trilinear blend of the eight values from index p on."""
     one = np.uint64(1)
@@ -58,7 +58,7 @@ def _blend(q, p, row, over, fx, fy, fz):  # type: ignore[no-untyped-def]
 
 
 # forced: LLVM finds the function too large, and then passing its arguments costs as much as its work
-@njit(cache=True, forceinline=True)
+@inlined
 def _velocity_at(spec, u, x, y, z):  # type: ignore[no-untyped-def]
     """Face velocity u (flat) at index coordinates (x, y, z), trilinear in each component; w = 0 in 2D."""
     row, plane, over = _strides(spec)
@@ -82,7 +82,7 @@ def _velocity_at(spec, u, x, y, z):  # type: ignore[no-untyped-def]
     return vx, vy, vz
 
 
-@njit(cache=True)
+@helper
 def _centred_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     """Cell field q (flat) at index coordinates (x, y, z), trilinear."""
     row, plane, over = _strides(spec)
@@ -96,7 +96,7 @@ def _centred_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     return _blend(q, p, row, over, xc - i, yc - j, zc - k)
 
 
-@njit(cache=True)
+@helper
 def _gradient_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     """dx grad q at index coordinates (x, y, z): central differences of the trilinear interpolant over one cell."""
     gx = _centred_at(spec, q, _confine(x + 0.5, spec.nx), y, z) - _centred_at(spec, q, _confine(x - 0.5, spec.nx), y, z)
@@ -108,7 +108,7 @@ def _gradient_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     return gx, gy, gz
 
 
-@njit(cache=True)
+@helper
 def _cubic_weights(f):  # type: ignore[no-untyped-def]
     """Weights of the values at -1, 0, 1, 2 in the cubic Lagrange polynomial at f."""
     a = f + 1.0
@@ -117,20 +117,20 @@ def _cubic_weights(f):  # type: ignore[no-untyped-def]
     return -f * b * c / 6.0, 0.5 * a * b * c, -0.5 * a * f * c, a * f * b / 6.0
 
 
-@njit(cache=True)
+@helper
 def _cubic_slopes(f):  # type: ignore[no-untyped-def]
     """Derivatives of ``_cubic_weights``."""
     g = f * f
     return -0.5 * g + f - 1.0 / 3.0, 1.5 * g - 2.0 * f - 0.5, -1.5 * g + f + 1.0, 0.5 * g - 1.0 / 6.0
 
 
-@njit(cache=True)
+@helper
 def _sum_row(q, p, w):  # type: ignore[no-untyped-def]
     one = np.uint64(1)
     return w[0] * q[p - one] + w[1] * q[p] + w[2] * q[p + one] + w[3] * q[p + one + one]
 
 
-@njit(cache=True)
+@helper
 def _cubic_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     """Cell field q (flat) at index coordinates (x, y, z), the product of cubic Lagrange polynomials."""
     row, plane, _ = _strides(spec)
@@ -152,7 +152,7 @@ def _cubic_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(cache=True)
+@helper
 def _cubic_gradient_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     """Value and gradient per cell of ``_cubic_at``."""
     row, plane, _ = _strides(spec)
@@ -186,26 +186,22 @@ def _cubic_gradient_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     return value, gx, gy, gz if spec.dimensions == 3 else 0.0
 
 
-@njit(cache=True, forceinline=True)
-def _trace(spec, u, x, y, z, c):  # type: ignore[no-untyped-def]
+@helper
+def _cell_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
+    """Value of the cell field q (flat) in the cell that holds (x, y, z): one read instead of eight."""
+    row, plane, _ = _strides(spec)
+    return q[np.uint64(np.int64(z)) * plane + np.uint64(np.int64(y)) * row + np.uint64(np.int64(x))]
+
+
+@inlined
+def _trace(spec, u, x, y, z, c, u1, v1, w1):  # type: ignore[no-untyped-def]
     """Where (x, y, z) is after dt in the frozen velocity u, in index coordinates, c = dt / dx; not confined.
 
-    Ralston's third-order Runge-Kutta method, x + dt (2 k1 + 3 k2 + 4 k3) / 9. A negative c traces back.
+    The midpoint rule, of second order; (u1, v1, w1): the velocity at (x, y, z). A negative c traces back.
     """
-    u1, v1, w1 = _velocity_at(spec, u, x, y, z)
     h = 0.5 * c
     xs = _confine(x + h * u1, spec.nx)
     ys = _confine(y + h * v1, spec.ny)
     zs = _confine(z + h * w1, spec.nz)
     u2, v2, w2 = _velocity_at(spec, u, xs, ys, zs)
-    h = 0.75 * c
-    xs = _confine(x + h * u2, spec.nx)
-    ys = _confine(y + h * v2, spec.ny)
-    zs = _confine(z + h * w2, spec.nz)
-    u3, v3, w3 = _velocity_at(spec, u, xs, ys, zs)
-    h = c / 9.0
-    return (
-        x + h * (2.0 * u1 + 3.0 * u2 + 4.0 * u3),
-        y + h * (2.0 * v1 + 3.0 * v2 + 4.0 * v3),
-        z + h * (2.0 * w1 + 3.0 * w2 + 4.0 * w3),
-    )
+    return x + c * u2, y + c * v2, z + c * w2

@@ -9,11 +9,11 @@ import numpy as np
 
 from undertow.grid import Array, Grid, Sides
 from undertow.surface.level_set import LevelSet
-from undertow.surface.particles import Particles
+from undertow.surface.particles import BAND, Particles
 from undertow.surface.spray import Spray
 from undertow.transport import Extrapolation, sample_velocity
 
-SORT_EVERY = 10
+SORT_EVERY = 20
 """Steps between two sortings of the particles."""
 
 
@@ -90,9 +90,10 @@ class Surface:
         """
         level_set, phi = self.level_set, self.phi_c
         self.particles.move(u_f, dt, phi, solid_c)
-        level_set.advect(phi, u_f, dt)
+        reach = level_set.advect(phi, u_f, dt)
         escaped = self.particles.correct(phi)
-        level_set.redistance(phi)
+        # as far as the next step, about as long as this one, will ask for, and beyond the band of the particles
+        level_set.redistance(phi, max(reach, (BAND + 1.0) * self.grid.dx) + 0.25 * self.grid.dx)
         made, absorbed, left = self._move_spray(u_f, dt, gravity, solid_c)
         escaped_again = self.particles.correct(phi)
         level_set.fill_ghosts(phi)

@@ -23,6 +23,7 @@ from numba import njit
 
 from undertow.errors import UserError
 from undertow.grid import GHOSTS, INFLOW, OPEN, OUTFLOW, WALL, Array, Grid, Sides, share, share_face_rows
+from undertow.grid.jitting import helper, inlined_contracting
 from undertow.transport.interpolation import CENTRE, FACES, _check_field, _interpolate_at
 
 SCHEMES = ("semi_lagrangian", "maccormack", "eno3", "none")
@@ -208,7 +209,7 @@ def _frame(grid: Grid, sides: Sides) -> _Frame:
     )  # fmt: skip
 
 
-@njit(cache=True)
+@helper
 def _find_range(low, high, n, own):  # type: ignore[no-untyped-def]
     """First and end index of the values that are transported along an axis between sides of the kinds low and high.
 
@@ -224,7 +225,7 @@ def _find_range(low, high, n, own):  # type: ignore[no-untyped-def]
     return start, stop
 
 
-@njit(cache=True)
+@helper
 def _open_row(spec, kind, span, location, k, j, q, p, out):  # type: ignore[no-untyped-def]
     """Copy the values of row (k, j) that stay as they are; return the range of those that are transported.
 
@@ -285,7 +286,7 @@ def _widen_spans(spec, reach, own, out_span, start, stop):  # type: ignore[no-un
         out_span[line, 1] = end + reach if end > 0 else 0
 
 
-@njit(cache=True)
+@helper
 def _group(spec, first, fields):  # type: ignore[no-untyped-def]
     """How many locations the fields have and how many fields share each: cell fields all do, so their paths are one."""
     if first == CENTRE:
@@ -293,13 +294,13 @@ def _group(spec, first, fields):  # type: ignore[no-untyped-def]
     return min(fields, spec.dimensions), 1
 
 
-@njit(cache=True)
+@helper
 def _find_offsets(location):  # type: ignore[no-untyped-def]
     """From the lower corner of a cell to its value at ``location``, in cells."""
     return 0.0 if location == 0 else 0.5, 0.0 if location == 1 else 0.5, 0.0 if location == 2 else 0.5
 
 
-@njit(cache=True)
+@helper
 def _find_strides(frame, location):  # type: ignore[no-untyped-def]
     """Backward stride, then forward strides per component, of the averages in ``_carry``."""
     one = np.uint64(1)
@@ -315,12 +316,12 @@ def _find_strides(frame, location):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True)
+@helper
 def _average(by, p, back, forward):  # type: ignore[no-untyped-def]
     return 0.25 * ((by[p] + by[p - back]) + (by[p + forward] + by[p - back + forward]))
 
 
-@njit(cache=True)
+@helper
 def _carry(frame, by, p, strides):  # type: ignore[no-untyped-def]
     """Velocity at a location: the component that lives there, the averages of the four nearest faces of the others.
 
@@ -333,7 +334,7 @@ def _carry(frame, by, p, strides):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True)
+@helper
 def _confine(s, end, wraps, wrap, inv, margin):  # type: ignore[no-untyped-def]
     """Index coordinate inside the domain, wrapped if periodic, else clamped (NaN too); and whether it was clamped.
 
@@ -349,7 +350,7 @@ def _confine(s, end, wraps, wrap, inv, margin):  # type: ignore[no-untyped-def]
     return inside, inside != s
 
 
-@njit(cache=True, forceinline=True, fastmath={"contract"})
+@inlined_contracting
 def _sample_velocity_at(frame, by, x, y, z):  # type: ignore[no-untyped-def]
     """All components at index coordinates (x, y, z); the cell and fraction of an axis serve two components each."""
     xc = x - 0.5
@@ -375,12 +376,12 @@ def _sample_velocity_at(frame, by, x, y, z):  # type: ignore[no-untyped-def]
     return u, v, w * frame.along_z
 
 
-_AT, _MID, _BACK = 4, 7, 10
+_TO, _AT, _MID, _BACK = np.int64(0), np.int64(4), np.int64(7), np.int64(10)
 _LINES = 14
-"""Rows of scratch: places (x, y, z, 1 or 0 if it was clamped) from 0 and from _BACK, velocities from _AT and _MID."""
+"""Rows of scratch: places (x, y, z, 1 or 0 if it was clamped) from _TO and from _BACK, velocities from _AT and _MID."""
 
 
-@njit(cache=True, forceinline=True, fastmath={"contract"})
+@inlined_contracting
 def _place_row(frame, lines, to, y0, z0, hx, speed, c, margin, i0, i1):  # type: ignore[no-untyped-def]
     """Lines from ``to``: places (i + hx, y0, z0) - c x the velocity in the lines from ``speed``, inside the domain."""
     x, y, z, kept = lines[to], lines[to + 1], lines[to + 2], lines[to + 3]
@@ -392,7 +393,7 @@ def _place_row(frame, lines, to, y0, z0, hx, speed, c, margin, i0, i1):  # type:
         kept[i] = 0.0 if out_x | out_y | out_z else 1.0
 
 
-@njit(cache=True, forceinline=True, fastmath={"contract"})
+@inlined_contracting
 def _trace_row(frame, by, row, strides, y0, z0, hx, c, margin, i0, i1, lines):  # type: ignore[no-untyped-def]
     """Departure points of the values i0 to i1 of a row by the midpoint rule; c = dt / dx, negative: arrival.
 
@@ -401,21 +402,21 @@ def _trace_row(frame, by, row, strides, y0, z0, hx, c, margin, i0, i1, lines):  
     """
     for i in range(i0, i1):
         lines[_AT, i], lines[_AT + 1, i], lines[_AT + 2, i] = _carry(frame, by, row + np.uint64(i), strides)
-    _place_row(frame, lines, 0, y0, z0, hx, _AT, 0.5 * c, 0.0, i0, i1)
+    _place_row(frame, lines, _TO, y0, z0, hx, _AT, 0.5 * c, 0.0, i0, i1)
     for i in range(i0, i1):
         lines[_MID, i], lines[_MID + 1, i], lines[_MID + 2, i] = _sample_velocity_at(
             frame, by, lines[0, i], lines[1, i], lines[2, i]
         )
-    _place_row(frame, lines, 0, y0, z0, hx, _MID, c, margin, i0, i1)
+    _place_row(frame, lines, _TO, y0, z0, hx, _MID, c, margin, i0, i1)
 
 
-@njit(cache=True)
+@helper
 def _find_stencil(frame, base, x, y, z):  # type: ignore[no-untyped-def]
     """Flat index of the lowest of the values around (x, y, z), coordinates relative to the values' own lattice."""
     return base + np.uint64(np.int64(x)) + np.uint64(np.int64(y)) * frame.row + np.uint64(np.int64(z)) * frame.plane
 
 
-@njit(cache=True, fastmath={"contract"})
+@inlined_contracting
 def _interpolate_stencil(frame, q, r, x, y, z):  # type: ignore[no-untyped-def]
     return _interpolate_at(q, r, np.uint64(1), frame.row, frame.over, x - np.int64(x), y - np.int64(y), z - np.int64(z))
 
@@ -435,7 +436,7 @@ def _advect_semi_lagrangian(spec, frame, kind, span, q, first, by, c, out, start
         row = np.uint64(k) * frame.plane + np.uint64(j) * frame.row
         for group in range(groups):
             location = first + group
-            i0, i1 = 0, 0
+            i0, i1 = np.int64(0), np.int64(0)
             for m in range(group, group + members):
                 i0, i1 = _open_row(
                     spec, kind, span[line], location, k, j, q_flat, np.uint64(m) * frame.size + row, out_flat
@@ -456,7 +457,7 @@ def _advect_semi_lagrangian(spec, frame, kind, span, q, first, by, c, out, start
                     out_flat[base + row + np.uint64(i)] = _interpolate_stencil(frame, q_flat, r, x, y, z) + zero
 
 
-@njit(cache=True)
+@helper
 def _bound(q, p, right, up, over):  # type: ignore[no-untyped-def]
     """Smallest and largest of the eight values around flat index p (strides as in ``_interpolate_at``)."""
     r = p + over
@@ -490,7 +491,7 @@ def _correct_maccormack(  # type: ignore[no-untyped-def]
         row = np.uint64(k) * frame.plane + np.uint64(j) * frame.row
         for group in range(groups):
             location = first + group
-            i0, i1 = 0, 0
+            i0, i1 = np.int64(0), np.int64(0)
             for m in range(group, group + members):
                 i0, i1 = _open_row(
                     spec, kind, span[line], location, k, j, q_flat, np.uint64(m) * frame.size + row, out_flat
@@ -522,7 +523,7 @@ def _correct_maccormack(  # type: ignore[no-untyped-def]
                     out_flat[p] = value
 
 
-@njit(cache=True)
+@helper
 def _derive_eno3(q, p, v, stride, reach):  # type: ignore[no-untyped-def]
     """dx v dq/ds by the third-order ENO polynomial from upwind (Osher and Fedkiw 2003, section 3.3).
 

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import GHOSTS, PERIODIC, Array, Grid, Sides, share, share_face_rows
+from undertow.grid.jitting import helper
 from undertow.transport.interpolation import CENTRE, FACES, _check_field
 
 UNKNOWN = np.uint8(255)
@@ -53,13 +54,13 @@ class Extrapolation:
             share_face_rows(self.grid, _fill_layer, self._wraps, q, first, current, layer, known)
 
 
-@njit(cache=True)
+@helper
 def _count_places(n, own, wraps):  # type: ignore[no-untyped-def]
     """Values along an axis: a face field has one more along its own axis unless the last is the first again."""
     return n + 1 if own and not wraps else n
 
 
-@njit(cache=True)
+@helper
 def _add_neighbours(q, layer, p, stride, at, count, wraps, current):  # type: ignore[no-untyped-def]
     """Sum and number of the two neighbours along one axis that belong to an earlier layer."""
     low = p - stride
@@ -80,7 +81,7 @@ def _add_neighbours(q, layer, p, stride, at, count, wraps, current):  # type: ig
     return total, known
 
 
-@njit(cache=True)
+@helper
 def _is_row_done(spec, wraps, known, a, places, j, k):  # type: ignore[no-untyped-def]
     """Whether row (k, j) of component a has nothing left to fill, or nothing beside it to fill it from."""
     here = known[k + GHOSTS, j + GHOSTS]

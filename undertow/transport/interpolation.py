@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import GHOSTS, Array, Grid, share
+from undertow.grid.jitting import helper
 
 FACES, CENTRE = 0, 3
 """Location of the first component of a face field and of a cell field."""
@@ -53,7 +54,7 @@ def _check_field(grid: Grid, name: str, field: Array, shape: tuple[int, ...]) ->
         raise ValueError(f"{name}: must be float64 and C-contiguous, not {field.dtype}; allocate it with the grid")
 
 
-@njit(cache=True)
+@helper
 def _interpolate_at(q, p, right, up, over, fx, fy, fz):  # type: ignore[no-untyped-def]
     """Linear blend of the eight values of the flat field q around index p; exact for constants.
 
@@ -74,7 +75,7 @@ def _interpolate_at(q, p, right, up, over, fx, fy, fz):  # type: ignore[no-untyp
     return a + fz * (c - a)
 
 
-@njit(cache=True)
+@helper
 def _index_coordinate(x, lower, dx, n):  # type: ignore[no-untyped-def]
     """Index coordinate of x [m], kept within one cell of the domain (a NaN goes to the low end)."""
     s = (x - lower) / dx + GHOSTS
@@ -83,7 +84,7 @@ def _index_coordinate(x, lower, dx, n):  # type: ignore[no-untyped-def]
     return min(s, GHOSTS + n + 1.0)
 
 
-@njit(cache=True)
+@helper
 def _interpolate_location(spec, q, component, location, x, y, z):  # type: ignore[no-untyped-def]
     """Value at the point (x, y, z) [m] of the component of q[component, z, y, x] that lives at ``location``."""
     sx = _index_coordinate(x, spec.x0, spec.dx, spec.nx) - (0.0 if location == 0 else 0.5)
@@ -98,18 +99,6 @@ def _interpolate_location(spec, q, component, location, x, y, z):  # type: ignor
     up = np.uint64(q.shape[3])
     over = np.uint64(q.shape[3] * q.shape[2] if spec.dimensions == 3 else 0)
     return _interpolate_at(q.reshape(q.size), p, np.uint64(1), up, over, sx - i, sy - j, sz - k)
-
-
-@njit(cache=True)
-def _interpolate_face(spec, u, axis, x, y, z):  # type: ignore[no-untyped-def]
-    """Component ``axis`` of the face velocity u at the point (x, y, z) [m]."""
-    return _interpolate_location(spec, u, axis, axis, x, y, z)
-
-
-@njit(cache=True)
-def _interpolate_centre(spec, q, x, y, z):  # type: ignore[no-untyped-def]
-    """The cell field q[z, y, x] at the point (x, y, z) [m]."""
-    return _interpolate_location(spec, q.reshape((1, q.shape[0], q.shape[1], q.shape[2])), 0, CENTRE, x, y, z)
 
 
 @njit(cache=True, nogil=True)

@@ -44,7 +44,7 @@ def largest_move(thickness: float, duration: float, enough: float) -> tuple[floa
 
     def middles() -> np.ndarray:
         stones = [sim.body(name) for name in names]
-        return np.array([s.position + RADIUS * s.rotation[:, 1] for s in stones])
+        return np.array([s.position + RADIUS * s.matrix[:, 1] for s in stones])
 
     start, moved = middles(), 0.0
     for _ in range(round(duration * RATE)):

@@ -76,6 +76,7 @@ def stream_with_sheet(ratio: float, cells: int, end: float, step: float) -> ut.S
         name="density-ratio",
         coupling="monolithic",
         gravity=(0.0, 0.0, 0.0),
+        soft=ut.Soft(collisions=False),
         domain=ut.Domain(
             upper=(4.0, 2.0, 2.0),
             resolution=4 * cells,

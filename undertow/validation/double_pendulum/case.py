@@ -34,7 +34,7 @@ def make(rate: int, seconds: float) -> ut.Simulation:
 def ends(sim: ut.Simulation) -> Array:
     """Both ends of both rods (2, 2, 3) [m]."""
     rods = [sim.body(name) for name in ("upper", "lower")]
-    half = [0.5 * LENGTH * rod.rotation[:, 0] for rod in rods]
+    half = [0.5 * LENGTH * rod.matrix[:, 0] for rod in rods]
     return np.array([[rod.position - h, rod.position + h] for rod, h in zip(rods, half, strict=True)])
 
 

@@ -39,7 +39,7 @@ def follow(sim: ut.Simulation, end: float) -> tuple[np.ndarray, np.ndarray, np.n
     while sim.time < end - 1e-9:
         report = sim.advance_to(sim.time + 1 / FRAME_RATE)
         body = sim.body("body")
-        turn = np.degrees(np.arctan2(body.rotation[1, 0], body.rotation[0, 0]))
+        turn = np.degrees(np.arctan2(body.matrix[1, 0], body.matrix[0, 0]))
         assert report is not None
         rows.append((body.position[1], turn, report.ledger["fluid_volume"]))
     heights, turns, volumes = np.array(rows).T

@@ -79,7 +79,7 @@ def run(full: bool = False) -> Iterator[Quantity]:
     for _ in range(round((SECONDS + 1.0) * RATE)):
         sim.step()
         rods = [sim.body(name) for name in NAMES]
-        R = np.array([rod.rotation for rod in rods])
+        R = np.array([rod.matrix for rod in rods])
         loop = max(loop, loop_error(np.array([rod.position for rod in rods]), R))
         angles = [atan2(r[1, 0], r[0, 0]) for r in R]
         # the crank turns by less than half a turn per step

@@ -23,6 +23,7 @@ def closed_box(objects: dict[str, Any], dimensions: int, resolution: int, period
         domain=ut.Domain(upper=(1.0,) * dimensions, resolution=resolution, sides=sides),
         time=ut.Time(end=1.0, frame_rate=1.0),
         fluid=ut.Fluid(density=1.0, tolerance=1e-9),
+        soft=ut.Soft(collisions=not objects.keys() & {"soft"}),
         objects=objects,
     )
 

@@ -44,7 +44,7 @@ def crossings(scene: ut.Scene, body: str, side: Callable[[Array], Array], steps:
         sim.step()
         if n % EVERY == 0:
             state = sim.body(body)
-            now = side((fluid.positions() - state.position) @ state.rotation)
+            now = side((fluid.positions() - state.position) @ state.matrix)
             if last is not None and len(last) == len(now):
                 crossed += int(np.count_nonzero((last + now == INSIDE + OUTSIDE) & (last != FREE) & (now != FREE)))
             last = now

@@ -52,7 +52,7 @@ def stand(objects: dict[str, Any], duration: float) -> tuple[float, float, float
             now = sim.body(name)
             moved = max(moved, float(np.linalg.norm(now.position - then.position)))
             # |R - R'| (Frobenius) is 2 sqrt(2) sin(turn / 2), which does not lose small turns as the cosine does
-            sine = float(np.linalg.norm(now.rotation - then.rotation)) / np.sqrt(8.0)
+            sine = float(np.linalg.norm(now.matrix - then.matrix)) / np.sqrt(8.0)
             turned = max(turned, 2.0 * float(np.degrees(np.arcsin(min(1.0, sine)))))
     return moved, turned, sweeps
 

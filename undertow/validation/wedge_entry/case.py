@@ -1,0 +1,85 @@
+"""A wedge falls into still water: its speed against a boundary-element calculation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+import undertow as ut
+from undertow.validation.analysis import Quantity, quantity
+
+WIDTH, DEADRISE, MASS, SPEED = 1.2, 25.0, 94.0, 5.05
+"""Width [m], angle of the bottom [degrees], mass per metre [kg/m], speed of entry [m/s]."""
+SIDE = 0.2
+"""Height of the upright sides above the bottom [m]."""
+TANK, LEVEL = (4.8, 1.8), 1.2
+END = 0.040
+
+# speed [m/s] at times [ms] after the keel has met the water (Zhao and Faltinsen 1993; Yettou et al. 2006)
+BOUNDARY_ELEMENTS = np.array(
+    [
+        (2.5, 4.956), (4.9, 4.680), (7.3, 4.359), (9.6, 4.020), (11.9, 3.654), (14.3, 3.360), (16.6, 3.120),
+        (18.9, 2.870), (23.6, 2.487), (28.3, 2.194), (35.4, 1.883), (40.1, 1.759),
+    ]
+)  # fmt: skip
+EXPERIMENT = np.array(
+    [
+        (1.9, 5.018), (4.1, 4.894), (5.9, 4.733), (7.6, 4.484), (9.8, 4.136), (11.8, 3.744), (13.1, 3.494),
+        (14.8, 3.209), (16.1, 2.968), (17.5, 2.790), (19.1, 2.629), (20.9, 2.505), (24.3, 2.363), (28.8, 2.176),
+        (34.8, 1.865), (39.9, 1.777),
+    ]
+)  # fmt: skip
+
+
+def make(cells: int) -> ut.Simulation:
+    """The wedge with its keel at the surface (2D); cells: per width."""
+    rise = 0.5 * WIDTH * np.tan(np.radians(DEADRISE))
+    half = 0.5 * WIDTH
+    points = ((0.0, 0.0), (half, rise), (half, rise + SIDE), (-half, rise + SIDE), (-half, rise))
+    area = WIDTH * (0.5 * rise + SIDE)
+    scene = ut.Scene(
+        name="wedge-entry",
+        coupling="monolithic",
+        domain=ut.Domain(
+            upper=TANK, resolution=round(cells * TANK[0] / WIDTH), resolution_along="x", sides={"y_high": "open"}
+        ),
+        time=ut.Time(end=1.0, frame_rate=1000.0),
+        fluid=ut.Fluid(density=1000.0, tolerance=1e-4),
+        objects={
+            "pool": ut.Water(shape=ut.Plane(normal=(0.0, 1.0)), position=(0.5 * TANK[0], LEVEL)),
+            "wedge": ut.RigidBody(
+                shape=ut.Hull(points=points), position=(0.5 * TANK[0], LEVEL), velocity=(0.0, -SPEED),
+                density=MASS / area,
+            ),
+        },
+    )  # fmt: skip
+    return ut.Simulation(scene)
+
+
+def fall(cells: int) -> np.ndarray:
+    """(time [ms], speed [m/s]) every millisecond from the moment the keel meets the water."""
+    sim = make(cells)
+    rows = [(0.0, SPEED)]
+    while sim.time < END + 1e-4:
+        sim.advance_to(sim.time + 1e-3)
+        rows.append((1e3 * sim.time, -float(sim.body("wedge").velocity[1])))
+    return np.array(rows)
+
+
+def largest_error(curve: np.ndarray, data: np.ndarray) -> float:
+    """Largest difference of the speeds over the speed of entry."""
+    return float(np.abs(np.interp(data[:, 0], curve[:, 0], curve[:, 1]) - data[:, 1]).max() / SPEED)
+
+
+def run(full: bool = False) -> Iterator[Quantity]:
+    """Speeds on three grids and how they close up."""
+    ladder = (32, 64, 128)
+    curves = [fall(cells) for cells in ladder]
+    for cells, curve in zip(ladder, curves, strict=True):
+        yield quantity(
+            f"boundary_elements_{cells}", largest_error(curve, BOUNDARY_ELEMENTS), info=True, cells=cells,
+            experiment=largest_error(curve, EXPERIMENT), last_speed=float(curve[-1, 1]),
+        )  # fmt: skip
+    steps = [float(np.abs(b[:, 1] - a[:, 1]).max()) for a, b in zip(curves, curves[1:], strict=False)]
+    yield quantity("convergence", steps[1] / steps[0], differences=steps, cells=list(ladder))
