@@ -173,7 +173,12 @@ def test_command_plays_scrubs_and_follows_from_the_page(smoke_run: Path, browser
     pytest.importorskip("viser", reason="the view extra is not installed")
     port = free_port()
     command = [sys.executable, "-m", "undertow", "view", str(smoke_run), "--port", str(port)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+
+    def heed_interrupts() -> None:
+        """Where the tests run in the background of a shell, Ctrl-C is ignored by what they start."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts) as process:
         try:
             assert process.stderr is not None
             assert process.stderr.readline().startswith(f"http://127.0.0.1:{port} shows "), (
@@ -212,9 +217,10 @@ def test_command_plays_scrubs_and_follows_from_the_page(smoke_run: Path, browser
             frame.index, frame.time = 3, 0.1
             write_frame(frame_folder(smoke_run, 3), frame)
             wait_until(3)
-        finally:
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
 
 

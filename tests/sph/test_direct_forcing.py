@@ -26,6 +26,7 @@ def touching(scheme: str, slip: float) -> Any:
 def test_momentum_is_exchanged_and_angular_momentum_follows_the_points_of_attack(at_surface: bool) -> None:
     found = exchange(at_surface, 0.5, "global", 15)
     assert found["contacts"] > 0 and found["linear"] < 1e-12 and found["angular"] < 1e-12
+    assert found["off_surface"] < 1e-9 if at_surface else found["off_surface"] > 0.01
 
 
 def test_the_global_scheme_is_the_solution_of_all_constraints_and_momenta() -> None:

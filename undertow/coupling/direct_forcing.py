@@ -104,9 +104,6 @@ class DirectForcing:
         self._twists = Twists(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 4)))
         self._near, self._near_count = make_near(0), 0
         self._contacts = make_contacts(0)
-        self._rules = Rules(
-            self.settings.slip, self.settings.restitution, fluid.radius, self.settings.at_surface, fluid.walls
-        )
         self.contacts = 0
         self.velocity_error = 0.0
         self.rounds, self.disagreement = 0, 0.0
@@ -114,6 +111,12 @@ class DirectForcing:
         np.maximum.at(self._size, self.body, np.linalg.norm(self.local, axis=1))
         self._built = -1
         self.place_bodies()
+
+    @property
+    def _rules(self) -> Rules:
+        """What contacts want, by the settings of now."""
+        settings, fluid = self.settings, self.fluid
+        return Rules(settings.slip, settings.restitution, fluid.radius, settings.at_surface, fluid.walls)
 
     def place_bodies(self) -> None:
         """Boundary particles where the bodies are."""

@@ -12,6 +12,9 @@ import undertow as ut
 from undertow.grid import Array
 from undertow.validation.analysis import Quantity, quantity
 
+RADIUS = 0.12
+"""Of the ball [m]."""
+
 
 def make_scene(slip: float, scheme: str) -> ut.Scene:
     """A cloud of viscous particles without gravity flies into two spinning bodies, nothing else near."""
@@ -28,7 +31,7 @@ def make_scene(slip: float, scheme: str) -> ut.Scene:
                 shape=ut.Box(size=(0.4, 0.5, 0.5)), position=(0.35, 0.5, 0.5), velocity=(1.5, 0.2, -0.1)
             ),
             "ball": ut.RigidBody(
-                shape=ut.Sphere(radius=0.12), position=(0.72, 0.45, 0.5), density=600.0,
+                shape=ut.Sphere(radius=RADIUS), position=(0.72, 0.45, 0.5), density=600.0,
                 velocity=(-0.5, 0.0, 0.1), angular_velocity=(1.0, -2.0, 3.0),
             ),
             "block": ut.RigidBody(
@@ -46,12 +49,16 @@ def total(model: object) -> Array:
 
 
 def exchange(at_surface: bool, slip: float, scheme: str, steps: int = 40) -> dict[str, float]:
-    """Largest errors of a step over ``steps`` steps, relative to the impulses of the step."""
+    """Largest errors of a step over ``steps`` steps, relative to the impulses of the step.
+
+    off_surface: how far from the surface of the ball reactions act on it, relative to its radius.
+    """
     sim = ut.Simulation(make_scene(slip, scheme))
     model = sim.model
     forcing, fluid = model.forcing, model.fluid  # type: ignore[attr-defined]
     forcing.settings = replace(forcing.settings, at_surface=at_surface)
-    linear, angular, contacts = 0.0, 0.0, 0
+    linear, angular, contacts, off_surface = 0.0, 0.0, 0, 0.0
+    ball = forcing.bodies.index("ball")
     for _ in range(steps):
         before, momentum = total(model), fluid.mass * np.abs(fluid.velocities()).sum()
         report = sim.step()
@@ -62,6 +69,8 @@ def exchange(at_surface: bool, slip: float, scheme: str, steps: int = 40) -> dic
             continue
         impulse, arm = found.impulse[:n], found.arm[:n]
         centre, normal = twists.x[found.body[:n]], found.normal[:n]
+        on_ball = np.linalg.norm(arm[found.body[:n] == ball], axis=1)
+        off_surface = max(off_surface, float(np.abs(on_ball - RADIUS).max(initial=0.0)) / RADIUS)
         # where the particles are: the arm ends at them, or r_F less along the normal
         gap = (found.gap[:n] + fluid.radius)[:, None]
         place = centre + arm + (gap * normal if at_surface else 0.0)
@@ -72,7 +81,7 @@ def exchange(at_surface: bool, slip: float, scheme: str, steps: int = 40) -> dic
         scale = float(np.abs(np.cross(place, impulse)).sum())
         if scale > 0:
             angular = max(angular, float(np.abs(gained + lost - expected).max()) / scale)
-    return {"linear": linear, "angular": angular, "contacts": contacts / steps}
+    return {"linear": linear, "angular": angular, "contacts": contacts / steps, "off_surface": off_surface}
 
 
 def run(full: bool = False) -> Iterator[Quantity]:
