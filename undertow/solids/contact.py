@@ -49,7 +49,7 @@ BODY = 16
 """Columns of a packed body, two lines of cache: its velocities, inverse mass and inverse inertia."""
 
 SLIDE_STEPS = 4
-SLIDE_CHANGE = 0.001
+SLIDE_CHANGE = 0.0001
 """Steps of the normal impulse of a sliding contact per visit, from the one it has, at most, and the part of its change
 in the visit that is left for the next one: sweeps do not converge faster than that."""
 
