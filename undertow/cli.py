@@ -402,8 +402,11 @@ class _ProgressBar:
             from rich.console import Console
             from rich.progress import BarColumn, TextColumn
             from rich.progress import Progress as Bar
+            from rich.table import Column
 
-            frame, text = TextColumn("frame {task.completed:.0f}/{task.total:.0f}"), TextColumn("{task.description}")
+            frame = TextColumn("frame {task.completed:.0f}/{task.total:.0f}")
+            # on a narrow terminal the text goes on in the next line
+            text = TextColumn("{task.description}", table_column=Column(no_wrap=False))
             self.bar = Bar(frame, BarColumn(20), text, console=Console(stderr=True), refresh_per_second=4)
             self.bar.start()
             self.task = self.bar.add_task("compiling kernels (first run only) ...", total=1)

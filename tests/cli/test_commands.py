@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,8 +20,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import undertow
-from undertow.cli import app
+from undertow.cli import _ProgressBar, app
 from undertow.errors import PhysicsError
+from undertow.run.driver import Progress
 from undertow.validation import runner as judge_runner
 from undertow.validation import targets
 
@@ -172,7 +175,7 @@ BAD_INPUT: dict[str, tuple[list[str], tuple[str, ...]]] = {
     ),
     "full disk on the way": (
         ["run", "TINY", "--out", "HERE/new", "--no-preview", "--threads", "1"],
-        ("the disk is full: the run stopped after frame", "free some space"),
+        ("the disk is full: the run stopped at t = ", "free some space"),
     ),
     "missing extra": (["view", "HERE/run"], ("view needs the package viser", 'pip install "undertow[view]"')),
 }  # fmt: skip
@@ -253,6 +256,34 @@ def test_out_of_memory_and_interrupts_have_their_status(monkeypatch: pytest.Monk
         assert words in fails(status, "run", "lid-cavity", "--quiet")
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_progress_bar_shows_everything_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Part of what a user looks at: frame, time, step and its limit, iterations, seconds per frame, time left."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    with _ProgressBar(quiet=False) as bar:
+        bar(Progress(Path("out"), 123, 1200, 10.2534, 0.0123, "side_velocity", 17, 0.123, 9876.0))
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue())
+    assert max(len(line) for line in plain.splitlines()) <= 80
+    last = " ".join(plain.split("frame 123/1200")[-1].split())
+    for field in (
+        "━",
+        "t = 10.25 s",
+        "dt = 0.012 s",
+        "(side_velocity)",
+        "17 iterations",
+        "0.12 s/frame",
+        "2:44:36 left",
+    ):
+        assert field in last, last
+
+
 # validate and bench ---------------------------------------------------------------------------------------------------
 
 
@@ -270,7 +301,7 @@ def install(monkeypatch: pytest.MonkeyPatch, kind: str, quantities: list[dict[st
         "offset": {"reference": 0.0, "absolute": 0.1},
     }
     monkeypatch.setattr(judge_runner, "known", lambda _: {"made-up": "made.up"})
-    monkeypatch.setattr(judge_runner.importlib, "import_module", lambda _: SimpleNamespace(run=run))
+    monkeypatch.setattr(judge_runner, "importlib", SimpleNamespace(import_module=lambda _: SimpleNamespace(run=run)))
     monkeypatch.setattr(targets, "load_targets", lambda: {kind: {"made-up": goals}})
 
 
@@ -305,11 +336,23 @@ def test_validate_out_of_tolerance_is_status_1(monkeypatch: pytest.MonkeyPatch) 
     ]
     install(monkeypatch, "validate", found, broken=True)
     result = call("validate", "--json")
-    order, value, completed = lines(result)
-    assert result.exit_code == 1 and "3 of 3 quantities out of tolerance" in result.stderr
+    order, value, completed, offset = lines(result)
+    assert result.exit_code == 1 and "4 of 4 quantities out of tolerance" in result.stderr
     assert order["error"] == pytest.approx(0.4) and not order["passed"]
     assert value["measured"] is None and value["error"] is None and value["detail"] == {"worst": None}
     assert completed["quantity"] == "completed" and "no convergence" in completed["detail"]["error"]
+    assert (offset["quantity"], offset["measured"], offset["passed"]) == ("offset", None, False)
+
+
+def test_validate_misses_quantities_that_the_case_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, "validate", [{"quantity": "order", "measured": 2.0}, {"quantity": "value", "measured": 2.0}])
+    goals = targets.load_targets()
+    result = call("validate", "--json")
+    assert result.exit_code == 1 and lines(result)[2]["detail"]["error"] == judge_runner.UNMEASURED
+    goals["validate"]["made-up"]["offset"]["full"] = True
+    monkeypatch.setattr(targets, "load_targets", lambda: goals)
+    assert call("validate", "--json").exit_code == 0
+    assert call("validate", "--json", "--full").exit_code == 1
 
 
 def test_a_quantity_without_target_must_be_information(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,8 +367,9 @@ def test_bench_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     install(monkeypatch, "bench", found)
     result = call("bench", "--json", "--threads", 1)
-    order, free = lines(result)
+    order, free, value, offset = lines(result)
     assert result.exit_code == 1
+    assert not value["passed"] and offset["measured"] is None and offset["detail"] == {"error": judge_runner.UNMEASURED}
     assert set(judge_runner.BENCH_KEYS) <= set(order)
     assert order["bound"] == 1.9 and not order["passed"] and order["threads"] == 1 and order["case"] == "made-up"
     assert free["bound"] is None and free["passed"] and free["unit"] == "cells/s"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from undertow.fluid import Flow, FlowSettings, SmokeEmitter, SmokeSettings
-from undertow.geometry import Box, ConstantCurve, Solid, SolidFields, Sphere, Static, VelocityCurves
+from undertow.geometry import Box, ConstantCurve, MeshShape, Solid, SolidFields, Sphere, Static, VelocityCurves
 from undertow.grid import INFLOW, OPEN, OUTFLOW, PERIODIC, WALL, Grid, Sides
 
 
@@ -319,3 +319,46 @@ def test_a_step_allocates_no_field(make):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.5 * flow.state.p.nbytes, f"{peak} bytes, a cell field has {flow.state.p.nbytes}"
+
+
+@pytest.mark.parametrize(("form", "no_slip"), [("split", "wall_rows"), ("coupled", "extra_faces")])
+def test_buoyancy_turns_a_solid_about_its_position(form, no_slip):
+    """Water at rest lifts a box whose middle is 0.2 m beside its position: the torque is 0.2 m times the lift."""
+    vertices, triangles = Box((0.2, 0.4, 2.0)).surface()
+    grid = Grid((20, 20, 1), 1 / 20, dimensions=2)
+    box = MeshShape(vertices + (0.2, 0.0, 0.0), triangles)
+    solids = SolidFields(grid, [Solid("box", box, Static((0.3, 0.5, 0.0)))])
+    settings = FlowSettings(density=1000.0, viscosity=0.1, viscosity_form=form, no_slip=no_slip)
+    flow = Flow(grid, Sides(grid), solids, settings)
+    flow.step(0.0, 0.01)
+    force = flow.forces()["box"]
+    lift = force.pressure[1]
+    assert lift == pytest.approx(1000.0 * 9.81 * 0.2 * 0.4, rel=0.05)  # the grid rounds the corners
+    np.testing.assert_allclose(force.torque, (0.0, 0.0, 0.2 * lift), atol=1e-9 * lift)
+
+
+@pytest.mark.parametrize("form", ["split", "coupled"])
+@pytest.mark.parametrize(("stepper", "order"), [("first_order", 1.0), ("second_order", 2.0)])
+def test_unsteady_stokes_flow_converges_in_time(form, stepper, order):
+    """A shear mode without transport decays by exp(-nu k^2 t), k^2 being that of the grid."""
+    n, viscosity, end = 16, 0.05, 0.4
+    square = (2.0 * n * np.sin(np.pi / n)) ** 2
+    errors = []
+    for steps in (4, 8, 16):
+        grid = Grid((n, n, 1), 1.0 / n, dimensions=2)
+        settings = FlowSettings(
+            viscosity=viscosity,
+            viscosity_form=form,
+            stepper=stepper,
+            advection="none",
+            gravity=(0.0,) * 3,
+            tolerance=1e-12,
+        )
+        flow = Flow(grid, Sides(grid, [PERIODIC] * 4 + [WALL] * 2), None, settings)
+        shape = np.sin(2 * np.pi * (np.arange(n) + 0.5) / n)[None, :, None]
+        flow.state.u[0][grid.interior] = shape
+        flow.sides.fill_velocity(flow.state.u)
+        for step in range(steps):
+            flow.step(step * end / steps, end / steps)
+        errors.append(np.abs(flow.state.u[0][grid.interior] - np.exp(-viscosity * square * end) * shape).max())
+    assert np.log2(errors[1] / errors[2]) == pytest.approx(order, abs=0.15)

@@ -15,11 +15,12 @@ def make(form: str, stepper: str) -> Flow:
     sides.set_velocity(0, (0.5, 0.0, 0.0))
     motion = VelocityCurves(ConstantCurve((0.1, 0.3, 0.0)), position=(0.7, 0.55, 0.05))
     solids = SolidFields(grid, [Solid("disc", Sphere(0.22), motion)])
-    settings = FlowSettings(viscosity=0.02, viscosity_form=form, stepper=stepper, advection="eno3", tolerance=1e-6)
+    transport = "semi_lagrangian" if stepper == "implicit" else "eno3"
+    settings = FlowSettings(viscosity=0.02, viscosity_form=form, stepper=stepper, advection=transport, tolerance=1e-6)
     return Flow(grid, sides, solids, settings)
 
 
-@pytest.mark.parametrize("stepper", ["first_order", "second_order"])
+@pytest.mark.parametrize("stepper", ["first_order", "second_order", "implicit"])
 @pytest.mark.parametrize("form", ["split", "coupled"])
 def test_continued_flow_repeats_every_bit(form: str, stepper: str) -> None:
     whole, half = make(form, stepper), make(form, stepper)

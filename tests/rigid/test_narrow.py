@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from undertow.geometry import Box, Capsule, Cylinder, MeshShape, Plane, Sphere, Torus
+from undertow.grid import threads
 from undertow.rigid.bodies import rotation_matrix_of
-from undertow.rigid.narrow import find_contacts
+from undertow.rigid.narrow import Contacts, ContactSpec, find_contacts
 from undertow.rigid.shapes import BOUND, HALF, CollisionShapes, find_polytope
 
 
@@ -423,7 +424,7 @@ def test_a_look_allocates_no_arrays(world):
             find_contacts(world.shapes, spec, spec.x, spec.q, world.pairs, reach, world.contacts)
 
     look(5)
-    buffers = [id(array) for array in world.contacts._arrays]
+    buffers = [id(array) for array in world.contacts._all.arrays]
     tracemalloc.start()
     look(5)
     gc.collect()
@@ -434,7 +435,31 @@ def test_a_look_allocates_no_arrays(world):
     tracemalloc.stop()
     # arguments are boxed (some hundred bytes per look, until they are collected); the contacts alone take more
     assert peak - before < 200_000 and world.contacts.count * 80 * 200 > 1_000_000
-    assert [id(array) for array in world.contacts._arrays] == buffers
+    assert [id(array) for array in world.contacts._all.arrays] == buffers
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_threads_find_the_same_contacts_in_the_same_order(world, count, monkeypatch):
+    """Pairs shared by several threads: every array the same bit for bit, from buffers that grow at first."""
+    rng = np.random.default_rng(5)
+    world.add(Plane(), static=True)
+    shapes = (Box((1, 1, 1)), Torus(0.4, 0.2), Sphere(0.5), Capsule(0.3, 0.5), gear())
+    for k in range(40):
+        place = (0.8 * (k % 4), 0.4 + 0.8 * (k // 16), 0.8 * (k // 4 % 4))
+        world.add(shapes[k % 5], place, random_turn(rng))
+    alone = ContactSpec(*(array.copy() for array in world.find(0.05)))
+    taken = []
+    original = threads._Pool.run
+    monkeypatch.setattr(threads, "_LEAST", 1)
+    monkeypatch.setattr(threads.numba, "get_num_threads", lambda: count)
+    monkeypatch.setattr(threads._Pool, "run", lambda pool, job, n: (taken.append(job.pieces), original(pool, job, n)))
+    world.contacts = Contacts()
+    for _ in range(3):
+        shared = world.find(0.05)
+        assert world.pairs.count > 60 and len(alone.a) > 200
+        for one, many in zip(alone, shared, strict=True):
+            assert np.array_equal(one, many)
+    assert taken == [count] * 3 and len(world.contacts._free) <= count - 1
 
 
 def test_flush_neighbours_do_not_rest_on_each_other(world):

@@ -226,7 +226,7 @@ def test_a_full_disk_stops_cleanly_and_the_run_goes_on_later(
         }[where]  # fmt: skip
         real = getattr(owner, name)
         patch.setattr(owner, name, lambda *a, **k: (refuse(), real(*a, **k))[1])
-        with pytest.raises(UserError, match="the disk is full: the run stopped after frame"):
+        with pytest.raises(UserError, match="the disk is full: the run stopped at t = "):
             sim.run(out)
     assert ut.Run(out).info["status"] == "stopped"
     assert not list(out.rglob("*.tmp"))

@@ -144,3 +144,26 @@ def test_a_value_that_is_no_number_stops_with_what_where_and_when(
 def test_a_simulation_needs_a_scene() -> None:
     with pytest.raises(UserError, match="str is no Scene"):
         ut.Simulation("lid-cavity")  # type: ignore[arg-type]
+
+
+def test_overlapping_solids_and_a_covered_emitter_are_noted() -> None:
+    """Unions of prescribed solids are allowed, but said; so is a source of smoke that nothing comes out of."""
+
+    def disc(x: float) -> ut.RigidBody:
+        return ut.RigidBody(shape=ut.Sphere(radius=0.2), position=(x, 0.5))
+
+    def notes(**objects: object) -> list[str]:
+        scene = ut.Scene(
+            name="start",
+            domain=ut.Domain(upper=(1.0, 1.0), resolution=16),
+            time=ut.Time(end=0.1),
+            smoke=ut.Smoke(),
+            objects={"jet": ut.Emitter(shape=ut.Sphere(radius=0.1), position=(0.3, 0.5)), **objects},
+        )
+        return ut.Simulation(scene, threads=1).model.notes
+
+    apart = notes(right=disc(0.75))
+    assert not any("overlap" in note or "inside a solid" in note for note in apart)
+    found = notes(left=disc(0.3), right=disc(0.6))
+    assert any("objects.left and objects.right overlap by 0.1 m" in note for note in found)
+    assert any("objects.jet: lies inside a solid at the start" in note for note in found)

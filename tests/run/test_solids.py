@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import undertow as ut
+import undertow.geometry as geometry
 from undertow.errors import UserError
 from undertow.scene import toml
 
@@ -362,7 +363,7 @@ def test_bodies_of_a_scene_come_out_only_where_nothing_else_hangs_on_them() -> N
         sim.remove("door")
 
 
-def test_the_torque_of_contact_is_about_the_reference_point() -> None:
+def test_the_torque_of_contact_on_a_static_body_is_about_its_position() -> None:
     """A cube of 8 kg rests on a table, 0.3 m beside its middle: the table feels 0.3 m times the weight."""
     scene = ut.Scene(
         name="table",
@@ -378,4 +379,26 @@ def test_the_torque_of_contact_is_about_the_reference_point() -> None:
     on_table, on_cube = sim.model.forces("table"), sim.model.forces("cube")
     assert np.allclose(on_table.contact, (0.0, -weight, 0.0), atol=1e-6 * weight)
     assert np.allclose(on_table.torque_solids, (0.0, 0.0, -0.3 * weight), atol=1e-6 * weight)
+    assert np.allclose(on_cube.torque_solids, 0.0, atol=1e-6 * weight)
+
+
+def test_the_torque_of_contact_on_a_body_is_about_its_centre_of_mass(tmp_path: Path) -> None:
+    """A cube of 8 kg whose mesh lies 0.3 m beside its origin rests on a table: no torque about its middle."""
+    vertices, triangles = geometry.Box((0.2, 0.2, 0.2)).surface()
+    lines = [f"v {x} {y} {z}" for x, y, z in vertices + (0.3, 0.0, 0.0)]
+    lines += [f"f {a} {b} {c}" for a, b, c in triangles + 1]
+    (tmp_path / "cube.obj").write_text("\n".join(lines) + "\n")
+    scene = ut.Scene(
+        name="table",
+        time=ut.Time(end=0.2, frame_rate=60),
+        objects={
+            "table": ut.RigidBody(shape=ut.Box(size=(2.0, 0.2, 1.0)), position=(0.0, -0.1, 0.0)),
+            "cube": ut.RigidBody(shape=ut.Mesh(file=str(tmp_path / "cube.obj")), position=(0.0, 0.1, 0.0), density=1e3),
+        },
+    )
+    sim = ut.Simulation(scene)
+    sim.advance_to(0.2)
+    weight = 8.0 * 9.81
+    on_cube = sim.model.forces("cube")
+    assert np.allclose(on_cube.contact, (0.0, weight, 0.0), atol=1e-6 * weight)
     assert np.allclose(on_cube.torque_solids, 0.0, atol=1e-6 * weight)

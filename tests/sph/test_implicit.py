@@ -75,7 +75,7 @@ def test_larger_steps_than_sound_allows() -> None:
 
 @pytest.mark.parametrize("method", ["wcsph", "iisph"])
 def test_a_cuboid_floats_by_either_method(method: str) -> None:
-    scene = make_scene(0.5, 20, 2, 1.5, True).model_copy(update={"sph": ut.Sph(method=method)})
+    scene = make_scene(0.5, 20, 2, 1.5, 1.0).model_copy(update={"sph": ut.Sph(method=method)})
     sim = ut.Simulation(scene, threads=1)
     sim.advance_to(1.5)
     fluid: Any = sim.model.fluid  # type: ignore[attr-defined]
@@ -84,7 +84,7 @@ def test_a_cuboid_floats_by_either_method(method: str) -> None:
 
 
 def test_the_penalty_method_repels_with_equal_and_opposite_forces() -> None:
-    scene = make_scene(0.5, 20, 2, 1.0, False).model_copy(update={"coupling": "penalty"})
+    scene = make_scene(0.5, 20, 2, 1.0).model_copy(update={"coupling": "penalty"})
     sim = ut.Simulation(scene, threads=1)
     sim.advance_to(0.1)
     fluid: Any = sim.model.fluid  # type: ignore[attr-defined]

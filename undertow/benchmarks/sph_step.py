@@ -4,24 +4,42 @@ A tank filled to three quarters with sixteen cubes in it, at about 80,000, 650,0
 compressible, two-way coupled by direct forcing. Compilation, set-up and the first steps are outside the time; neighbour
 lists are made anew as often as the flow asks for, at least once. Judged by the clock: run it with nothing else
 computing.
+
+The peer is SPlisHSPlasH with the same tank and threads, and two cubes in place of sixteen, which it takes much longer
+for; timed after each of ours in a process of its own (``peers/splishsplash.py``). It wants a Python that can import
+pysplishsplash: the one that the environment variable ``UNDERTOW_SPLISHSPLASH`` names, else the one that runs this.
+Without it the ratio is to the figure recorded below, and the line says so. Its wheels bring a libGLdispatch that may
+clash with that of the system (the import crashes): put a link to the system's in its place, in ``pysplishsplash.libs``.
+
+Memory counts every array that the model holds, bodies, contacts and lists included.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import time as clock
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numba
 
 import undertow as ut
+from undertow.benchmarks.smoke_step import held_bytes
+from undertow.errors import UserError
 
-PEER = 0.70e6
-"""Particles per second and step of SPlisHSPlasH."""
-AGAINST = "pySPlisHSPlasH, WCSPH with particle boundaries, two threads of a two-core x86-64: 0.70e6 (2026-11-15)"
+RECORDED = 0.70e6
+"""Particles per second and step of SPlisHSPlasH, where it is not at hand."""
+RECORD = "recorded, not in this run: pySPlisHSPlasH, WCSPH with particle boundaries, two threads of a two-core x86-64"
+PYTHON = "UNDERTOW_SPLISHSPLASH"
+"""Environment variable: a Python that has pysplishsplash."""
+SCRIPT = Path(__file__).parent / "peers" / "splishsplash.py"
 SIZES = {"80k": 48, "650k": 96, "2m": 139}
 """Particles along the tank, by the name of the size."""
-STEPS = 20
+STEPS, PEER_STEPS = 20, 10
 
 
 def make_scene(resolution: int) -> ut.Scene:
@@ -41,40 +59,75 @@ def make_scene(resolution: int) -> ut.Scene:
     )
 
 
+def measure_peer(along: int, threads: int, steps: int = PEER_STEPS) -> dict[str, Any] | None:
+    """Particles and seconds of a step of SPlisHSPlasH with so many particles along the tank; None if there is none."""
+    python = os.environ.get(PYTHON, sys.executable)
+    words = [python, str(SCRIPT), str(along), str(threads), str(steps)]
+    surroundings = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, env=surroundings)
+    except OSError as error:
+        raise UserError(f"{PYTHON} = {python!r}: cannot be started ({error}); give a Python that can") from None
+    if done.returncode == 0:
+        return dict(json.loads(done.stdout.splitlines()[-1]))
+    if PYTHON in os.environ:
+        last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+        raise UserError(
+            f"{PYTHON} = {python!r}: pysplishsplash cannot be run there ({last}); if the import crashes, put a link to "
+            f"the system's libGLdispatch in its pysplishsplash.libs"
+        )
+    return None
+
+
+def compare(rate: float, along: int, threads: int) -> dict[str, Any]:
+    """Our particles per second and step against the peer's: ratio, and whom it is to."""
+    peer = measure_peer(along, threads)
+    if peer is None:
+        return {"ratio": rate / RECORDED, "against": f"{RECORD}: {RECORDED / 1e6:.2f}e6 (2026-11-15)"}
+    theirs = peer["particles"] / peer["seconds_per_step"]
+    return {
+        "ratio": rate / theirs,
+        "against": f"pySPlisHSPlasH in the same run, {threads} threads: {peer['particles']} particles, "
+        f"{peer['bodies']} bodies, {theirs:.3g} particles/s",
+    }
+
+
 def run(threads: int) -> Iterator[dict[str, Any]]:
-    """The three sizes, then the memory of the largest."""
+    """The three sizes, and the memory of each; that of the largest is judged."""
     before = numba.get_num_threads()
     start = clock.perf_counter()
     ut.Simulation(make_scene(16), threads=threads).step()
     compile_seconds = clock.perf_counter() - start
-    per_particle = 0.0
     try:
         for name, resolution in SIZES.items():
             sim = ut.Simulation(make_scene(resolution), threads=threads)
-            fluid = sim.model.fluid  # type: ignore[attr-defined]
+            model: Any = sim.model
+            fluid = model.fluid
             for _ in range(3):
                 sim.step()
             fluid.refresh()  # the lists are made at least once in the time
-            begin, rebuilds = clock.perf_counter(), fluid.rebuilds
+            begin, rebuilds, contacts = clock.perf_counter(), fluid.rebuilds, 0
             for _ in range(STEPS):
                 sim.step()
+                contacts += model.forcing.contacts
             seconds = (clock.perf_counter() - begin) / STEPS
-            rate = fluid.totals.particles / seconds
-            per_particle = fluid.bytes_per_particle
-            yield {
+            particles, size = fluid.totals.particles, held_bytes(model)
+            rate, lists = particles / seconds, fluid.rebuilds - rebuilds
+            del sim, model, fluid  # their memory is the peer's
+            against = compare(rate, resolution, threads)
+            common = {"size": f"{particles} particles, 16 bodies", "threads": threads, "memory_mb": size / 2**20}
+            yield common | {
                 "quantity": f"throughput_ratio_{name}",
-                "size": f"{fluid.totals.particles} particles, 16 bodies",
-                "threads": threads,
                 "seconds_per_step": seconds,
                 "throughput": rate,
                 "unit": "particles/s",
-                "memory_mb": per_particle * fluid.totals.particles / 2**20,
                 "compile_seconds": compile_seconds,
-                "ratio": rate / PEER,
-                "measured": rate / PEER,
-                "against": AGAINST,
-                "detail": {"lists_made": fluid.rebuilds - rebuilds},
+                **against,
+                "measured": against["ratio"],
+                "detail": {"lists_made": lists, "contacts": contacts / STEPS},
             }
-        yield {"quantity": "bytes_per_particle", "size": "2m", "threads": threads, "measured": per_particle}
+            last = name == list(SIZES)[-1]
+            yield common | {"quantity": "bytes_per_particle" if last else f"bytes_per_particle_{name}",
+                            "measured": size / particles}  # fmt: skip
     finally:
         numba.set_num_threads(before)

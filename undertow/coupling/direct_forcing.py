@@ -14,6 +14,10 @@ Fluid and bodies exchange the pressure and viscous forces of boundary particles,
 between two particles, and the control forces. Contacts are found in the bodies' signed distances: a particle touches
 where its distance is less than its radius, so contact points lie on the true surface, with the normals of the body.
 
+Where no body is free to move, or none is to be moved by the fluid (``one_way``, equations (21) and (22)), the step is
+that of algorithm 2: the bodies move first, their velocities at the contacts are known, no system is solved, and one
+search for contacts corrects velocities and places of the fluid.
+
 Where the paper is left: with full slip (eps = 1) a control force is normal; slip acts on all particles of the layer
 next to a body, as the pressure of boundary particles keeps many a hair's breadth away from it; a particle may touch
 several bodies, whose solves are repeated in turn; contacts that would pull are dropped; forces act on body and particle
@@ -33,6 +37,8 @@ from typing import Any
 import numpy as np
 
 from undertow.coupling.forcing_contacts import (
+    NEXT_TO,
+    NOTHING,
     Poses,
     Rules,
     Twists,
@@ -49,7 +55,7 @@ from undertow.coupling.forcing_contacts import (
 from undertow.coupling.forcing_solves import _largest_error, _solve_global, _solve_local, _sum_control
 from undertow.errors import UserError
 from undertow.grid import Array, share
-from undertow.rigid.bodies import DYNAMIC, RigidBodies
+from undertow.rigid.bodies import DYNAMIC, STATIC, BodySpec, RigidBodies
 from undertow.rigid.shapes import CollisionShapes
 from undertow.solids import Solids, SolidsReport
 from undertow.sph import SphFluid, add_penalty, check_share
@@ -61,7 +67,7 @@ AGREED = 1e-6
 """Change of a body's velocity in a round, in sound speeds, at which they agree."""
 
 TURNS = 8
-"""Rounds over the bodies, where a particle touches several or contacts pull."""
+"""Solves of the global scheme, where a particle touches several bodies or contacts pull."""
 
 SETTLING, DAMPING, SETTLED = 200, 0.9, 1e-4
 """Steps for particles to find their places before the run, at most; share of the velocity kept in each; way in a step
@@ -71,12 +77,14 @@ at which they have [spacings]."""
 @dataclass(frozen=True)
 class ForcingSettings:
     """slip: eps, share of the tangential velocity kept (0 sticks, 1 slides); restitution: delta; scheme: "local" or
-    "global"; at_surface: the reaction acts at the contact point, as in the paper, in place of the particle."""
+    "global"; at_surface: the reaction acts at the contact point, as in the paper, in place of the particle; one_way:
+    bodies move the fluid, the fluid does not move them (21)."""
 
     slip: float = 1.0
     restitution: float = 0.0
     scheme: str = "global"
     at_surface: bool = False
+    one_way: bool = False
 
     def __post_init__(self) -> None:
         check_share("slip", self.slip)
@@ -99,14 +107,16 @@ class DirectForcing:
         self.body = np.ascontiguousarray(body, dtype=np.int64)
         n = self.bodies.count
         self.pressure_b, self.viscous_b, self.torque_b = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3))
-        self._control, self._control_torque = np.zeros((n, 3)), np.zeros((n, 3))
+        self.control_b, self._control_torque = np.zeros((n, 3)), np.zeros((n, 3))
+        self._unmoved = (np.full(n, STATIC, dtype=self.bodies.spec.kind.dtype), np.zeros(n), np.zeros((n, 3)))
         self._place, self._velocity = np.zeros_like(self.local), np.zeros_like(self.local)
         self._twists = Twists(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 4)))
         self._near, self._near_count = make_near(0), 0
         self._contacts = make_contacts(0)
-        self.contacts = 0
+        self.contacts, self.dropped = 0, 0
         self.velocity_error = 0.0
         self.rounds, self.disagreement = 0, 0.0
+        self.unfinished_rounds, self.unfinished_turns = False, False
         self._size = np.zeros(n)
         np.maximum.at(self._size, self.body, np.linalg.norm(self.local, axis=1))
         self._built = -1
@@ -146,15 +156,58 @@ class DirectForcing:
         )
         fluid.kick(dt)
         self.bodies.move_kinematic(time + dt, place=False)
-        report = self._move_bodies(time, dt)
-        self._share_control()
-        fluid.drift(dt)
-        self.place_bodies()
-        fluid.move_bodies(self._place, self._velocity)
-        self._correct()
+        report = self._move_one_way(time, dt) if self.is_one_way else self._move_both(time, dt)
+        # the torque of control forces is part of the fluid's
+        self.torque_b += self._control_torque
         fluid.measure()
         fluid.check()
         return report
+
+    @property
+    def is_one_way(self) -> bool:
+        """Whether the fluid moves no body: algorithm 2 is then the whole of algorithm 1."""
+        return self.settings.one_way or not (self.bodies.spec.kind == DYNAMIC).any()
+
+    def _move_both(self, time: float, dt: float) -> SolidsReport:
+        """Algorithm 1 from line 3: bodies and fluid move each other."""
+        report = self._move_bodies(time, dt)
+        self.fluid.drift(dt)
+        self.place_bodies()
+        self.fluid.move_bodies(self._place, self._velocity)
+        self._correct()
+        return report
+
+    def _move_one_way(self, time: float, dt: float) -> SolidsReport:
+        """Algorithm 2 from line 3: bodies move as if there were no fluid, and the fluid follows their velocities.
+
+        Distances are measured once, at x*: a control force that changes a velocity by dv takes its particle away from
+        the body by dt dv . n more.
+        """
+        spec, fluid, twists, near = self.bodies.spec, self.fluid, self._twists, self._near
+        before = spec._replace(
+            kind=self._unmoved[0], inv_mass=self._unmoved[1], inv_inertia=self._unmoved[2],
+            x=spec.x.copy(), q=spec.q.copy(), v=spec.v.copy(), omega=spec.omega.copy(),
+        )  # fmt: skip
+        report = self.solids.step(time, dt, np.zeros_like(self.pressure_b), np.zeros_like(self.torque_b))
+        spec = self.bodies.spec
+        twists.v[...], twists.omega[...], twists.x[...], twists.q[...] = spec.v, spec.omega, spec.x, spec.q
+        rows = near.pair[: self._near_count, 0]
+        predicted = fluid.points.spec.motion[rows, :3]
+        self._find_contacts(dt, before)
+        self._solve(dt, before)
+        self.rounds, self.disagreement, self.unfinished_rounds = 1, 0.0, False
+        distance = near.distance[: self._near_count]
+        gained = np.einsum("ij,ij->i", fluid.points.spec.motion[rows, :3] - predicted, near.normal[: self._near_count])
+        distance += np.where(distance < self._reach(dt), dt * gained, 0.0)
+        fluid.drift(dt)
+        self.place_bodies()
+        fluid.move_bodies(self._place, self._velocity)
+        self._push_once()
+        return report
+
+    def _push_once(self) -> None:
+        """Particles out of the bodies by the distances that are known."""
+        _push_out(self.fluid.points.spec, self._near, self._near_count, self._rules)
 
     def settle(self) -> int:
         """Let particles that crowd around the bodies find their places before the run; how many steps it took.
@@ -194,13 +247,14 @@ class DirectForcing:
         held, last, factor = np.zeros((2, self.bodies.count, 3)), np.zeros(0), 1.0
         for turn in range(ROUNDS):
             _predict_bodies(self.bodies.spec, self.solids.gravity, force + held[0], torque + held[1], dt, *self._twists)
-            self._find_contacts(dt)
-            self._solve(dt)
-            given = np.stack([force + self._control, torque + self._control_torque])
+            self._find_contacts(dt, self.bodies.spec)
+            self._solve(dt, self.bodies.spec)
+            given = np.stack([force + self.control_b, torque + self._control_torque])
             report = self.solids.step(time, dt, given[0], given[1])
             change = self._held(start, given, dt) - held
             self.rounds, self.disagreement = turn + 1, self._speed_of(change, dt)
-            if self.contacts == 0 or self.disagreement <= AGREED * self.fluid.sound_speed or turn == ROUNDS - 1:
+            self.unfinished_rounds = self.contacts > 0 and self.disagreement > AGREED * self.fluid.sound_speed
+            if not self.unfinished_rounds or turn == ROUNDS - 1:
                 break
             if turn > 0:
                 turned = change.ravel() - last
@@ -256,28 +310,25 @@ class DirectForcing:
         pair = self._near.pair[: self._near_count]
         pair[...] = pair[np.argsort(pair[:, 1], kind="stable")]
 
-    def _find_contacts(self, dt: float) -> None:
+    def _find_contacts(self, dt: float, before: BodySpec) -> None:
+        """Contacts at the predicted poses of bodies that were as ``before`` at the start of the step."""
         self._measure(self._twists.x, self._twists.q, dt)
-        args = (self.fluid.points.spec, self._near, self._near_count, self.bodies.spec, self._twists, self._rules)
+        args = (self.fluid.points.spec, self._near, self._near_count, before, self._twists, self._rules)
         self.contacts = int(_find_contacts(*args, dt, self._contacts))
 
-    def _solve(self, dt: float) -> None:
-        self._control[...], self._control_torque[...] = 0.0, 0.0
+    def _solve(self, dt: float, before: BodySpec) -> None:
+        self.control_b[...], self._control_torque[...] = 0.0, 0.0
+        self.velocity_error, self.dropped, self.unfinished_turns = 0.0, 0, False
         if self.contacts == 0:
-            self.velocity_error = 0.0
             return
-        args = (self._contacts, self.contacts, self.fluid.points.spec, self.bodies.spec, self._twists)
+        args = (self._contacts, self.contacts, self.fluid.points.spec, before, self._twists)
         if self.settings.scheme == "local":
             _solve_local(*args)
         else:
-            _solve_global(*args, self.bodies.dimensions == 2, TURNS)
-        _sum_control(self._contacts, self.contacts, dt, self._control, self._control_torque)
+            self.unfinished_turns = not _solve_global(*args, self.bodies.dimensions == 2, TURNS)
+        _sum_control(self._contacts, self.contacts, dt, self.control_b, self._control_torque)
+        self.dropped = int(np.count_nonzero(self._contacts.kind[: self.contacts] == NOTHING))
         self.velocity_error = float(_largest_error(self._contacts, self.contacts, self.fluid.points.spec, self._twists))
-
-    def _share_control(self) -> None:
-        """Control forces count with the pressure."""
-        self.pressure_b += self._control
-        self.torque_b += self._control_torque
 
     def _correct(self) -> None:
         """Two rounds: where two faces meet, the first push may lead into the other."""
@@ -291,11 +342,14 @@ class DirectForcing:
     def _measure(self, x: Array, q: Array, dt: float, within: float = inf) -> None:
         """Distances of the particles near bodies at poses x, q, where the last ones are less than ``within`` [m]."""
         n, poses = self._near_count, Poses(x, q, self.bodies.shape_b)
-        reach = self.fluid.radius * (1.0 if dt == 0.0 or self.settings.slip == 1.0 else 2.0)
         share(
             _measure_distances, n, 256 * n, self.fluid.points.spec, self._near, poses, self.shapes.arrays(),
-            reach, within, dt,
+            self._reach(dt), within, dt,
         )  # fmt: skip
+
+    def _reach(self, dt: float) -> float:
+        """Distance [m] from a body within which normals are needed, in a prediction by dt [s] or in place (0)."""
+        return self.fluid.radius * (1.0 if dt == 0.0 or self.settings.slip == 1.0 else NEXT_TO)
 
     def contact_error(self) -> float:
         """Largest difference [m/s] of wanted and true relative velocity at the contacts, as the step left them."""
@@ -305,7 +359,10 @@ class DirectForcing:
 
     def arrays(self) -> dict[str, Array]:
         """What evolves beside fluid and bodies: the forces last reported."""
-        return {"forcing_pressure": self.pressure_b, "forcing_viscous": self.viscous_b, "forcing_torque": self.torque_b}
+        return {
+            "forcing_pressure": self.pressure_b, "forcing_viscous": self.viscous_b, "forcing_control": self.control_b,
+            "forcing_torque": self.torque_b,
+        }  # fmt: skip
 
     def restore(self, arrays: Any) -> None:
         """Take over what ``arrays`` gave; fluid and bodies have been restored."""
@@ -326,8 +383,12 @@ class PenaltyForcing(DirectForcing):
     def _repel(self) -> None:
         add_penalty(self.fluid)
 
-    def _find_contacts(self, dt: float) -> None:
+    def _find_contacts(self, dt: float, before: BodySpec) -> None:
         self.contacts = 0
 
     def _correct(self) -> None:
         """Nothing keeps particles out but the repulsion."""
+
+    def _move_one_way(self, time: float, dt: float) -> SolidsReport:
+        """Without contacts both ways are one."""
+        return self._move_both(time, dt)

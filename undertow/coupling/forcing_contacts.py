@@ -18,15 +18,18 @@ from undertow.rigid.fields import shape_distance, shape_gradient, unit_vector
 HELD = 1e6
 """Times heavier is a particle that a wall holds."""
 
+NEXT_TO = 2.0
+"""Distance, in radii, within which eps acts on particles that do not touch: the layer next to a body."""
+
 FULL, NORMAL, TANGENTIAL, NOTHING = 0, 1, 2, 3
 """What a contact holds: the whole relative velocity, its normal part (full slip), its tangential part (9), nothing."""
 
 
 class ContactSpec(NamedTuple):
     """Contacts, body by body: point (n,) and body (n,), normal (n, 3) out of the body, gap (n,) [m] of the particle's
-    rim, arm (n, 3) from the body's centre of mass to where the force acts [m], wanted (n, 3) relative velocity of (8)
-    or (9) [m/s], kind (n,): what it holds, impulse (n, 3) on the particle [N s], mass (n,) of the particle [kg], a
-    large one where a wall holds it."""
+    rim, arm (n, 3) from the body's centre of mass to where the force acts, both before the step [m], wanted (n, 3)
+    relative velocity of (8) or (9) [m/s], kind (n,): what it holds, impulse (n, 3) on the particle [N s], mass (n,) of
+    the particle [kg], a large one where a wall holds it; search, left (n, 3): of conjugate gradients."""
 
     point: Any
     body: Any
@@ -37,6 +40,8 @@ class ContactSpec(NamedTuple):
     kind: Any
     impulse: Array
     mass: Array
+    search: Array
+    left: Array
 
 
 class Twists(NamedTuple):
@@ -84,8 +89,8 @@ def make_near(room: int) -> NearSpec:
 def make_contacts(room: int) -> ContactSpec:
     """Room for so many contacts."""
     point, body, kind = (np.zeros(room, dtype=np.int64) for _ in range(3))
-    normal, arm, wanted, impulse = (np.zeros((room, 3)) for _ in range(4))
-    return ContactSpec(point, body, normal, np.zeros(room), arm, wanted, kind, impulse, np.zeros(room))
+    normal, arm, wanted, impulse, search, left = (np.zeros((room, 3)) for _ in range(6))
+    return ContactSpec(point, body, normal, np.zeros(room), arm, wanted, kind, impulse, np.zeros(room), search, left)
 
 
 @njit(cache=True, nogil=True)
@@ -194,20 +199,23 @@ def _measure_distances(points, near, poses, shapes, reach, within, dt, start, st
 
 @njit(cache=True, nogil=True)
 def _find_contacts(points, near, count, bodies, twists, rules, dt, out):  # type: ignore[no-untyped-def]
-    """Contacts at x* (algorithm 1, 4) with the relative velocity that (8) or (9) wants; how many."""
+    """Contacts at x* (algorithm 1, 4) with the relative velocity that (8) or (9) wants; how many.
+
+    Arms are those of x(t), where velocities change in a leapfrog step: with those of x* the pair of forces would make
+    the angular momentum dt v_r* x j, as neither particle nor body ends its step there.
+    """
     found = 0
     eps, radius, walls = rules.slip, rules.radius, rules.walls
     for n in range(count):
         i, b = near.pair[n, 0], near.pair[n, 1]
-        x = points.place[i, 0] + dt * points.motion[i, 0]
-        y = points.place[i, 1] + dt * points.motion[i, 1]
-        z = points.place[i, 2] + dt * points.motion[i, 2]
         distance, nx, ny, nz = near.distance[n], near.normal[n, 0], near.normal[n, 1], near.normal[n, 2]
         # fluid next to a body slips as eps says, whether pressure presses it on or not
-        if distance >= (radius if eps == 1.0 else 2.0 * radius):
+        if distance >= (radius if eps == 1.0 else NEXT_TO * radius):
             continue
         back = distance if rules.at_surface else 0.0
-        rx, ry, rz = x - back * nx - twists.x[b, 0], y - back * ny - twists.x[b, 1], z - back * nz - twists.x[b, 2]
+        rx = points.place[i, 0] - back * nx - bodies.x[b, 0]
+        ry = points.place[i, 1] - back * ny - bodies.x[b, 1]
+        rz = points.place[i, 2] - back * nz - bodies.x[b, 2]
         v, w = twists.v[b], twists.omega[b]
         ux = points.motion[i, 0] - (v[0] + w[1] * rz - w[2] * ry)
         uy = points.motion[i, 1] - (v[1] + w[2] * rx - w[0] * rz)

@@ -14,10 +14,19 @@ from undertow.coupling.forcing_contacts import FULL, NORMAL, NOTHING, TANGENTIAL
 from undertow.grid.jitting import helper
 from undertow.rigid.bodies import DYNAMIC, apply_inverse_inertia, rotate, rotate_back
 
+SETTLED = 1e-9
+"""Change of a particle's velocity in a turn over the bodies, relative to the fastest, at which nothing is left."""
+
+SWEEPS, STEPS = 3, 60
+"""Turns over the bodies before all contacts are solved together, and steps of that, at most."""
+
 
 @njit(cache=True, nogil=True)
 def _solve_local(contacts, count, points, bodies, twists):  # type: ignore[no-untyped-def]
-    """Contacts one by one (12): F = 1/h [(1/m + 1/M) E + r~^T I^-1 r~]^-1 v-hat, all from the predicted velocities."""
+    """Contacts one by one (12): F = 1/h [(1/m + 1/M) E + r~^T I^-1 r~]^-1 v-hat, all from the predicted velocities.
+
+    A contact that would pull lets go and holds nothing, as in the global scheme.
+    """
     K, f = np.zeros((3, 3)), np.zeros(3)
     for n in range(count):
         _missing(contacts, n, points, twists, f)
@@ -38,26 +47,34 @@ def _solve_local(contacts, count, points, bodies, twists):  # type: ignore[no-un
             for a in range(3):
                 f[a] = along * normal[a]
         else:
+            if contacts.kind[n] == TANGENTIAL:
+                _flatten(K, normal, 1.0 / contacts.mass[n])
             _solve_small(K, f, 3)
         if f[0] * normal[0] + f[1] * normal[1] + f[2] * normal[2] >= 0.0 or contacts.kind[n] == TANGENTIAL:
             for a in range(3):
                 contacts.impulse[n, a] = f[a]
+        else:
+            contacts.kind[n] = NOTHING
     for n in range(count):
         _apply(contacts, n, contacts.impulse[n], points, bodies, twists)
 
 
 @njit(cache=True, nogil=True)
 def _solve_global(contacts, count, points, bodies, twists, planar, turns):  # type: ignore[no-untyped-def]
-    """All contacts of a body at once (18), the bodies in turn until nothing pulls and nothing is left.
+    """All contacts of a body at once (18), the bodies in turn until nothing pulls and nothing is left; whether it was.
 
+    Particles between two bodies: in turn each body makes them its own, and of what two heavy bodies have against each
+    other only the share m / M is gone after a turn. After SWEEPS turns all contacts are solved together.
     With the change D = (dv, domega) of the body's twist and J_i D = dv + domega x r_i the wanted velocities and the
     momenta give (M + sum m_i J_i^T P_i J_i) D = -sum m_i J_i^T P_i v-hat_i, P_i the projection on what contact i holds,
     and the impulse m_i P_i (v-hat_i + J_i D) on particle i.
     """
     A, d, miss = np.zeros((6, 6)), np.zeros(6), np.zeros(3)
-    for _ in range(turns):
+    for turn in range(turns):
         largest, change = 0.0, 0.0
-        last = 0
+        last = 0 if turn < SWEEPS else count
+        if turn >= SWEEPS:
+            change, largest = _solve_together(contacts, count, points, bodies, twists, miss)
         while last < count:
             first, b = last, contacts.body[last]
             while last < count and contacts.body[last] == b:
@@ -96,8 +113,57 @@ def _solve_global(contacts, count, points, bodies, twists, planar, turns):  # ty
                 contacts.impulse[n] = 0.0
                 contacts.kind[n] = NOTHING
                 pulled = True
-        if not pulled and change <= 1e-9 * largest:
+        if not pulled and change <= SETTLED * largest:
+            return True
+    return False
+
+
+@helper
+def _solve_together(contacts, count, points, bodies, twists, miss):  # type: ignore[no-untyped-def]
+    """All contacts of all bodies by conjugate gradients in their impulses, from those found so far; what is left of the
+    wanted velocities, and the largest velocity of a particle [m/s].
+
+    Impulses change relative velocities by P (J M^-1 J^T + 1 / m) P, few of whose eigenvalues differ: one for all
+    particles of one mass, six per body, and those of particles between bodies.
+    """
+    search, left = contacts.search, contacts.left
+    size, largest = 0.0, 0.0
+    for n in range(count):
+        _missing(contacts, n, points, twists, miss)
+        for a in range(3):
+            left[n, a] = search[n, a] = miss[a]
+            size += miss[a] * miss[a]
+            largest = max(largest, abs(points.motion[contacts.point[n], a]))
+    worst = sqrt(size)
+    for _ in range(STEPS):
+        if worst <= SETTLED * largest:
             break
+        for n in range(count):
+            _apply(contacts, n, search[n], points, bodies, twists)
+        along = 0.0
+        for n in range(count):
+            _missing(contacts, n, points, twists, miss)
+            for a in range(3):
+                along += search[n, a] * (left[n, a] - miss[a])
+        step = size / along if along > 0.0 else 0.0
+        for n in range(count):
+            for a in range(3):
+                miss[a] = (step - 1.0) * search[n, a]
+                contacts.impulse[n, a] += step * search[n, a]
+            _apply(contacts, n, miss, points, bodies, twists)
+        before, size, worst = size, 0.0, 0.0
+        for n in range(count):
+            _missing(contacts, n, points, twists, miss)
+            for a in range(3):
+                left[n, a] = miss[a]
+                size += miss[a] * miss[a]
+                worst = max(worst, abs(miss[a]))
+        if step == 0.0:
+            break
+        for n in range(count):
+            for a in range(3):
+                search[n, a] = left[n, a] + size / before * search[n, a]
+    return worst, largest
 
 
 @njit(cache=True, nogil=True)
@@ -193,6 +259,22 @@ def _add_held(contacts, n, d, out):  # type: ignore[no-untyped-def]
     out[0] += whole * x + part * normal[0]
     out[1] += whole * y + part * normal[1]
     out[2] += whole * z + part * normal[2]
+
+
+@helper
+def _flatten(K, normal, along):  # type: ignore[no-untyped-def]
+    """K to P K P + along n n^T, P the projection across the normal: what is solved for then has no normal part."""
+    stiff = 0.0
+    for a in range(3):
+        for c in range(3):
+            stiff += normal[a] * K[a, c] * normal[c]
+    x = K[0, 0] * normal[0] + K[0, 1] * normal[1] + K[0, 2] * normal[2]
+    y = K[1, 0] * normal[0] + K[1, 1] * normal[1] + K[1, 2] * normal[2]
+    z = K[2, 0] * normal[0] + K[2, 1] * normal[1] + K[2, 2] * normal[2]
+    g = (x, y, z)
+    for a in range(3):
+        for c in range(3):
+            K[a, c] += (stiff + along) * normal[a] * normal[c] - normal[a] * g[c] - g[a] * normal[c]
 
 
 @helper

@@ -83,12 +83,7 @@ class LumpedSolve(MonolithicSolve):
         chosen[chosen] &= bodies.kind_b[body[chosen]] == DYNAMIC
         face, axis, index, body = face[chosen], axis[chosen], index[chosen], body[chosen].astype(np.int64)
         place = np.array(grid.lower) + (index - GHOSTS + 0.5 * (1.0 - np.eye(3)[axis])) * grid.dx
-        arm = place - bodies.x_b[body]
-        length = np.where(fields.period > 0.0, fields.period, np.inf)
-        arm -= np.where(fields.period > 0.0, fields.period * np.round(arm / length), 0.0)
-        if grid.dimensions == 2:
-            arm[:, 2] = 0.0
-        normal = np.eye(3)[axis]
+        arm, normal = fields.arms(place, bodies.x_b[body]), np.eye(3)[axis]
         self.face, self.body = face, body
         self.across = np.concatenate([normal, np.cross(arm, normal)], axis=1)
         self.beta = self.domain.density * grid.cell_volume * carried[face]

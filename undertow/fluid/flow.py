@@ -14,6 +14,7 @@ from undertow.fluid.solve import CoupledSolve, ImplicitSolve, PressureSolve, Spl
 from undertow.fluid.state import FlowReport, FlowSettings, FlowState, SolidForce
 from undertow.fluid.steppers import make_stepper
 from undertow.geometry import SolidFields
+from undertow.geometry.thin import ThinWalls
 from undertow.grid import Array, Grid, Sides
 from undertow.linalg import used_planes
 from undertow.transport import Advection, Extrapolation
@@ -44,6 +45,7 @@ class Flow:
         self.solids = solids
         self.settings = settings
         self.side_velocity = side_velocity
+        self.thin = ThinWalls(solids) if solids is not None else None
         voxel = settings.no_slip == "extra_faces" and settings.viscosity > 0.0
         self.domain = FluidDomain(grid, sides, solids, settings.density, voxel)
         self.advection = Advection(grid, sides, settings.advection, settings.limiter)
@@ -152,6 +154,8 @@ class Flow:
         report.row_after = self.largest_row(u_f)
         if self.solids is not None and self.solve.rows.target is not None:
             report.leak = measure.wall_leak(self.grid, self.row_c, self.solve.rows.target, self.solids.body_c)
+        if self.thin is not None:
+            report.leak += self.thin.leak(u_f)
         return report
 
     def finish(self, u_f: Array) -> None:

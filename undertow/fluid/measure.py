@@ -14,6 +14,9 @@ from undertow.linalg import used_ranges
 if TYPE_CHECKING:
     from undertow.fluid.flow import Flow
 
+SUMS = 13
+"""What ``_sum_forces`` adds up per body."""
+
 
 def largest_difference(grid: Grid, a_c: Array, b_c: Array | None) -> float:
     """max |a - b| over the interior cells (b = 0 when None)."""
@@ -76,7 +79,7 @@ def solid_forces(flow: Flow) -> dict[str, SolidForce]:
     solids = flow.solids.solids
     count = len(solids)
     centre, period = flow.solids.spec.position, flow.solids.period
-    partial = grid.row_sums(10 * count).reshape(-1, count, 10)
+    partial = grid.row_sums(SUMS * count).reshape(-1, count, SUMS)
     partial[...] = 0.0
     walls, viscous = flow.solve.walls, flow.solve.viscous
     domain = flow.domain
@@ -119,14 +122,16 @@ def solid_forces(flow: Flow) -> dict[str, SolidForce]:
             partial,
         )
     total = partial.sum(axis=0)
+    lift = -settings.density * grid.cell_volume * np.array(settings.gravity)
+    lift[grid.dimensions :] = 0.0
     forces = {}
     for b, solid in enumerate(solids):
-        weight = -settings.density * total[b, 9] * grid.cell_volume
-        static = [weight * g if a in grid.axes else 0.0 for a, g in enumerate(settings.gravity)]
+        # the solved pressure leaves out the hydrostatic one, which acts on the covered volume
+        static = total[b, 9] * lift
         # the rows carry mu du/dn; the stress mu (grad u + grad u^T) n of a wall turning with omega differs from it by
         # -mu omega x n, which has no resultant force and the torque -2 mu omega times the solid's volume
         turning = 0.0 if solid.slip else 2.0 * settings.viscosity * total[b, 9] * grid.cell_volume
-        torque = total[b, 6:9] - turning * flow.solids.angular_velocity(b)
+        torque = total[b, 6:9] + np.cross(total[b, 10:13], lift) - turning * flow.solids.angular_velocity(b)
         forces[solid.name] = SolidForce(
             tuple(float(total[b, a] + static[a]) for a in range(3)),  # type: ignore[arg-type]
             tuple(float(total[b, 3 + a]) for a in range(3)),  # type: ignore[arg-type]
@@ -246,11 +251,21 @@ def _add_force(out, a, f, x, y, z, first):  # type: ignore[no-untyped-def]
         out[7] -= x * f
 
 
+@njit(cache=True)
+def _add_volume(out, v, x, y, z):  # type: ignore[no-untyped-def]
+    """Covered volume v at offset (x, y, z) from the centre."""
+    out[9] += v
+    out[10] += v * x
+    out[11] += v * y
+    out[12] += v * z
+
+
 @njit(cache=True, nogil=True)
 def _sum_forces(  # type: ignore[no-untyped-def]
     spec, area, volume, body_c, centre, period, p, face_area, weight, root, z_f, inv_root_dt, out, start, stop
 ):
-    """Per row and body: pressure force (3), viscous force (3), torque (3), covered volume [cells]."""
+    """Per row and body the SUMS: pressure force (3), viscous force (3), torque (3), covered volume [cells] and its
+    first moment about the centre (3) [cells m]."""
     for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
@@ -261,7 +276,7 @@ def _sum_forces(  # type: ignore[no-untyped-def]
             x = _arm(spec.x0 + (i - GHOSTS + 0.5) * spec.dx - centre[b, 0], period[0])
             y = _arm(spec.y0 + (j - GHOSTS + 0.5) * spec.dx - centre[b, 1], period[1])
             z = _arm(spec.z0 + (k - GHOSTS + 0.5) * spec.dx - centre[b, 2], period[2]) if spec.dimensions == 3 else 0.0
-            out[row, b, 9] += 1.0 - volume[k, j, i]
+            _add_volume(out[row, b], 1.0 - volume[k, j, i], x, y, z)
             for a in range(spec.dimensions):
                 az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
                 wall = area[a, k, j, i] - area[a, k + az, j + ay, i + ax]
@@ -282,10 +297,16 @@ def _sum_voxel_forces(  # type: ignore[no-untyped-def]
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for i in range(GHOSTS, GHOSTS + spec.nx):
+            b = body_c[k, j, i]
+            if b >= 0:
+                x = _arm(spec.x0 + (i - GHOSTS + 0.5) * spec.dx - centre[b, 0], period[0])
+                y = _arm(spec.y0 + (j - GHOSTS + 0.5) * spec.dx - centre[b, 1], period[1])
+                z = 0.0
+                if spec.dimensions == 3:
+                    z = _arm(spec.z0 + (k - GHOSTS + 0.5) * spec.dx - centre[b, 2], period[2])
+                _add_volume(out[row, b], 1.0 - volume[k, j, i], x, y, z)
             for a in range(spec.dimensions):
                 if open_f[a, k, j, i] == 1:
-                    if body_c[k, j, i] >= 0 and a == 0:
-                        out[row, body_c[k, j, i], 9] += 1.0 - volume[k, j, i]
                     continue
                 az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
                 b = max(body_c[k, j, i], body_c[k - az, j - ay, i - ax])
@@ -297,8 +318,6 @@ def _sum_voxel_forces(  # type: ignore[no-untyped-def]
                 z = 0.0
                 if spec.dimensions == 3:
                     z = _arm(spec.z0 + (k - GHOSTS) * spec.dx + h * (1 - az) - centre[b, 2], period[2])
-                if a == 0:
-                    out[row, b, 9] += 1.0 - volume[k, j, i]
                 before, after = volume[k - az, j - ay, i - ax] >= 0.5, volume[k, j, i] >= 0.5
                 if before and not after:
                     _add_force(out[row, b], a, p[k - az, j - ay, i - ax] * face_area, x, y, z, 0)

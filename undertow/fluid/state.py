@@ -59,7 +59,10 @@ class FlowState:
 
 @dataclass(frozen=True)
 class SolidForce:
-    """Force of the fluid on a solid [N; 2D N/m] and its torque about the solid's position [N m; 2D N]."""
+    """Force of the fluid on a solid [N; 2D N/m] and its torque [N m; 2D N].
+
+    About the centre of mass of a solid that the fluid moves, about the position of one whose motion is given.
+    """
 
     pressure: tuple[float, float, float]
     viscous: tuple[float, float, float]
@@ -80,7 +83,8 @@ class FlowReport:
     row_after: float = 0.0
     """largest |K u - s| after it, the incompressibility residual"""
     leak: float = 0.0
-    """sum of |K u - s| over the cells at solids: the rate at which volume crosses their walls [m^3/s]"""
+    """volume that crosses solids per time [m^3/s]: sum of |K u - s| over the cells at solids, and what flows through
+    solids too thin for the grid to see"""
 
     @property
     def iterations(self) -> int:

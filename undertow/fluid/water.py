@@ -18,6 +18,7 @@ from undertow.fluid.state import FlowReport, SolidForce
 from undertow.fluid.steppers import copy_planes
 from undertow.geometry import SolidFields
 from undertow.geometry.solids import mean_of_corners
+from undertow.geometry.thin import ThinWalls
 from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_face_rows, share_rows
 from undertow.grid.jitting import helper
 from undertow.linalg import used_planes
@@ -136,6 +137,7 @@ class WaterFlow:
         self.emitters = tuple(emitters)
         self.sources = tuple(sources)
         self.side_velocity = side_velocity
+        self.thin = [ThinWalls(fields) for fields in (solids, bodies) if fields is not None]
         self.domain = FluidDomain(grid, sides, solids, settings.density)
         self.advection = Advection(grid, sides, settings.advection, settings.limiter)
         self.extrapolation = Extrapolation(grid, sides)
@@ -294,6 +296,8 @@ class WaterFlow:
         report.row_after = self._largest_row(u_f)
         if self.solids is not None:
             report.leak = measure.wall_leak(self.grid, self.row_c, rows.flux_c, self.solids.body_c)
+        for thin in self.thin:
+            report.leak += thin.leak(u_f, s.surface.phi_c < 0.0)
         return report
 
     def finish(self, u_f: Array) -> None:
@@ -353,7 +357,7 @@ class WaterFlow:
             return {}
         grid, none = self.grid, np.zeros((3, 1, 1, 1))
         count = len(self.solids.solids)
-        partial = grid.row_sums(10 * count).reshape(-1, count, 10)
+        partial = grid.row_sums(measure.SUMS * count).reshape(-1, count, measure.SUMS)
         partial[...] = 0.0
         share_rows(
             grid, measure._sum_forces, self.domain.area_f, self.domain.volume_c, self.solids.body_c,

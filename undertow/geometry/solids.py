@@ -151,6 +151,14 @@ class SolidFields:
         self._shifts = [np.array([x, y, z]) * period for z in steps[2] for y in steps[1] for x in steps[0]]
         self._clear_rows()
 
+    def arms(self, points: Array, centres: Array) -> Array:
+        """From centres to points (n, 3) [m], the shortest way across periodic sides; in the plane in 2D."""
+        found = points - centres
+        length = np.where(self.period > 0.0, self.period, np.inf)
+        found -= np.where(self.period > 0.0, self.period * np.round(found / length), 0.0)
+        found[:, self.grid.dimensions :] = 0.0
+        return np.asarray(found)
+
     def angular_velocity(self, b: int) -> Array:
         """Angular velocity (3,) [rad/s] of solid b at the time of the last update."""
         return self.spec.rows[b, ANGULAR : ANGULAR + 3]
@@ -440,7 +448,7 @@ def _sample_solids(  # type: ignore[no-untyped-def]
         y = spec.y0 + (j - GHOSTS) * dx
         z = spec.z0 + (k - GHOSTS) * dx
         changed = 0
-        count = 0
+        count = np.int64(0)
         for b in candidates:
             if boxes[b, 0] <= k and k < boxes[b, 1] and boxes[b, 2] <= j and j < boxes[b, 3]:
                 near[count] = b

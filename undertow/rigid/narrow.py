@@ -10,7 +10,8 @@
 | field and anything | probes of each in the signed distance of the other, both ways (thesis 2.4.1 [@schroeder2011]) |
 
 At most 8 contacts per pair of convex shapes, 24 with a field: the deepest, then the ones farthest from those chosen.
-Serial: the same contacts in the same order, whatever the number of threads.
+Many pairs are shared by threads, each with buffers of its own that are joined in the order of the pairs: the same
+contacts in the same order, whatever the number of threads.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from undertow.grid import Array
+from undertow.grid import Array, share
 from undertow.grid.jitting import helper, inlined
 from undertow.rigid.bodies import BodySpec, rotate, rotate_back
 from undertow.rigid.broad import Pairs
@@ -52,6 +53,9 @@ from undertow.rigid.shapes import (
 MOST_CONVEX = 8
 MOST_FIELD = 24
 """Contacts kept per pair."""
+
+PAIR_CELLS = 64
+"""A pair costs as much as so many cells of a grid: threads share the pairs of a pile from about 500 on."""
 
 _PARALLEL = 0.02
 """Capsules whose axes enclose an angle of smaller sine touch at two points."""
@@ -92,32 +96,87 @@ class _Work(NamedTuple):
     turn: Array
 
 
+class _Buffer:
+    """Contacts of a range of pairs, and the scratch for finding them; both are kept."""
+
+    def __init__(self) -> None:
+        self.arrays = _allocate(0, 0)
+        self._shapes: CollisionSpec | None = None
+        self._work: _Work | None = None
+
+    def reserve(self, contacts: int, pairs: int) -> ContactSpec:
+        """Room for so many; what was there stays."""
+        room, pair_room = len(self.arrays.a), len(self.arrays.pair_start) - 1
+        if contacts > room or pairs > pair_room:
+            old = self.arrays
+            self.arrays = _allocate(max(2 * room, contacts, 64), max(2 * pair_room, pairs, 64))
+            for new, was in zip(self.arrays, old, strict=True):
+                new[: len(was)] = was
+        return self.arrays
+
+    def scratch(self, shapes: CollisionSpec) -> _Work:
+        """Scratch for any pair of the shapes."""
+        if self._work is None or self._shapes is not shapes:
+            self._shapes, self._work = shapes, _make_work(shapes)
+        return self._work
+
+
 class Contacts:
-    """Buffers of contacts, filled by ``find_contacts`` and reused; ``spec`` gives views of the ones found."""
+    """Buffers of contacts, filled by ``find_contacts`` and reused; ``spec`` gives views of the ones found.
+
+    The first range of pairs goes straight to its place, those of other threads by way of a buffer of their own.
+    """
 
     def __init__(self) -> None:
         self.count = 0
         self.pairs = 0
-        self._arrays = _allocate(0, 0)
-        self._shapes: CollisionSpec | None = None
-        self._work: _Work | None = None
+        self._all = _Buffer()
+        self._free: list[_Buffer] = []
+        self._found: dict[int, tuple[int, int, _Buffer]] = {}
 
     @property
     def spec(self) -> ContactSpec:
         """Views of the contacts found last."""
-        lengths = (*[self.count] * (len(self._arrays) - 1), self.pairs + 1)
-        return ContactSpec(*(array[:n] for array, n in zip(self._arrays, lengths, strict=True)))
+        arrays = self._all.arrays
+        lengths = (*[self.count] * (len(arrays) - 1), self.pairs + 1)
+        return ContactSpec(*(array[:n] for array, n in zip(arrays, lengths, strict=True)))
 
-    def _reserve(self, contacts: int, pairs: int) -> ContactSpec:
-        room, pair_room = len(self._arrays.a), len(self._arrays.pair_start) - 1
-        if contacts > room or pairs > pair_room:
-            self._arrays = _allocate(max(2 * room, contacts, 64), max(2 * pair_room, pairs, 64))
-        return self._arrays
+    def _find(
+        self, spec: CollisionSpec, shape: Any, x: Array, q: Array, a: Any, b: Any, reach: Array, flat: bool,
+        start: int, stop: int,
+    ) -> None:  # fmt: skip
+        """The contacts of pairs start to stop; called by several threads at once."""
+        if start == 0:
+            buffer = self._all
+        else:
+            try:
+                buffer = self._free.pop()
+            except IndexError:
+                buffer = _Buffer()
+        arrays, work = buffer.reserve(0, stop - start), buffer.scratch(spec)
+        while True:
+            found = int(_find_contacts(spec, shape, x, q, a, b, reach, flat, work, arrays, start, stop))
+            if found <= len(arrays.a):
+                break
+            arrays = buffer.reserve(found, stop - start)
+        self._found[start] = stop, found, buffer
 
-    def _scratch(self, shapes: CollisionSpec) -> _Work:
-        if self._work is None or self._shapes is not shapes:
-            self._shapes, self._work = shapes, _make_work(shapes)
-        return self._work
+    def _join(self) -> None:
+        """The contacts found by all threads, in the order of the pairs."""
+        total = sum(found for _, found, _ in self._found.values())
+        arrays = self._all.reserve(total, self.pairs)
+        at = 0
+        for start in sorted(self._found):
+            stop, found, buffer = self._found[start]
+            if start > 0:
+                for new, part in zip(arrays[:-1], buffer.arrays[:-1], strict=True):
+                    new[at : at + found] = part[:found]
+                arrays.pair_start[start:stop] = buffer.arrays.pair_start[: stop - start]
+                arrays.pair_start[start:stop] += at
+                self._free.append(buffer)
+            at += found
+        arrays.pair_start[self.pairs] = total
+        self.count = total
 
 
 def _allocate(contacts: int, pairs: int) -> ContactSpec:
@@ -176,24 +235,26 @@ def find_contacts(
     spec, n = shapes.arrays(), len(bodies.kind)
     if not (len(x) == len(q) == len(reach) == n):
         raise ValueError(f"x {x.shape}, q {q.shape}, reach {np.shape(reach)}: need {n} rows, one per body")
-    arrays, work = contacts._reserve(0, pairs.count), contacts._scratch(spec)
-    while True:
-        found = _find_contacts(spec, bodies.shape, x, q, pairs.a, pairs.b, reach, shapes.dimensions == 2, work, arrays)
-        if found <= len(arrays.a):
-            break
-        arrays = contacts._reserve(found, pairs.count)
-    contacts.count, contacts.pairs = int(found), pairs.count
+    contacts.pairs = pairs.count
+    contacts._found.clear()
+    share(
+        contacts._find, pairs.count, PAIR_CELLS * pairs.count,
+        spec, bodies.shape, x, q, pairs.a, pairs.b, reach, shapes.dimensions == 2,
+    )  # fmt: skip
+    contacts._join()
     return contacts.count
 
 
-@njit(cache=True)
-def _find_contacts(spec, shape, x, q, pair_a, pair_b, reach, flat, work, out):  # type: ignore[no-untyped-def]
-    """Number of contacts; where there is no room they are counted only."""
+@njit(cache=True, nogil=True)
+def _find_contacts(  # type: ignore[no-untyped-def]
+    spec, shape, x, q, pair_a, pair_b, reach, flat, work, out, start, stop
+):
+    """Number of contacts of the pairs from start to stop; where there is no room they are counted only."""
     total = 0
     room = len(out.a)
-    for k in range(len(pair_a)):
+    for k in range(start, stop):
         a, b = pair_a[k], pair_b[k]
-        out.pair_start[k] = total
+        out.pair_start[k - start] = total
         limit = reach[a] + reach[b]
         if _are_apart(spec, shape[a], shape[b], x[a], q[a], x[b], q[b], limit, work):
             continue
@@ -214,7 +275,7 @@ def _find_contacts(spec, shape, x, q, pair_a, pair_b, reach, flat, work, out):  
                     out.normal[total + n, 0], out.normal[total + n, 1], out.normal[total + n, 2] = nx, ny, 0.0
                     out.point[total + n, 2] = 0.0
         total += found
-    out.pair_start[len(pair_a)] = total
+    out.pair_start[stop - start] = total
     return total
 
 
@@ -511,7 +572,8 @@ def _choose(count, most, field, size, work):  # type: ignore[no-untyped-def]
         return 0
     turn = 0.25 * size * size
     least = (0.02 * size) ** 2 if field else 0.0
-    last, shallowest = 0, 0
+    last: Any = np.int64(0)
+    shallowest: Any = np.int64(0)
     for n in range(count):
         work.measure[n, APART] = 1e300
         if work.measure[n, GAP] < work.measure[last, GAP]:
@@ -521,10 +583,11 @@ def _choose(count, most, field, size, work):  # type: ignore[no-untyped-def]
     deepest = work.measure[last, GAP]
     scale = 4.0 / max(work.measure[shallowest, GAP] - deepest, 1e-300)
     chosen = 0
+    best: Any = np.int64(-1)
     while True:
         work.label[chosen, TAKEN] = last
         chosen += 1
-        best, most_apart = -1, 0.0
+        best, most_apart = np.int64(-1), 0.0
         for n in range(count):
             apart = min(_parted(work, n, last, turn), work.measure[n, APART])
             work.measure[n, APART] = apart

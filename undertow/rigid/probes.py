@@ -62,7 +62,7 @@ def probe_field(spec, s, xs, qs, t, xt, qt, reach, sign, found, work):  # type: 
     inside = _inside(spec, s, t)
     limit = reach + spec.number[s, RADIUS] + spec.number[s, SLACK]
     x, y, z = _move(R, ox, oy, oz, spec.number[s, MIDDLE], spec.number[s, MIDDLE + 1], spec.number[s, MIDDLE + 2])
-    _ask(points, 0, x, y, z, reach + spec.number[s, BOUND], 0)
+    _ask(points, np.int64(0), x, y, z, reach + spec.number[s, BOUND], np.int64(0))
     if keep_near(spec, t, np.int64(1), points) == 0:
         return found
     near = _find_probes(spec, s, t, R, ox, oy, oz, limit, inside, work)
@@ -120,7 +120,7 @@ def _find_probes(spec, s, t, R, ox, oy, oz, limit, inside, work):  # type: ignor
     Whole clusters of probes first, then the probes of those that are near.
     """
     points = work.query
-    count = 0
+    count = np.int64(0)
     for c in range(spec.index[s, CLUSTER], spec.index[s, CLUSTER_END]):
         x, y, z = _move(R, ox, oy, oz, spec.clusters[c, 0], spec.clusters[c, 1], spec.clusters[c, 2])
         _ask(points, count, x, y, z, limit + spec.clusters[c, 3], c)
@@ -128,7 +128,7 @@ def _find_probes(spec, s, t, R, ox, oy, oz, limit, inside, work):  # type: ignor
     near = keep_near(spec, t, count, points)
     for n in range(near):
         work.label[n, TAKEN] = np.int64(points[n, LABEL])
-    count = 0
+    count = np.int64(0)
     for n in range(near):
         for p in range(spec.probe_start[work.label[n, TAKEN]], spec.probe_start[work.label[n, TAKEN] + 1]):
             x, y, z = _move(R, ox, oy, oz, spec.probes[p, 0], spec.probes[p, 1], spec.probes[p, 2])
@@ -195,7 +195,7 @@ def _refine(spec, s, t, R, ox, oy, oz, deepest, found, work):  # type: ignore[no
             spec, s, x - spec.number[s, OFFSET], y - spec.number[s, OFFSET + 1], z - spec.number[s, OFFSET + 2]
         )
         x, y, z = _move(R, ox, oy, oz, x, y, z)
-        _ask(work.query, 0, x, y, z, 0.0, 0)
+        _ask(work.query, np.int64(0), x, y, z, 0.0, np.int64(0))
         measure_near(spec, t, np.int64(1), work.query)
         found = _add_probe(spec.number[s, RADIUS], work.query[0], x, y, z, 0.0, 0.0, 0.0, (1 << 32) + end, found, work)
         work.measure[found - 1, APART] = 1.0

@@ -12,7 +12,7 @@ import numpy as np
 
 import undertow.geometry as geometry
 from undertow.errors import UserError
-from undertow.fluid import FlowSettings, SmokeEmitter, SmokeSettings
+from undertow.fluid import Flow, FlowSettings, SmokeEmitter, SmokeSettings
 from undertow.grid import GHOSTS, KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
 from undertow.linalg import Stencil
 from undertow.scene import (
@@ -315,6 +315,29 @@ def build_emitters(scene: Scene, grid: Grid) -> list[SmokeEmitter]:
             )
         )
     return emitters
+
+
+def notes_at_start(solids: list[geometry.Solid], flow: Flow, names: list[str]) -> list[str]:
+    """What may be a mistake in where prescribed solids and smoke emitters (by their names) start."""
+    notes = []
+    for a, first in enumerate(solids):
+        for second in solids[a + 1 :]:
+            (low, high), (lower, upper) = first.bounds(0.0), second.bounds(0.0)
+            if np.any(high <= lower) or np.any(upper <= low):
+                continue
+            depth = min(
+                float(one.distance(other.surface(0.0)[0], 0.0, flow.grid.dimensions).min())
+                for one, other in ((first, second), (second, first))
+            )
+            if depth < -0.5 * flow.grid.dx:
+                notes.append(
+                    f"objects.{first.name} and objects.{second.name} overlap by {-depth:.3g} m at the start: the fluid "
+                    f"sees them as one solid; move one of them if that is not meant"
+                )
+    for name, emitter in zip(names, () if flow.smoke is None else flow.smoke.emitters, strict=True):
+        if not np.any(flow.domain.volume_c[emitter.inside_c] > 0.0):
+            notes.append(f"objects.{name}: lies inside a solid at the start, nothing comes out of it; move one of them")
+    return notes
 
 
 def flow_settings(scene: Scene) -> FlowSettings:

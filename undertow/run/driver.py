@@ -123,7 +123,7 @@ def _drive(sim: Simulation, folder: RunFolder, progress: Callable[[Progress], No
         folder.set_status("failed", message)
         raise PhysicsError(message) from None
     except OSError as error:
-        stop = _disk_error(error, f"the run stopped after frame {sim.frame}; {_last_good(folder)}")
+        stop = _disk_error(error, f"the run stopped at t = {sim.time:.6g} s. {_last_good(folder)}")
         folder.set_status("stopped", str(stop))
         raise stop from None
     except KeyboardInterrupt as error:

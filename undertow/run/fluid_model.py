@@ -37,6 +37,7 @@ class FluidModel(WithoutExtras):
             build.build_emitters(scene, self.grid),
             side_velocity,
         )
+        self.notes += build.notes_at_start(self.solids, self.flow, list(scene.emitters))
         self._forces = {name: SolidForce((0.0,) * 3, (0.0,) * 3, (0.0,) * 3) for name in scene.bodies}
 
     def limits(self, time: float) -> dict[str, float]:

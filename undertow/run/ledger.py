@@ -31,6 +31,7 @@ UNITS = {
     "force": ("N", "N/m"),
     "force_pressure": ("N", "N/m"),
     "force_viscous": ("N", "N/m"),
+    "force_control": ("N", "N/m"),
     "force_contact": ("N", "N/m"),
     "force_joint": ("N", "N/m"),
     "torque": ("N m", "N"),
@@ -107,7 +108,7 @@ def body_columns(dimensions: int) -> list[str]:
     """Columns of bodies.csv."""
     vectors = (
         "position", "velocity", "angular_velocity", "force_pressure", "force_viscous", "force_contact", "force_joint",
-        "torque", "torque_solids",
+        "torque", "torque_solids", "force_control",
     )  # fmt: skip
     return [
         "step",
@@ -124,7 +125,7 @@ def body_rows(sim: Simulation) -> list[list[Cell]]:
         body, split = sim.model.state(name, sim.time), sim.model.forces(name)
         vectors = (
             body.position, body.velocity, body.angular_velocity, split.pressure, split.viscous, split.contact,
-            split.joint, split.torque, split.torque_solids,
+            split.joint, split.torque, split.torque_solids, split.control,
         )  # fmt: skip
         rows.append([sim.steps, sim.time, name, *(float(v) for vector in vectors for v in vector)])
     return rows
@@ -148,7 +149,7 @@ def _probe_values(
     if isinstance(probe, ForceProbe):
         forces = [sim.model.forces(name) for name in probe.objects]
         parts = {"force": [f.fluid for f in forces]}
-        if sim.grid is None:
+        if sim.grid is None and not sim.scene.sph_fluids:
             parts = {"force_contact": [f.contact for f in forces], "force_joint": [f.joint for f in forces]}
         return [
             (0, f"{part}_{axis}", float(value))

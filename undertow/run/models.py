@@ -22,8 +22,8 @@ ZERO: Vector = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class BodyForces:
-    """Forces on a body over the last step [N; 2D N/m] and the torque of the fluid and of contact and joints about its
-    reference point [N m; 2D N]."""
+    """Forces on a body over the last step [N; 2D N/m] and the torque of the fluid and of contact and joints [N m; 2D
+    N], about its centre of mass, or its position where it has no mass."""
 
     pressure: Vector = ZERO
     viscous: Vector = ZERO
@@ -31,11 +31,13 @@ class BodyForces:
     joint: Vector = ZERO
     torque: Vector = ZERO
     torque_solids: Vector = ZERO
+    control: Vector = ZERO
+    """Of particles that touch the body, by direct forcing."""
 
     @property
     def fluid(self) -> Vector:
         """Force of the fluid."""
-        x, y, z = (p + v for p, v in zip(self.pressure, self.viscous, strict=True))
+        x, y, z = (p + v + c for p, v, c in zip(self.pressure, self.viscous, self.control, strict=True))
         return (x, y, z)
 
 

@@ -52,14 +52,14 @@ class StepReport:
 class Body:
     """A solid at the present time.
 
-    position (3,) [m]; rotation (4,): unit quaternion (w, x, y, z), body to world, and the same as a matrix (3, 3);
-    velocity (3,) [m/s] and angular_velocity (3,) [rad/s]; force of the fluid on it (3,) [N; 2D N/m] and torque about
-    its position (3,) [N m; 2D N] over the last step; contact_force and joint_force (3,) of other solids.
+    position (3,) [m]; matrix (3, 3), body to world, and ``rotation``, the same as a quaternion; velocity (3,) [m/s] and
+    angular_velocity (3,) [rad/s]; force of the fluid on it (3,) [N; 2D N/m] and its torque (3,) [N m; 2D N] over the
+    last step, about the centre of mass, or about the position where the motion is given; contact_force and joint_force
+    (3,) of other solids.
     """
 
     name: str
     position: Array
-    rotation: Array
     matrix: Array
     velocity: Array
     angular_velocity: Array
@@ -67,6 +67,13 @@ class Body:
     torque: Array
     contact_force: Array
     joint_force: Array
+
+    @property
+    def rotation(self) -> Array:
+        """Unit quaternion (w, x, y, z), body to world."""
+        from undertow.rigid.bodies import quaternion_of_matrix
+
+        return quaternion_of_matrix(self.matrix)
 
 
 def _make_model(scene: Scene, starts: bool) -> Model:
@@ -227,13 +234,10 @@ class Simulation:
         names = [*self.scene.bodies, *self.scene.softs]
         if name not in names:
             raise UserError(f"body {name!r}: no such solid; the solids are {', '.join(names) or '(none)'}")
-        from undertow.rigid.bodies import quaternion_of_matrix
-
         state, forces = self.model.state(name, self.time), self.model.forces(name)
         return Body(
             name,
             state.position,
-            quaternion_of_matrix(state.rotation),
             state.rotation,
             state.velocity,
             state.angular_velocity,

@@ -121,24 +121,24 @@ class SoftCoupledModel(WithoutExtras):
         """Of the fluid on solids: what acts on the walls in cells near them, less the part on soft walls there."""
         found = self.flow.forces()
         fields, rows, grid, settings = self.fields, self.solve.rows, self.grid, self.flow.settings
-        soft_volume = (fields.rigid.volume_c - fields.volume_c)[grid.interior]
+        soft_volume = np.zeros(grid.padded)
+        soft_volume[grid.interior] = (fields.rigid.volume_c - fields.volume_c)[grid.interior] * grid.cell_volume
         body_c = fields.body_c.reshape(-1)
-        cell = np.flatnonzero((body_c >= 0) & (rows.soft_area != 0.0).any(axis=0))
+        near = (rows.soft_area != 0.0).any(axis=0) | (soft_volume.reshape(-1) != 0.0)
+        cell = np.flatnonzero((body_c >= 0) & near)
+        soft_c = soft_volume.reshape(-1)[cell]
         on_soft = (self.flow.state.p.reshape(-1)[cell] * rows.soft_area[:, cell]).T
         index = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1) - GHOSTS
         place = np.array(grid.lower) + (index + 0.5) * grid.dx
         for b, solid in enumerate(fields.solids):
             here = body_c[cell] == b
-            arm = place[here] - fields.spec.position[b]
-            length = np.where(fields.period > 0.0, fields.period, np.inf)
-            arm -= np.where(fields.period > 0.0, fields.period * np.round(arm / length), 0.0)
-            arm[:, grid.dimensions :] = 0.0
+            arm = fields.arms(place[here], fields.spec.position[b])
             force = found[solid.name]
             # the volume that soft bodies take there counted for buoyancy, and for the drag of turning
-            taken = float(soft_volume[fields.body_c[grid.interior] == b].sum()) * grid.cell_volume
-            turning = 0.0 if solid.slip else 2.0 * settings.viscosity * taken * fields.angular_velocity(b)
-            pressure = np.array(force.pressure) - on_soft[here].sum(axis=0) + settings.density * taken * self._gravity
-            torque = np.array(force.torque) - np.cross(arm, on_soft[here]).sum(axis=0) + turning
+            taken = on_soft[here] - settings.density * soft_c[here, None] * self._gravity
+            turning = 0.0 if solid.slip else 2.0 * settings.viscosity * soft_c[here].sum() * fields.angular_velocity(b)
+            pressure = np.array(force.pressure) - taken.sum(axis=0)
+            torque = np.array(force.torque) - np.cross(arm, taken).sum(axis=0) + turning
             found[solid.name] = SolidForce(vector(pressure), force.viscous, vector(torque))
         return found
 

@@ -260,9 +260,7 @@ class SolidsModel(WithoutExtras):
         sums = (solids.contact_force_b, solids.joint_force_b, solids.contact_torque_b, solids.joint_torque_b)
         # before the first step there are none
         contact, joint, *torques = (found[b] if len(found) > b else np.zeros(3) for found in sums)
-        arm = self.bodies.x_b[b] - self.bodies.shape_pose(b)[0]
-        torque = torques[0] + torques[1] + np.cross(arm, contact + joint)
-        return BodyForces(contact=vector(contact), joint=vector(joint), torque_solids=vector(torque))
+        return BodyForces(contact=vector(contact), joint=vector(joint), torque_solids=vector(torques[0] + torques[1]))
 
     def body_frames(self, time: float) -> list[BodyFrame]:
         from undertow.output import BodyFrame

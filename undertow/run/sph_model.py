@@ -59,6 +59,12 @@ QUANTITIES = (
 SOLIDS_QUANTITIES = ("solids_contacts", "unconverged", "joints_unsettled", "joints_unswept")
 """Of the step of bodies among themselves: contacts, solves that stopped before they converged, and limits of joints."""
 
+FORCING_QUANTITIES = (
+    "contacts", "dropped_contacts", "velocity_error", "rounds", "disagreement", "unfinished_rounds", "unfinished_turns",
+)  # fmt: skip
+"""Of direct forcing: contacts and those that would pull; largest error of a velocity [m/s]; rounds with the contact of
+bodies and what they still change [m/s]; whether rounds, or turns over bodies that share particles, ended too early."""
+
 
 class SphModel(WithoutExtras):
     """The particles, and the solids among them, of a scene.
@@ -70,6 +76,7 @@ class SphModel(WithoutExtras):
     def __init__(self, scene: Scene, settle: bool = True) -> None:
         self.scene = scene
         self._drained = 0
+        self._said: set[str] = set()
         self._moving: dict[int, geometry.Curve] = {}
         self._grid, self.notes = build.build_grid(scene)
         box = self._make_box()
@@ -205,7 +212,7 @@ class SphModel(WithoutExtras):
             self._add_walls(bodies, self._solids.shapes)
         self.fluid.set_bodies(np.concatenate(position), np.concatenate(volume), stick[owner])
         sph = scene.sph
-        settings = ForcingSettings(sph.slip, sph.restitution, sph.scheme)
+        settings = ForcingSettings(sph.slip, sph.restitution, sph.scheme, one_way=sph.one_way)
         method = PenaltyForcing if scene.coupling == "penalty" else DirectForcing
         return method(self.fluid, self._solids.solids, np.concatenate(local), owner, settings)
 
@@ -267,9 +274,36 @@ class SphModel(WithoutExtras):
             self._drained += drain.apply(self.fluid, time, time_step)
         if self.forcing is None:
             self.fluid.step(time_step)
-            return ModelStep(0, self.fluid.totals, self._quantities())
+            return ModelStep(self._sweeps(), self.fluid.totals, self._quantities(), tuple(self._events()))
         report = self.forcing.step(time, time_step)
-        return ModelStep(report.iterations, report, self._quantities(report), tuple(self._solids.events(report)))
+        events = (*self._solids.events(report), *self._events())
+        return ModelStep(max(report.iterations, self._sweeps()), report, self._quantities(report), events)
+
+    def _sweeps(self) -> int:
+        return self.fluid.sweeps if isinstance(self.fluid, ImplicitFluid) else 0
+
+    def _events(self) -> list[str]:
+        """Solves of the step that ended before they were done; each is named once per run."""
+        fluid, forcing = self.fluid, self.forcing
+        troubles = {}
+        if isinstance(fluid, ImplicitFluid) and fluid.unconverged:
+            troubles["pressure"] = (
+                f"the pressure solve stopped after {fluid.sweeps} sweeps with the density still "
+                f"{fluid.density_error:.2%} off on average; lower time.max_step"
+            )
+        if forcing is not None and forcing.unfinished_rounds:
+            troubles["rounds"] = (
+                f"control forces and contact among bodies still differ by {forcing.disagreement:.3g} m/s after "
+                f"{forcing.rounds} rounds; lower time.max_step"
+            )
+        if forcing is not None and forcing.unfinished_turns:
+            troubles["turns"] = (
+                "control forces of particles between two bodies were not found: the bodies squeeze fluid that cannot "
+                "get away; raise domain.resolution or leave more room between them"
+            )
+        new = [kind for kind in troubles if kind not in self._said]
+        self._said.update(new)
+        return [f"{troubles[kind]} (the ledger counts how often)" for kind in new]
 
     def _quantities(self, report: SolidsReport | None = None) -> dict[str, float]:
         """Of the ledger; report: of the step of the bodies, if there are any and a step has been made."""
@@ -284,8 +318,12 @@ class SphModel(WithoutExtras):
             kinetic, potential = self.forcing.solids.energy()
             row |= {f"solids_momentum_{axis}": float(value) for axis, value in zip("xyz", momentum, strict=True)}
             row |= {"solids_kinetic_energy": float(kinetic), "solids_potential_energy": float(potential)}
-            row |= {"contacts": float(self.forcing.contacts), "velocity_error": self.forcing.velocity_error}
-            row |= {"rounds": float(self.forcing.rounds), **dict.fromkeys(SOLIDS_QUANTITIES, 0.0)}
+            row |= {name: float(getattr(self.forcing, name.removesuffix("_contacts"))) for name in FORCING_QUANTITIES}
+            row |= dict.fromkeys(SOLIDS_QUANTITIES, 0.0)
+        if isinstance(self.fluid, ImplicitFluid):
+            fluid = self.fluid
+            row |= {"sweeps": float(fluid.sweeps), "density_error": fluid.density_error}
+            row |= {"pressure_unconverged": float(fluid.unconverged)}
         if report is not None:
             held = report.joints
             values = (report.contacts, report.unconverged, held.unsettled, held.unswept)
@@ -299,18 +337,18 @@ class SphModel(WithoutExtras):
         return self._solids.state(name, time)
 
     def forces(self, name: str) -> BodyForces:
-        """Control forces count with the pressure; torques are about the shape's origin."""
+        """Of the fluid: pressure and viscous force on boundary particles, control forces of particles that touch."""
         forcing, held = self.forcing, self._solids.forces(name)
         assert forcing is not None
         b = forcing.bodies.index(name)
-        force = forcing.pressure_b[b] + forcing.viscous_b[b]
-        arm = forcing.bodies.x_b[b] - forcing.bodies.shape_pose(b)[0]
         return BodyForces(
             pressure=vector(forcing.pressure_b[b]),
             viscous=vector(forcing.viscous_b[b]),
             contact=held.contact,
             joint=held.joint,
-            torque=vector(forcing.torque_b[b] + np.cross(arm, force)),
+            torque=vector(forcing.torque_b[b]),
+            torque_solids=held.torque_solids,
+            control=vector(forcing.control_b[b]),
         )
 
     def body_frames(self, time: float) -> list[BodyFrame]:

@@ -37,6 +37,9 @@ class Sph(Model):
     )
     restitution: Share = Field(0.0, description="share of the approach speed that bounces back (delta of eq. 8)")
     scheme: Literal["local", "global"] = Field("global", description="contacts one by one (12), or all of a body (18)")
+    one_way: bool = Field(
+        False, description="bodies move the fluid and the fluid does not move them, as for heavy ones (21)"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -64,6 +67,8 @@ def check_sph(scene: Scene) -> None:
             raise complain(f"{key} has no effect on a fluid of particles; remove it and use the table [sph]")
     if scene.coupling == "penalty" and scene.sph.method != "wcsph":
         raise complain("coupling = 'penalty': its forces grow with the sound speed; use sph.method = 'wcsph'")
+    if scene.sph.one_way and scene.coupling != "direct_forcing":
+        raise complain(f"sph.one_way: belongs to coupling = 'direct_forcing', not to {scene.coupling!r}; remove it")
     if scene.coupling not in ("none", "direct_forcing", "penalty"):
         raise complain(f"coupling = {scene.coupling!r}: particles have the couplings direct_forcing and penalty")
     if scene.time.fixed_step is not None or scene.time.stepper != "first_order":

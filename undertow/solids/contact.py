@@ -431,11 +431,11 @@ def _pack_rows(rows, count):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _sweep_rows(rows, count, backward, turning, bodies):  # type: ignore[no-untyped-def]
-    """Visit all rows once; returns the largest change of velocity [m/s]."""
+def _sweep_rows(rows, count, first, way, turning, bodies):  # type: ignore[no-untyped-def]
+    """Visit all rows once, from ``first`` on, up (way 1) or down (-1); returns the largest change of velocity [m/s]."""
     change = 0.0
     for step in range(count):
-        n = count - 1 - step if backward else step
+        n = first + way * step
         row, a, b = rows.packed[n], bodies[rows.pair[n, 0]], bodies[rows.pair[n, 1]]
         change = max(change, _visit_packed(row, a, b))
         if turning:
@@ -468,8 +468,8 @@ def _solve_rows(  # type: ignore[no-untyped-def]
         for n in range(count):
             for c in range(3):
                 last[n, c] = packed[n, _IMPULSE + c]
-        change = _sweep_rows(rows, count, False, turning, bodies)
-        change = max(change, _sweep_rows(rows, count, True, turning, bodies))
+        change = _sweep_rows(rows, count, np.int64(0), np.int64(1), turning, bodies)
+        change = max(change, _sweep_rows(rows, count, count - 1, np.int64(-1), turning, bodies))
         sweeps += 2
         if change <= goal:
             break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import cos, sin, sqrt
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -92,7 +93,7 @@ def _build_rows(  # type: ignore[no-untyped-def]
     that touch (gap <= touch of both bodies), and for pairs that bounce only if they were not coming together before the
     forces of the step (v_old): those that do are left for the collisions of the next step.
     """
-    m, pairs = 0, 0
+    m, pairs = np.int64(0), np.int64(0)
     last_a, last_b = -1, -1
     for c in range(count):
         a, b, gap = contacts.a[c], contacts.b[c], contacts.gap[c]
@@ -140,7 +141,8 @@ def _start_rows(  # type: ignore[no-untyped-def]
         for c in range(6):
             rows.impulse[i, c] = 0.0
             rows.start[i, c] = 0.0
-    first, k = 0, 0
+    first: Any = np.int64(0)
+    k = np.int64(0)
     while first < count and k < known:
         a, b = rows.body[first, 0], rows.body[first, 1]
         if keys[k, 0] < identity[a] or (keys[k, 0] == identity[a] and keys[k, 1] < identity[b]):

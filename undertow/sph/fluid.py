@@ -101,8 +101,8 @@ class SphFluid:
         frame = make_frame(np.asarray(box.lower) - margin, np.asarray(box.upper) + margin, reach, box.dimensions)
         self.neighbours = Neighbours(frame)
         self._body_points = 0
-        self._wall_position, self._wall_side = box.boundary()
-        self.boundary = _make_boundary(0)
+        self._wall_side = np.zeros(0, dtype=np.int8)
+        self.boundary = _make_boundary(0, 0)
         self.walls, self._exit = self._limits_of_box()
         self._partial = np.zeros((0, COLUMNS))
         self._tension = SurfaceTension()
@@ -138,14 +138,17 @@ class SphFluid:
     def set_bodies(self, position: Array, volume: Array, stick: Array) -> None:
         """Boundary particles of bodies: (n, 3) [m], volumes (n,) [m3; 2D m2], and 1 where viscous fluid sticks (n,)."""
         self._body_points = len(position)
-        walls = len(self._wall_position)
-        self.boundary = _make_boundary(len(position) + walls)
+        wall_position, side = self.box.boundary()
+        self._wall_side = side.astype(np.int8)
+        walls = len(wall_position)
+        self.boundary = _make_boundary(len(position), walls)
         self.boundary.stick[: len(position)] = stick
         self.boundary.stick[len(position) :] = np.array(self.box.stick)[self._wall_side]
         self.boundary.velocity[len(position) :] = np.asarray(self.box.velocity)[self._wall_side]
+        self.points.reserve(self.points.count + len(position) + walls)  # and not more, as there is in growing
         label = -1 - np.arange(len(position) + walls)
         self.points.append(position, self.settings.density * np.asarray(volume), np.zeros(3), label[: len(position)])
-        self.points.append(self._wall_position, self.mass, np.zeros(3), label[len(position) :])
+        self.points.append(wall_position, self.mass, np.zeros(3), label[len(position) :])
         self._stale = True
 
     def set_side_velocity(self, side: int, velocity: Array) -> None:
@@ -415,12 +418,8 @@ class SphFluid:
             float(scalars["speed"]), float(scalars["acceleration"]), totals.density,
         )  # fmt: skip
 
-    @property
-    def bytes_per_particle(self) -> float:
-        """Memory of arrays and lists per fluid particle."""
-        arrays = [*self.points.spec, *self.neighbours.spec, self.neighbours.first]
-        return sum(array.nbytes for array in arrays) / max(self.totals.particles, 1)
 
-
-def _make_boundary(count: int) -> BoundarySpec:
-    return BoundarySpec(np.zeros(count, dtype=np.int64), np.zeros((count, 3)), np.zeros(count), np.zeros((count, 6)))
+def _make_boundary(bodies: int, walls: int) -> BoundarySpec:
+    """Boundary particles of bodies and of walls, on which no force is asked for."""
+    count = bodies + walls
+    return BoundarySpec(np.zeros(count, dtype=np.int64), np.zeros((count, 3)), np.zeros(count), np.zeros((bodies, 6)))

@@ -37,12 +37,14 @@ MOTION_CFL = 0.25
 
 
 class ImplicitFluid(SphFluid):
-    """An incompressible fluid; ``sweeps`` and ``density_error`` are those of the last step."""
+    """An incompressible fluid; ``sweeps``, ``density_error`` and ``unconverged``, whether the solve stopped at its
+    limit, are those of the last step."""
 
     def __init__(self, box: SphBox, settings: SphSettings) -> None:
         super().__init__(box, settings)
         self.sweeps = 0
         self.density_error = 0.0
+        self.unconverged = False
         self._resize()
 
     def _resize(self) -> None:
@@ -88,7 +90,8 @@ class ImplicitFluid(SphFluid):
             self.density_error = float(self._excess[:n].sum()) / max(self.totals.particles, 1)
             if not np.isfinite(self.density_error):
                 raise PhysicsError("sph: the pressure solve has failed; lower time.max_step")
-            if self.density_error < TOLERANCE and self.sweeps >= LEAST_SWEEPS:
+            self.unconverged = self.density_error >= TOLERANCE
+            if not self.unconverged and self.sweeps >= LEAST_SWEEPS:
                 break
         spec.change[:n, :3] = self._other[:n] + self._push[:n]
         bodies = self._body_points

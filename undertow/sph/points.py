@@ -31,7 +31,7 @@ class BoundarySpec(NamedTuple):
     """Boundary particles, those of bodies before those of the domain's sides.
 
     where (n,): their points; velocity (n, 3): of the wall there [m/s]; stick (n,): 1 where viscous fluid sticks, 0
-    where it slides; force (n, 6): pressure and viscous force of the fluid [N; 2D N/m].
+    where it slides; force (bodies, 6): pressure and viscous force of the fluid on those of bodies [N; 2D N/m].
     """
 
     where: Whole

@@ -11,12 +11,13 @@ from typing import Any
 
 from undertow.errors import PhysicsError, UserError
 from undertow.validation import drawing
-from undertow.validation.targets import find_target, judge
+from undertow.validation.targets import find_target, judge, unmeasured
 
 BENCH_KEYS = (
     "case", "quantity", "size", "threads", "seconds_per_step", "throughput", "unit", "iterations", "memory_mb",
     "compile_seconds", "ratio", "against", "bound", "passed",
 )  # fmt: skip
+UNMEASURED = "ended without measuring it"
 
 
 def known(kind: str) -> dict[str, str]:
@@ -44,10 +45,13 @@ def validate(names: list[str], full: bool, say: Callable[[str], None]) -> Iterat
         say(f"{name} ...")
         module = importlib.import_module(known("validate")[name])
         start = clock.monotonic()
-        quantities = iter(module.run(full=full))
+        quantities, found = iter(module.run(full=full)), set()
         while (measured := _next(name, quantities)) is not None:
             seconds, start = clock.monotonic() - start, clock.monotonic()
+            found.add(str(measured["quantity"]))
             yield _finite(_judged(name, measured, seconds))
+        for missing in unmeasured(name, found, full):
+            yield _judged(name, {"quantity": missing, "detail": {"error": UNMEASURED}}, 0.0)
 
 
 def drawn(results: Iterator[dict[str, Any]], folder: Path, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
@@ -91,7 +95,9 @@ def bench(names: list[str], threads: int, say: Callable[[str], None]) -> Iterato
     for name in names:
         say(f"{name} ...")
         module = importlib.import_module(known("bench")[name])
+        seen = set()
         for found in module.run(threads):
+            seen.add(str(found["quantity"]))
             line = (
                 {"threads": threads} | {key: found.get(key) for key in BENCH_KEYS if key != "threads"} | {"case": name}
             )
@@ -103,6 +109,12 @@ def bench(names: list[str], threads: int, say: Callable[[str], None]) -> Iterato
             else:
                 line |= {"bound": None, "passed": True}
             yield _finite({**line, "measured": measured, "detail": found.get("detail") or {}})
+        # a benchmark says of a peer that is not installed that it has not compared with it
+        seen |= {quantity.removesuffix("_not_compared") for quantity in seen}
+        for missing in unmeasured(name, seen, True, "bench"):
+            line = dict.fromkeys(BENCH_KEYS) | {"case": name, "quantity": missing, "threads": threads}
+            bound = judge(name, missing, None, "bench")["reference"]
+            yield {**line, "bound": bound, "passed": False, "measured": None, "detail": {"error": UNMEASURED}}
 
 
 def _number(value: Any) -> float | None:

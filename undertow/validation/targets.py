@@ -21,7 +21,7 @@ def load_targets() -> dict[str, dict[str, dict[str, dict[str, float]]]]:
     for kind, cases in targets.items():
         for case, quantities in cases.items():
             for quantity, target in quantities.items():
-                if set(target) not in FORMS:
+                if set(target) - {"full"} not in FORMS:
                     raise ValueError(f"targets.toml: {kind}.{case}.{quantity} = {target}: needs min, max, or reference "
                                      f"with within or absolute")  # fmt: skip
     return targets
@@ -30,6 +30,12 @@ def load_targets() -> dict[str, dict[str, dict[str, dict[str, float]]]]:
 def find_target(case: str, quantity: str, kind: str = "validate") -> dict[str, float] | None:
     """The target of a quantity, or None."""
     return load_targets().get(kind, {}).get(case, {}).get(quantity)
+
+
+def unmeasured(case: str, measured: set[str], full: bool, kind: str = "validate") -> list[str]:
+    """Quantities with a target that a case should have measured and has not."""
+    targets = load_targets().get(kind, {}).get(case, {})
+    return [name for name, target in targets.items() if name not in measured and (full or not target.get("full"))]
 
 
 def judge(case: str, quantity: str, measured: float | None, kind: str = "validate") -> dict[str, Any]:

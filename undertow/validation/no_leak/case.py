@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,69 +21,89 @@ EVERY = 5
 INSIDE, OUTSIDE, FREE = 1, 2, 0
 
 
-def vessel_side(place: Array) -> Array:
-    """INSIDE the middle surface of the vessel's walls, OUTSIDE it, or FREE above the rim; its own frame."""
+def vessel_side(place: Array, radius: float) -> Array:
+    """INSIDE the middle surface of the vessel's walls, OUTSIDE it, or FREE above the rim; its own frame.
+
+    The rim is at 0.12 m. A particle that passes over it keeps its radius away, so that one which is lower than that
+    above the rim, but for a tenth of the radius, has gone through.
+    """
     x, y, z = place.T
     inside = (np.abs(x) < 0.18) & (np.abs(z) < 0.13) & (y > -0.10)
-    return np.where(y >= 0.12, FREE, np.where(inside, INSIDE, OUTSIDE))
+    return np.where(y >= 0.12 + 0.9 * radius, FREE, np.where(inside, INSIDE, OUTSIDE))
 
 
-def ship_side(place: Array) -> Array:
-    """INSIDE the middle line of the hull, OUTSIDE it, or FREE in the hole of its bottom; its own frame."""
+def ship_side(place: Array, radius: float) -> Array:
+    """INSIDE the middle line of the hull, OUTSIDE it, or FREE in the hole of its bottom; its own frame.
+
+    The hole reaches 0.04 m to both sides through a bottom 0.02 m thick. Particles keep their radius away from its
+    edges: what passes nearer to them, but for a tenth of the radius, has gone through the hull.
+    """
     x, y, _ = place.T
     inside = (np.abs(y) < 0.1) & (np.abs(x) < 0.2 + 0.4 * (y + 0.1))
-    hole = (np.abs(x) < 0.05) & (np.abs(y + 0.1) < 0.03)
+    hole = (np.abs(x) < 0.04 - 0.9 * radius) & (np.abs(y + 0.1) < 0.01 + radius)
     return np.where(hole, FREE, np.where(inside, INSIDE, OUTSIDE))
 
 
-def crossings(scene: ut.Scene, body: str, side: Callable[[Array], Array], steps: int) -> dict[str, Any]:
+def crossings(scene: ut.Scene, body: str, side: Callable[[Array, float], Array], steps: int) -> dict[str, Any]:
     """Particles that went through a wall of a body, and how many are inside at the end."""
     sim = ut.Simulation(scene)
     fluid = sim.model.fluid  # type: ignore[attr-defined]
-    crossed, last = 0, None
+    crossed, last, known = 0, np.zeros(0, dtype=int), np.zeros(0, dtype=int)
     for n in range(steps):
         sim.step()
         if n % EVERY == 0:
             state = sim.body(body)
-            now = side((fluid.positions() - state.position) @ state.matrix)
-            if last is not None and len(last) == len(now):
-                crossed += int(np.count_nonzero((last + now == INSIDE + OUTSIDE) & (last != FREE) & (now != FREE)))
-            last = now
-    assert last is not None
+            now = side((fluid.positions() - state.position) @ state.matrix, fluid.radius)
+            label = fluid.points.spec.label[fluid.fluid_rows()]
+            _, before, after = np.intersect1d(known, label, assume_unique=True, return_indices=True)
+            pairs = np.stack([last[before], now[after]])
+            crossed += int(np.count_nonzero((pairs.sum(axis=0) == INSIDE + OUTSIDE) & (pairs != FREE).all(axis=0)))
+            last, known = now, label
     return {"crossed": crossed, "inside": int(np.count_nonzero(last == INSIDE)), "seconds": sim.time,
             "particles": fluid.totals.particles}  # fmt: skip
 
 
-def film_distance(coupling: str = "none") -> tuple[float, float]:
-    """Change of the distance of a film of particles at rest on a plate over half a second / radius; its mean."""
+def rest_distance(layers: int, slip: float, coupling: str = "none") -> dict[str, Any]:
+    """``layers`` of particles at rest on a plate: change of the lowest ones' distance over half a second / radius, its
+    mean / radius, how many touch, and the force of the plate's contacts / weight of the fluid."""
+    # a single layer falls from a spacing above, away from the walls; many fill the box
+    width, thick, bottom = (0.2, 0.02, 0.12) if layers == 1 else (0.4, 0.02 * layers, 0.1)
     scene = ut.Scene(
-        name="film",
+        name="rest",
         coupling=coupling,
         domain=ut.Domain(upper=(0.4, 0.4), resolution=20, sides={"y_high": "open"}),
-        time=ut.Time(end=1.0, frame_rate=10),
-        sph=ut.Sph(slip=0.0, sound_speed=20.0),
+        time=ut.Time(end=1.5, frame_rate=10),
+        sph=ut.Sph(slip=slip, sound_speed=25.0),
         objects={
-            "film": ut.SphFluid(shape=ut.Box(size=(0.2, 0.02)), position=(0.2, 0.13)),
+            "fluid": ut.SphFluid(shape=ut.Box(size=(width, thick)), position=(0.2, bottom + thick / 2)),
             "plate": ut.RigidBody(shape=ut.Box(size=(0.4, 0.1, 1.0)), position=(0.2, 0.05), slip=True),
         },
     )
     sim = ut.Simulation(scene)
-    fluid = sim.model.fluid  # type: ignore[attr-defined]
-    sim.advance_to(0.5)
-    found = []
-    while sim.time < 1.0 - 1e-9:
+    fluid, forcing = sim.model.fluid, sim.model.forcing  # type: ignore[attr-defined]
+    sim.advance_to(1.0)
+    found, touching, pressed = [], [], []
+    while sim.time < 1.5 - 1e-9:
         sim.step()
         found.append(fluid.positions()[:, 1] - 0.1)
-    distance = np.array(found)
-    return float(np.ptp(distance, axis=0).max()) / fluid.radius, float(distance.mean()) / fluid.radius
+        touching.append(forcing.contacts)
+        pressed.append(-forcing.control_b[0, 1])
+    lowest = np.argsort(np.mean(found, axis=0), kind="stable")[: fluid.totals.particles // layers]
+    distance = np.array(found)[:, lowest]
+    weight = 9.81 * fluid.mass * fluid.totals.particles
+    return {
+        "change": float(np.ptp(distance, axis=0).max()) / fluid.radius, "mean": float(distance.mean()) / fluid.radius,
+        "touching": float(np.mean(touching)), "contact_force": float(np.mean(pressed)) / weight,
+    }  # fmt: skip
 
 
 def run(full: bool = False) -> Iterator[Quantity]:
     """Both scenes for 20,000 steps each; the penalty method beside them, as information."""
-    change, mean = film_distance()
-    yield quantity("rest_distance", change, mean_distance=mean, unit="radii")
-    change, mean = film_distance("penalty")
-    yield quantity("rest_distance_penalty", change, info=True, mean_distance=mean, unit="radii")
+    for name, layers, slip in (("", 1, 0.0), ("_column", 10, 1.0)):
+        rest = rest_distance(layers, slip)
+        yield quantity(f"rest_distance{name}", rest.pop("change"), unit="radii", **rest)
+        rest = rest_distance(layers, slip, "penalty")
+        yield quantity(f"rest_distance{name}_penalty", rest.pop("change"), info=True, unit="radii", **rest)
     for name, side, resolution in (("ship", ship_side, 60), ("vessel", vessel_side, 23)):
         found = crossings(long_scene(name, resolution), name, side, STEPS)
         yield quantity(f"crossed_{name}", float(found.pop("crossed")), **found)
@@ -94,4 +115,8 @@ def run(full: bool = False) -> Iterator[Quantity]:
 def long_scene(name: str, resolution: int) -> ut.Scene:
     """A scene of the gallery that does not end before its steps are made."""
     scene = ut.scene({"ship": "leaking-ship", "vessel": "vessel"}[name], resolution=resolution)
-    return scene.model_copy(update={"time": ut.Time(end=100.0, frame_rate=scene.time.frame_rate)})
+    # hulls of this folder: as thick as one particle of these resolutions, which are coarser than the gallery's
+    shape = ut.Mesh(file=str(Path(__file__).parent / f"{name}.obj"))
+    hull = scene.bodies[name].model_copy(update={"shape": shape, "density": {"ship": 2000.0, "vessel": 700.0}[name]})
+    time = ut.Time(end=100.0, frame_rate=scene.time.frame_rate)
+    return scene.model_copy(update={"time": time, "objects": {**scene.objects, name: hull}})

@@ -16,9 +16,12 @@ TANK, WATER = 0.6, 0.42
 """Width of the tank and height of the water [m]."""
 
 
-def make_scene(ratio: float, resolution: int, dimensions: int, end: float, floats: bool) -> ut.Scene:
-    """A cuboid of relative density ``ratio`` let go in the middle of the water, or half as deep as it floats."""
-    height = WATER + 0.5 * SIZE[1] * (1.0 - ratio) if floats else WATER / 2
+def make_scene(ratio: float, resolution: int, dimensions: int, end: float, above: float | None = None) -> ut.Scene:
+    """A cuboid of relative density ``ratio`` let go in the middle of the water, or ``above`` spacings higher than it
+    floats."""
+    height = WATER / 2
+    if above is not None:
+        height = starting_height(ratio, above * TANK / resolution, dimensions)
     depth = (TANK / 2,) * (dimensions - 2)
     return ut.Scene(
         name="sph-buoyancy",
@@ -38,11 +41,23 @@ def make_scene(ratio: float, resolution: int, dimensions: int, end: float, float
     )
 
 
+def starting_height(ratio: float, above: float, dimensions: int) -> float:
+    """Height of the centre of a cuboid that starts ``above`` [m] where it will float at last.
+
+    It takes the place of the water it stands in, u deep, and displaces ratio H when it floats: the level is then
+    WATER + f (ratio H - u), f its share of the tank's area.
+    """
+    share = (SIZE[0] / TANK) ** (dimensions - 1)
+    deep = max(ratio * SIZE[1] - above / (1.0 - share), 0.0)
+    level = WATER + share * (ratio * SIZE[1] - deep)
+    return level + (0.5 - ratio) * SIZE[1] + above
+
+
 def heights(
-    ratio: float, resolution: int, dimensions: int, end: float, floats: bool = False
+    ratio: float, resolution: int, dimensions: int, end: float, above: float | None = None
 ) -> tuple[list[float], float, float]:
     """Heights of the cuboid's centre at ten times up to ``end``, the level of the water then and the spacing [m]."""
-    sim = ut.Simulation(make_scene(ratio, resolution, dimensions, end, floats))
+    sim = ut.Simulation(make_scene(ratio, resolution, dimensions, end, above))
     fluid = sim.model.fluid  # type: ignore[attr-defined]
     found = [float(sim.body("cuboid").position[1])]
     for time in np.linspace(0.0, end, 11)[1:]:
@@ -66,13 +81,17 @@ def judge(resolution: int, dimensions: int, name: str, end: float) -> Iterator[Q
     path, _, dx = heights(1.0, resolution, dimensions, 1.0)
     yield quantity(f"neutral_drift{name}", max(abs(y - path[0]) for y in path) / dx, heights=path, spacing=dx)
     errors: dict[str, Any] = {}
-    for ratio in (0.1, 0.3, 0.5, 0.8):
-        path, level, dx = heights(ratio, resolution, dimensions, end, floats=True)
-        draft = level - (float(np.mean(path[-4:])) - 0.5 * SIZE[1])
-        errors[f"ratio {ratio:g}"] = (draft - ratio * SIZE[1]) / dx
-    yield quantity(f"floating_depth{name}", max(abs(e) for e in errors.values()), unit="spacings", **errors)
+    offs, moves = [], []
+    for ratio, above in ((0.1, 3.0), (0.3, 3.0), (0.5, 3.0), (0.8, 3.0), (0.3, -2.0), (0.5, -1.5)):
+        path, level, dx = heights(ratio, resolution, dimensions, end, above)
+        drafts = (level + 0.5 * SIZE[1] - np.array(path)) / dx - ratio * SIZE[1] / dx
+        errors[f"ratio {ratio:g} from {above:+g}"] = float(drafts[-4:].mean())
+        offs.append(abs(float(drafts[0])))
+        moves.append(float(np.ptp(drafts[-4:])))
+    detail: dict[str, Any] = {"start": min(offs), "still_moving": max(moves), **errors}
+    yield quantity(f"floating_depth{name}", max(abs(e) for e in errors.values()), unit="spacings", **detail)
     sunk = {ratio: heights(ratio, resolution, dimensions, 0.3)[0][-1] for ratio in (1.5, 2.0, 3.0, 5.0)}
     depths = list(sunk.values())
     wrong = sum(depths[i] <= depths[j] for i in range(len(depths)) for j in range(i + 1, len(depths)))
-    detail: dict[str, Any] = {f"height of ratio {r:g}": y for r, y in sunk.items()}
+    detail = {f"height of ratio {r:g}": y for r, y in sunk.items()}
     yield quantity(f"wrong_order{name}", float(wrong), **detail)

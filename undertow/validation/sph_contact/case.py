@@ -45,7 +45,7 @@ def run(full: bool = False) -> Iterator[Quantity]:
     pressure, contact, errors, rounds = [], [], [], []
     while sim.time < 0.5:
         sim.step()
-        pressure.append(forcing.pressure_b[:2, 1].copy())
+        pressure.append((forcing.pressure_b + forcing.control_b)[:2, 1])
         contact.append(forcing.solids.contact_force_b[:2, 1].copy())
         errors.append(forcing.contact_error())
         rounds.append(forcing.rounds)

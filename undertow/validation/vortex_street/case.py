@@ -15,8 +15,13 @@ SHORT: Box = ((-2.5, -3.5), (15.0, 3.5))
 WIDE: Box = ((-8.0, -12.0), (24.0, 12.0))
 
 
-def make(box: Box, cells: int, form: str, advection: str, stepper: str, free_inlet: bool = False) -> ut.Simulation:
-    """Cylinder of diameter 1 at the origin, U = 1; free_inlet: its tangential velocity is not given (the thesis)."""
+def make(
+    box: Box, cells: int, form: str, advection: str, stepper: str, free_inlet: bool = False, held: bool = False
+) -> ut.Simulation:
+    """Cylinder of diameter 1 at the origin, U = 1; free_inlet: its tangential velocity is not given (the thesis); held:
+    the cylinder is a body that the fluid would move, held by a joint."""
+    cylinder = ut.RigidBody(shape=ut.Sphere(radius=0.5), position=(0.0, 0.0), density=1.0 if held else None)
+    mount = {"mount": ut.Joint(kind="fixed", child="cylinder", position=(0.0, 0.0))} if held else {}
     scene = ut.Scene(
         name="vortex-street",
         gravity=(0.0, 0.0),
@@ -34,7 +39,8 @@ def make(box: Box, cells: int, form: str, advection: str, stepper: str, free_inl
         ),
         time=ut.Time(end=200.0, frame_rate=1.0, cfl=0.8, stepper=stepper),
         fluid=ut.Fluid(density=1.0, viscosity=0.01, advection=advection, viscosity_form=form, tolerance=1e-4),
-        objects={"cylinder": ut.RigidBody(shape=ut.Sphere(radius=0.5), position=(0.0, 0.0))},
+        coupling="monolithic" if held else "none",
+        objects={"cylinder": cylinder, **mount},
     )
     return ut.Simulation(scene)
 
