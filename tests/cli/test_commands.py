@@ -375,6 +375,15 @@ def test_bench_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert free["bound"] is None and free["passed"] and free["unit"] == "cells/s"
 
 
+def test_a_benchmark_that_fails_has_its_line_and_the_next_one_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, "bench", [{"quantity": "order", "measured": 2.0}], broken=True)
+    result = call("bench", "--json", "--threads", 1)
+    order, completed, *missing = lines(result)
+    assert result.exit_code == 1 and order["passed"] and len(missing) == 2
+    assert completed["quantity"] == "completed" and not completed["passed"]
+    assert completed["detail"]["error"] == "no convergence"
+
+
 def test_targets_have_known_forms_and_decide_alone() -> None:
     goals = targets.load_targets()
     assert set(goals) == {"validate", "bench"} and "taylor-green" in goals["validate"]
