@@ -402,3 +402,25 @@ def test_the_torque_of_contact_on_a_body_is_about_its_centre_of_mass(tmp_path: P
     on_cube = sim.model.forces("cube")
     assert np.allclose(on_cube.contact, (0.0, weight, 0.0), atol=1e-6 * weight)
     assert np.allclose(on_cube.torque_solids, 0.0, atol=1e-6 * weight)
+
+
+def test_the_chain_holds_together() -> None:
+    """Rings that only contact holds: neighbours are never farther apart than taut, nor through each other."""
+    sim = ut.Simulation(ut.scene("chain"), threads=1)
+    sim.advance_to(0.1)
+    places = np.array([sim.body(name).position for name in sim.scene.bodies])
+    apart = np.linalg.norm(np.diff(places, axis=0), axis=1)
+    assert apart.max() < 0.162 and apart.min() > 0.1
+    assert np.abs(places - [body.position for body in sim.scene.bodies.values()]).max() > 0.005
+
+
+def test_the_stack_stands_until_it_is_hit() -> None:
+    """The ram needs 0.25 s to the boxes: until then they rest, then they do not."""
+    sim = ut.Simulation(ut.scene("box-stack-hit"), threads=1)
+    boxes = [name for name in sim.scene.bodies if name.startswith("box")]
+    start = np.array([sim.scene.bodies[name].position for name in boxes])
+    moved = []
+    for time in (0.2, 0.5):
+        sim.advance_to(time)
+        moved.append(np.abs(np.array([sim.body(name).position for name in boxes]) - start).max())
+    assert moved[0] < 1e-4 and moved[1] > 0.2

@@ -39,9 +39,10 @@ def run(full: bool = False) -> Iterator[Quantity]:
         distance, _ = slide(mu, rate, START, END)
         yield quantity(f"position_{rate}hz", distance / exact, distance=distance, exact=exact)
     mu = 1.01 * tan(angle)
-    worst, drifts = 0.0, {}
+    worst, creep, late = 0.0, {}, {}
     for rate in (30, 300):
-        distance, speed = slide(mu, rate, 0.0, END)
-        drifts[rate] = abs(distance) / END
-        worst = max(worst, drifts[rate], speed)
-    yield quantity("drift_stick", worst, drifts=drifts, friction=mu, limit=tan(angle))
+        creep[rate], speed = slide(mu, rate, 0.0, END)
+        late[rate] = abs(creep[rate] - slide(mu, rate, 0.0, 0.5 * END)[0]) / (0.5 * END)
+        worst = max(worst, abs(creep[rate]) / END, speed)
+    yield quantity("drift_stick", worst, creep=creep, friction=mu, limit=tan(angle))
+    yield quantity("drift_late", max(late.values()), drifts=late)
