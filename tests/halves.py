@@ -1,7 +1,7 @@
 """The whole test suite as two processes at once, one per core: ``python tests/halves.py`` (what ``make test`` runs).
 
-The halves share the cache of Numba on disk, and little of what they compile: solids and particles on one side, fluids
-and the program on the other. The compile budget is that of both together.
+The halves share the cache of Numba on disk, and little of what they compile: solids, particles and pictures on one
+side, fluids and the program on the other. The compile budget is that of both together.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
-SECOND = ("rigid", "soft", "solids", "sph", "surface", "transport")
+SECOND = ("benchmarks", "grid", "output", "rigid", "scene", "soft", "solids", "sph", "surface", "transport")
 
 
 def main() -> int:
