@@ -297,7 +297,7 @@ class WaterFlow:
         if self.solids is not None:
             report.leak = measure.wall_leak(self.grid, self.row_c, rows.flux_c, self.solids.body_c)
         for thin in self.thin:
-            report.leak += thin.leak(u_f, s.surface.phi_c < 0.0)
+            report.leak += thin.leak(u_f, s.surface.phi_c)
         return report
 
     def finish(self, u_f: Array) -> None:

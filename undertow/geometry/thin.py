@@ -31,21 +31,21 @@ class ThinWalls:
         self._faces = {b: self.face for b in self._thin}
         self._poses: dict[int, Array] = {}
 
-    def leak(self, u_f: Array, wet_c: np.ndarray | None = None) -> float:
+    def leak(self, u_f: Array, phi_c: Array | None = None) -> float:
         """Volume that crosses thin solids per time, sum of |u - v| times open area [m^3/s; 2D m^2/s].
 
-        wet_c: cells with fluid; None: all.
+        phi_c: level set of the fluid, negative in it; None: fluid everywhere.
         """
         self._find()
         fields, face = self.fields, self.face
         if not face.size:
             return 0.0
         flux = np.abs(u_f.reshape(-1)[face] - fields.velocity_f.reshape(-1)[face]) * fields.area_f.reshape(-1)[face]
-        if wet_c is not None:
-            z, y, x = wet_c.shape
+        if phi_c is not None:
+            z, y, x = phi_c.shape
             axis, high = np.divmod(face, z * y * x)
-            wet = wet_c.reshape(-1)
-            flux *= wet[high] & wet[high - np.array([1, x, x * y])[axis]]
+            phi = phi_c.reshape(-1)
+            flux *= np.maximum(phi[high], phi[high - np.array([1, x, x * y])[axis]]) < 0.0
         return float(flux.sum()) * fields.grid.face_area
 
     def _find(self) -> None:
