@@ -1,4 +1,4 @@
-# make demo   set up, run the smoke-sphere scene, leave a picture and a film
+# make demo   set up, run the boat-spheres scene, leave a picture and a film
 # make test   set up, run the linters and the tests
 # The rest: setup, validate, bench, lock, clean. PYTHON=/path/to/python chooses the interpreter.
 
@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3
-DEMO := smoke-sphere
+DEMO := boat-spheres
 
 .PHONY: help setup demo test lint validate bench lock clean
 

@@ -139,16 +139,19 @@ def run(
     if out is not None and (out.exists() or out.is_symlink()):
         raise UserError(f"{out}: exists already and is not overwritten; choose another --out, or resume it")
     _say(quiet, f"{described.name}: {described.description}" if described.description else described.name)
-    from undertow.run.simulation import Simulation
+    from undertow.run.compile_ahead import compiling_ahead
 
-    sim = Simulation(described, threads)
-    for note in sim.notes:
-        _say(quiet, f"note: {note}")
-    cost = f"; as it comes with the package: {described.cost} on two cores" if described.cost else ""
-    _say(quiet, f"{_describe_size(sim)}, {described.time.frames} frames{cost}")
-    with _ProgressBar(quiet) as bar:
-        done = sim.run(out, bar)
-    _finish(done, preview, quiet)
+    with compiling_ahead(described, threads):
+        from undertow.run.simulation import Simulation
+
+        sim = Simulation(described, threads)
+        for note in sim.notes:
+            _say(quiet, f"note: {note}")
+        cost = f"; as it comes with the package: {described.cost} on two cores" if described.cost else ""
+        _say(quiet, f"{_describe_size(sim)}, {described.time.frames} frames{cost}")
+        with _ProgressBar(quiet) as bar:
+            done = sim.run(out, bar)
+        _finish(done, preview, quiet)
 
 
 @command

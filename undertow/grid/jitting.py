@@ -6,6 +6,11 @@ from typing import Any
 
 from numba import njit
 
+from undertow.grid.start import skip_blas, use_package_locator
+
+skip_blas()
+use_package_locator()
+
 _options: dict[str, Any] = {"cache": True, "no_cpython_wrapper": True, "error_model": "numpy"}
 
 helper: Any = njit(**_options)

@@ -1,4 +1,4 @@
-"""A quicker start of Numba.
+"""How Numba starts: without a question that takes long, and with its cache stamped by what a kernel imports.
 
 Before the first kernel is compiled or loaded Numba imports ``numba.np.arraymath``, which imports ``scipy.linalg`` only
 to learn whether a BLAS is there: a fifth of the start of a small run from a warm cache. Here that one question is
@@ -10,6 +10,13 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from typing import Any
+
+import numba
+
+_LOCATOR = "undertow.run.kernel_cache.PackageLocator"
+_OTHERS = "UserProvidedCacheLocator,InTreeCacheLocator,UserWideCacheLocator,IPythonCacheLocator,ZipCacheLocator"
+"""Numba's own, in its order: for the functions of others."""
 
 _BLAS = "scipy.linalg.cython_blas"
 _ASKS = "numba.np.arraymath"
@@ -24,3 +31,10 @@ def skip_blas() -> None:
         import_module(_ASKS)
     finally:
         del sys.modules[_BLAS]
+
+
+def use_package_locator() -> None:
+    """Keep the kernels of this package by its own locator; before the first of them is defined."""
+    config: Any = numba.config
+    if _LOCATOR not in config.CACHE_LOCATOR_CLASSES:
+        config.CACHE_LOCATOR_CLASSES = f"{_LOCATOR},{config.CACHE_LOCATOR_CLASSES or _OTHERS}"

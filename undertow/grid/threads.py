@@ -16,9 +16,6 @@ from typing import Any
 import numba
 
 from undertow.grid.grid import Grid
-from undertow.grid.start import skip_blas
-
-skip_blas()
 
 _LEAST = 16384
 """Cells below which a piece is not worth handing over."""

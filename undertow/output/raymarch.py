@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import get_num_threads, njit
 
+from undertow.grid.jitting import helper
 from undertow.output.frames import BodyFrame
 
 BLOCK = 8
@@ -343,7 +344,7 @@ def _rasterize_triangles(corners, out_depth, out_triangle):  # type: ignore[no-u
                     out_triangle[row, column] = t
 
 
-@njit(cache=True)
+@helper
 def _visible_fraction(lights, first, last, x, y, z, bias):  # type: ignore[no-untyped-def]
     """Share of the maps first ... last - 1 that see a point, each compared at four texels and blended."""
     if last <= first:
@@ -426,7 +427,7 @@ def _light_cells(first, last, sigma, near, tau_sun, tau_sky, lower, dx, lights, 
             out_cells[k, j, i, 2] = sky
 
 
-@njit(cache=True)
+@helper
 def _interpolate(field, x, y, z):  # type: ignore[no-untyped-def]
     """Trilinear value of a cell field at (x, y, z) in cells from the lower corner, constant past the outer centres."""
     nz, ny, nx = field.shape
@@ -445,7 +446,7 @@ def _interpolate(field, x, y, z):  # type: ignore[no-untyped-def]
     return low * (1 - fz) + high * fz
 
 
-@njit(cache=True)
+@helper
 def _box_span(medium, ox, oy, oz, dx, dy, dz):  # type: ignore[no-untyped-def]
     """Where the ray o + s d is inside the grid: s from first to last (empty when first >= last)."""
     nz, ny, nx = medium.tau.shape
@@ -466,7 +467,7 @@ def _box_span(medium, ox, oy, oz, dx, dy, dz):  # type: ignore[no-untyped-def]
     return first, last
 
 
-@njit(cache=True)
+@helper
 def _sun_through_smoke(medium, sun, x, y, z):  # type: ignore[no-untyped-def]
     """Transmittance of the smoke between a surface point and the sun: tau where the ray enters the grid."""
     first, last = _box_span(medium, x, y, z, sun[0], sun[1], sun[2])
@@ -481,7 +482,7 @@ def _sun_through_smoke(medium, sun, x, y, z):  # type: ignore[no-untyped-def]
     return 0.8 * math.exp(-tau) + 0.2 * math.exp(-0.3 * tau)
 
 
-@njit(cache=True)
+@helper
 def _march_smoke(medium, stage, ox, oy, oz, dx, dy, dz, end, jitter, step, out):  # type: ignore[no-untyped-def]
     """Radiance of the smoke on o + s d, |d| = 1, s < end, added to out (3,); returns the transmittance."""
     first, last = _box_span(medium, ox, oy, oz, dx, dy, dz)
@@ -552,7 +553,7 @@ def _march_smoke(medium, stage, ox, oy, oz, dx, dy, dz, end, jitter, step, out):
     return transmittance
 
 
-@njit(cache=True)
+@helper
 def _shade_surface(surface, lights, medium, stage, t, ox, oy, oz, dx, dy, dz, s, out):  # type: ignore[no-untyped-def]
     """Light leaving triangle t where the ray o + s d meets it: diffuse under sun and sky, a soft highlight."""
     x, y, z = ox + s * dx, oy + s * dy, oz + s * dz
@@ -600,7 +601,7 @@ def _shade_surface(surface, lights, medium, stage, t, ox, oy, oz, dx, dy, dz, s,
         out[c] += stage.colors[0, c] * sun * 0.10 * highlight + stage.colors[1, c] * open_sky * 0.14 * rim
 
 
-@njit(cache=True)
+@helper
 def _shade_background(lights, medium, stage, ox, oy, oz, dx, dy, dz, out):  # type: ignore[no-untyped-def]
     """Floor or backdrop along o + s d; returns s of the floor, or infinity."""
     up = max(dy, 0.0)
@@ -627,7 +628,7 @@ def _shade_background(lights, medium, stage, ox, oy, oz, dx, dy, dz, out):  # ty
     return s
 
 
-@njit(cache=True)
+@helper
 def _is_edge(surface, triangle, row, column, near, far):  # type: ignore[no-untyped-def]
     """Whether the 2 x 2 samples from (row, column) on show surfaces that lie apart or face apart.
 

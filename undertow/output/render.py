@@ -111,10 +111,10 @@ def make_painter(
 
 def _water_painter(samples: Sequence[FrameData], camera: dict[str, Any] | None, title: str, width: int) -> Painter:
     from undertow.output import raymarch
-    from undertow.output.water import add_water
+    from undertow.output.water import add_water, in_daylight
 
     lower, upper = samples[0].extent()
-    stage = raymarch.make_stage(lower, upper)
+    stage = in_daylight(raymarch.make_stage(lower, upper))
     eye, wide, high = raymarch.make_camera(lower, upper, width, camera)
 
     def paint(frame: FrameData) -> np.ndarray:

@@ -388,7 +388,8 @@ def _sort_particles(spec, swarm, count, flag, cell, start, out_swarm):  # type: 
         if swarm.radius[p] != 0.0:
             to = start[cell[p]]
             start[cell[p]] += 1
-            out_swarm.x[to] = swarm.x[p]
+            for a in range(3):  # assigning rows takes Numba 2.6 s to compile
+                out_swarm.x[to, a] = swarm.x[p, a]
             out_swarm.radius[to] = swarm.radius[p]
             # the flag travels in the id's lowest bit until the old flags have been read
             out_swarm.id[to] = 2 * swarm.id[p] + flag[p]
