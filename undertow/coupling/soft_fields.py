@@ -16,7 +16,7 @@ from numba import njit
 
 from undertow.coupling.pieces import SurfacePieces, SurfaceSpec
 from undertow.coupling.voxel import VoxelFaces
-from undertow.geometry import Solid, SolidFields
+from undertow.geometry import Occlusion, Solid, SolidFields
 from undertow.geometry.solids import BAND
 from undertow.grid import GHOSTS, Array, Grid, Sides
 from undertow.grid.jitting import helper
@@ -62,6 +62,8 @@ class SoftFields(SolidFields):
         self.element = np.concatenate([self.closed, self.shells])
         self.pieces = SurfacePieces(grid)
         self.voxel = VoxelFaces(grid, bodies.count)
+        if len(self.shells):
+            self.occlusion = Occlusion(grid, self.shells, bodies.count)
         self.voxel_open = np.zeros(0)
         """Open fraction that the coupled faces had (r,)."""
         self._free_f = _free_faces(grid, sides)
@@ -96,6 +98,8 @@ class SoftFields(SolidFields):
         self._find_near()
         if len(self.shells):
             self._couple_shells()
+        if self.occlusion is not None:
+            self.occlusion.place(self.bodies.x, self.surface.shift)
         self._choose_walls()
         self.set_velocities()
         return True

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from undertow.coupling.pockets import Pockets
 from undertow.coupling.soft_fields import SoftFields
 from undertow.coupling.soft_rows import (
     BLOCK,
@@ -42,6 +43,9 @@ from undertow.soft import SoftBodies
 PASSES = 4
 """Of the pressure solve on what the one before left."""
 
+NOTABLE = 1e-6
+"""Part of the rows that no pressure can change, above which it is told."""
+
 STILL = 1e-12
 """Velocity that counts as none [m/s]."""
 
@@ -55,12 +59,14 @@ class CoupledSoft:
 
     external (n, 3) [N]: mean force over the step beside elasticity. pressure, viscous (n, 3) [N s]: impulses of the
     fluid over the last step, without buoyancy. buoyancy (n, 3) [N]: of its hydrostatic pressure. dissipated [J]: what
-    viscosity and damping took in the last step. density: of the lightest body [kg/m3].
+    viscosity and damping took in the last step. density: of the lightest body [kg/m3]. recovery: shortest time over
+    which closed shells regain the volume of their pocket [s].
     """
 
     bodies: SoftBodies
     stepper: str
     density: float
+    recovery: float = 0.0
     external: Array = field(init=False)
     pressure: Array = field(init=False)
     viscous: Array = field(init=False)
@@ -90,6 +96,7 @@ class SoftSolve:
         self.domain, self.tolerance, self.coupled, self.fields = domain, tolerance, coupled, fields
         self.block = SoftVelocities(coupled.bodies)
         self.rows = SoftRows(domain, fields, self.block)
+        self.pockets = Pockets(fields, coupled.bodies, coupled.recovery)
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         self.cycle = CycleStencil(self.rows)
         self.level = SoftPreconditioner(self.multigrid, self.rows)
@@ -142,6 +149,7 @@ class SoftSolve:
         v = self._v
         v[...] = coupled.bodies.v
         self._add_forces(v, dt, self._carried_momentum(u_f, v, carried))
+        self.pockets.add_wanted(self.rows, dt)
         w = {"fluid": u_f, BLOCK: v}
         incompatible = self._make_compatible(w)
         target = self.tolerance * self._scale(w)
@@ -245,13 +253,15 @@ class SoftSolve:
     def _make_compatible(self, w: dict[str, Array]) -> float:
         """Take what no pressure can change into the wanted rows; its part of them."""
         norm = self._norm(w)
+        assert self.rows.stencil is not None
         if self.rows.target is None or norm == 0.0:
             return 0.0
         self._z[...] = self._row
-        removed = self.null.remove(self._z.reshape(-1))
+        part = float(np.sqrt(self.null.remove(self._z.reshape(-1)))) / norm
         self._row -= self._z
         self.rows.target += self._row
-        return float(np.sqrt(removed)) / norm
+        self.pockets.take_unmet(self.rows.stencil, self._row if part > NOTABLE else None)
+        return part
 
     def _scale(self, w: dict[str, Array]) -> float:
         """What the tolerance is relative to: the rows before the solve, and at least their rounding."""

@@ -17,7 +17,7 @@ from undertow.geometry import SolidFields
 from undertow.geometry.thin import ThinWalls
 from undertow.grid import Array, Grid, Sides
 from undertow.linalg import used_planes
-from undertow.transport import Advection, Extrapolation
+from undertow.transport import Advection, Extrapolation, OneSided
 
 EXTRAPOLATED_LAYERS = 4
 """Layers of faces inside solids that get a velocity from the flow: what transport may read at CFL numbers up to 2."""
@@ -49,6 +49,8 @@ class Flow:
         voxel = settings.no_slip == "extra_faces" and settings.viscosity > 0.0
         self.domain = FluidDomain(grid, sides, solids, settings.density, voxel)
         self.advection = Advection(grid, sides, settings.advection, settings.limiter)
+        if solids is not None and solids.occlusion is not None:
+            self.advection.one_sided = OneSided(self.advection, solids.occlusion)
         # dt p and the row residual; transport of smoke and confinement use the same memory before the solve
         self.scratch_c = np.zeros((2, *grid.padded))
         self.z_c, self.row_c = self.scratch_c
@@ -115,6 +117,13 @@ class Flow:
     def transport_smoke(self, by_f: Array, dt: float) -> None:
         if self.smoke is not None:
             self.smoke.transport(self.both_c, by_f, self.domain.volume_c, dt)
+
+    def uncover(self, u_f: Array, dt: float) -> None:
+        """After solids were placed: velocity and smoke where thin ones passed over, from their new side."""
+        if self.advection.one_sided is not None:
+            smoke = self.settings.smoke
+            rest = (0.0, 0.0 if smoke is None else smoke.ambient_temperature)
+            self.advection.one_sided.uncover(u_f, self.both_c, rest, dt)
 
     def add_forces(self, u_f: Array, dt: float) -> None:
         """Body forces over dt on u_f, whose ghosts are filled on entry and out of date on exit."""

@@ -43,6 +43,7 @@ class FirstOrder:
         f.sides.fill_velocity(f.u_star)
         f.add_forces(f.u_star, dt)
         f.place(time + dt)
+        f.uncover(f.u_star, dt)
         np.multiply(s.p, dt, out=f.z_c)
         report = f.project(f.u_star, dt)  # (5.31), or (5.3) and (5.4)
         np.divide(f.z_c, dt, out=s.p)

@@ -22,6 +22,7 @@ from undertow.geometry.distance import PARAMETERS, SPHERE, TABLE, analytic_dista
 from undertow.geometry.fractions import SNAP, _measure_fractions, boxes_of_row, is_in_boxes, share_box
 from undertow.geometry.meshes import AnimatedMesh, MeshShape, Table
 from undertow.geometry.motion import Motion, Static
+from undertow.geometry.occlusion import Occlusion
 from undertow.geometry.shapes import AnalyticShape, Surface, is_across
 from undertow.grid import GHOSTS, Array, Grid
 from undertow.grid.jitting import inlined
@@ -102,8 +103,10 @@ class SolidFields:
         cells outside at the point of its surface nearest to the face centre, else at the centre; 0 beyond the band
     velocity_c (3, z, y, x): velocity of solid body_c; within two cells of its surface at the point of the surface
         nearest to the cell's centre, else at the centre; 0 where body_c = -1
-    Distances are cut off at ``far`` = BAND dx.
+    Distances are cut off at ``far`` = BAND dx. occlusion: thin surfaces that hide points from each other, if any.
     """
+
+    occlusion: Occlusion | None = None
 
     def __init__(self, grid: Grid, solids: Sequence[Solid]):
         self.grid = grid

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 UNITS = {
     "fluid_volume": ("m3", "m2"),
+    "enclosed_volume": ("m3", "m2"),
     "momentum": ("kg m/s", "kg/s"),
     "angular_momentum": ("kg m2/s", "kg m/s"),
     "kinetic_energy": ("J", "J/m"),

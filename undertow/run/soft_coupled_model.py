@@ -46,7 +46,8 @@ class SoftCoupledModel(WithoutExtras):
         solids, notes = build.build_solids(scene, self.grid)
         self.notes += self.solid.notes + notes
         densities = [item.density for item in scene.softs.values() if isinstance(item, SoftBody)]
-        self.coupled = CoupledSoft(self.soft, scene.soft.stepper, min(densities, default=np.inf))
+        lightest = min(densities, default=np.inf)
+        self.coupled = CoupledSoft(self.soft, scene.soft.stepper, lightest, scene.soft.volume_recovery)
         self.fields = SoftFields(self.grid, self.sides, solids, self.soft)
         self.flow = Flow(
             self.grid,
@@ -66,6 +67,7 @@ class SoftCoupledModel(WithoutExtras):
         self._forces = dict.fromkeys([*scene.bodies, *scene.softs], NONE)
         self._previous_step = 0.0
         self._dissipated = 0.0
+        self._told = False
         self._elastic = self._measure_elastic()
 
     def limits(self, time: float) -> dict[str, float]:
@@ -94,7 +96,15 @@ class SoftCoupledModel(WithoutExtras):
         self._dissipated += self.coupled.dissipated
         self._elastic = self._measure_elastic()
         self._take_forces(time_step)
-        return ModelStep(report.iterations, report, self._quantities(report))
+        return ModelStep(report.iterations, report, self._quantities(report), self._explain_pockets())
+
+    def _explain_pockets(self) -> tuple[str, ...]:
+        """A pocket with a net flux is explained once."""
+        rows = self.solve.rows
+        assert rows.stencil is not None
+        text = "" if self._told else self.solve.pockets.explain(rows.stencil, self.flow.domain.periodic_axes)
+        self._told = self._told or bool(text)
+        return (text,) if text else ()
 
     def _measure_elastic(self) -> float:
         """Elastic energy at the end of the step [J]."""
@@ -155,6 +165,7 @@ class SoftCoupledModel(WithoutExtras):
             "soft_elastic_energy": self._elastic,
             "soft_volume": sum(soft.volume(part) for part in soft.parts if part.closed),
             "dissipated_energy": self._dissipated,
+            **self.solve.pockets.quantities(),
         }
 
     def _add_carried(self, row: dict[str, float]) -> None:

@@ -122,14 +122,18 @@ class SoftModel(SolidsModel):
 
     def _add_cloth(self, name: str, item: Cloth) -> Any:
         counts = [max(1, round(s / item.element_size)) for s in item.size]
-        if item.outline == "disc":
+        if item.outline == "balloon":
+            x, triangles = meshes.balloon_triangles(item.size[0], item.size[1], item.element_size, item.opening)
+        elif item.outline == "disc":
             x, triangles = meshes.disc_triangles(0.5, item.element_size / max(item.size))
             x = x * np.array([item.size[0], item.size[1], 0.0])
         else:
             size = (item.size[0], item.size[1])
             x, triangles = meshes.grid_triangles(size, (counts[0], counts[1]), crossed=False)
-        # the x-y plane of the grid becomes the x-z plane, its normal +z becomes +y
-        x = self._place(item, np.stack([x[:, 0], np.zeros(len(x)), -x[:, 1]], axis=1))
+        if item.outline != "balloon":
+            # the x-y plane of the grid becomes the x-z plane, its normal +z becomes +y
+            x = np.stack([x[:, 0], np.zeros(len(x)), -x[:, 1]], axis=1)
+        x = self._place(item, x)
         where = f"objects.{name}"
         material = Elastic(item.density, item.stretching, item.poisson_ratio, "stvk", item.damping)
         # a sheet of thickness 1: density and modulus are those of the whole sheet
@@ -145,9 +149,14 @@ class SoftModel(SolidsModel):
     def _add_rope(self, name: str, item: Rope) -> Any:
         start, end = np.array(build.vector3(item.position)), np.array(build.vector3(item.end))
         length = item.length or float(np.linalg.norm(end - start))
-        count = max(2, round(length / item.element_size))
-        x = meshes.rope_points(start, end, length, count, self._down())
-        edges = np.stack([np.arange(count), np.arange(1, count + 1)], axis=1)
+        if item.outline == "ring":
+            count = max(3, round(np.pi * length / item.element_size))
+            x = meshes.ring_points(start, end, count, self._down())
+            edges = np.stack([np.arange(count), (np.arange(count) + 1) % count], axis=1)
+        else:
+            count = max(2, round(length / item.element_size))
+            x = meshes.rope_points(start, end, length, count, self._down())
+            edges = np.stack([np.arange(count), np.arange(1, count + 1)], axis=1)
         springs = make_edges(f"objects.{name}", x, edges, item.stretching, item.damping)
         mass = np.asarray(item.density * np.bincount(edges.ravel(), np.repeat(0.5 * springs.rest, 2)), dtype=float)
         return self.soft.add(name, x, mass, [springs], edges, edges)
@@ -170,7 +179,7 @@ class SoftModel(SolidsModel):
             self._bound.append((inside, self.bodies.index(hold.body)))
             return
         motion = build.make_motion(hold)
-        self.soft.hold(inside, None if isinstance(motion, geometry.Static) else motion)
+        self.soft.hold(inside, None if isinstance(motion, geometry.Static) else motion, hold.until)
 
     def _make_rings(self, recovery: float) -> RingProjection | None:
         """What keeps the volume of the incompressible bodies."""
@@ -310,6 +319,8 @@ class SoftModel(SolidsModel):
             return (*meshes.thicken(x[used], local, 0.5 * item.thickness), np.concatenate([v[used]] * 2))
         if isinstance(item, Rope):
             nodes = np.arange(part.first, part.stop)
+            if item.outline == "ring":
+                nodes = np.append(nodes, part.first)
             vertices, triangles = meshes.tube(x[nodes], 0.5 * item.thickness)
             return vertices, triangles, np.repeat(v[nodes], len(vertices) // len(nodes), axis=0)
         if self.soft.dimensions == 2:

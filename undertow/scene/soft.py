@@ -36,6 +36,7 @@ LineDensity = Annotated[float, BeforeValidator(lambda value: check_number(value,
 Tension = Annotated[float, BeforeValidator(lambda value: check_number(value, "N/m", above=0.0))]
 Rigidity = Annotated[float, BeforeValidator(lambda value: check_number(value, "N m", low=0.0))]
 Newtons = Annotated[float, BeforeValidator(lambda value: check_number(value, "N", above=0.0))]
+NonNegativeLength = Annotated[float, BeforeValidator(lambda value: check_number(value, "m", low=0.0))]
 Sheet = Annotated[tuple[float, ...], BeforeValidator(lambda value: check_vector(value, "m", (2,)))]
 
 
@@ -59,9 +60,12 @@ class Hold(Model):
     rotation: Rotation = Field(Rotation(), description="rotation")
     motion: Motion = Field(Static(), description="static, velocity or keyframes: how the nodes are moved")
     body: Text | None = Field(None, description="name of a rigid body that carries the nodes, and feels them")
+    until: Instant | None = Field(None, description="time at which the nodes are let go [s]; absent: never")
 
     @model_validator(mode="after")
     def _check(self) -> Hold:
+        if self.body is not None and self.until is not None:
+            raise complain("until: nodes that a rigid body carries stay with it; remove until or body")
         if self.body is not None and not isinstance(self.motion, Static):
             raise complain("the nodes follow a motion or a body; remove one of them")
         return self
@@ -102,11 +106,17 @@ class SoftBody(Model):
 
 
 class Cloth(Model):
-    """A sheet: it resists stretching and bending. Flat at t = 0, in the plane its rotation makes of the x-z plane."""
+    """A sheet: it resists stretching and bending. Flat at t = 0, in the plane its rotation makes of the x-z plane, or a
+    balloon."""
 
     type: Literal["cloth"] = "cloth"
-    size: Sheet = Field(description="lengths along x and z before it is turned [m]")
-    outline: Literal["rectangle", "disc"] = Field("rectangle", description="disc: the ellipse that fills the size")
+    size: Sheet = Field(description="lengths along x and z before it is turned [m]; of a balloon width and height")
+    outline: Literal["rectangle", "disc", "balloon"] = Field(
+        "rectangle", description="disc: the ellipse that fills the size; balloon: the spheroid of that width and height"
+    )
+    opening: NonNegativeLength = Field(
+        0.0, description="of a balloon: diameter of the hole at its lower end [m]; 0: it is closed"
+    )
     position: Point = Field(description="position of the centre at t = 0 [m]")
     rotation: Rotation = Field(Rotation(), description="rotation at t = 0")
     velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
@@ -127,15 +137,20 @@ class Cloth(Model):
     def _check(self) -> Cloth:
         if min(self.size) <= 0:
             raise complain("size must be positive; give two lengths in m")
+        if self.opening > 0 and self.outline != "balloon":
+            raise complain(f"opening = {self.opening:g}: a {self.outline} has none; remove it, or make it a balloon")
+        if self.opening >= 0.9 * self.size[0]:
+            raise complain(f"opening = {self.opening:g} m must be smaller than 0.9 of the width {self.size[0]:g} m")
         if self.drag == 0 and any(self.wind):
             raise complain("wind has no effect without drag; give a drag coefficient")
         return self
 
 
 class Rope(Model):
-    """A rope of segments from ``position`` to ``end``, sagging or straight, that resists stretching alone."""
+    """A rope of segments from ``position`` to ``end``, sagging or straight, or a ring; it resists stretching alone."""
 
     type: Literal["rope"] = "rope"
+    outline: Literal["line", "ring"] = Field("line", description="ring: the circle on the line as its diameter")
     position: Point = Field(description="where it starts at t = 0 [m]")
     end: Point = Field(description="where it ends at t = 0 [m]")
     length: Metres | None = Field(None, description="length at rest [m]; absent: the distance of its ends")
@@ -153,6 +168,8 @@ class Rope(Model):
         span = math.dist(self.position, self.end) if len(self.position) == len(self.end) else 0.0
         if span == 0:
             raise complain("position and end must be two different points of as many components")
+        if self.outline == "ring" and self.length is not None:
+            raise complain("length: a ring is as long as its circle; remove it")
         if self.length is not None and self.length < span * (1 - 1e-12):
             raise complain(f"length = {self.length:g} is shorter than the distance {span:g} m of its ends; lengthen it")
         return self
@@ -172,8 +189,16 @@ class Soft(Model):
         True, description="in 3D: soft bodies and cloth keep apart from each other, and cloth from itself"
     )
     volume_recovery: Instant = Field(
-        0.01, description="incompressible: shortest time over which lost volume is regained [s]; 0: at once"
+        0.01,
+        description="incompressible, and closed shells in fluid: shortest time over which lost volume is regained [s]; "
+        "0: at once",
     )
+
+
+def _is_closed_shell(item: SoftBody | Cloth | Rope) -> bool:
+    if isinstance(item, Cloth):
+        return item.outline == "balloon" and item.opening == 0
+    return isinstance(item, Rope) and item.outline == "ring"
 
 
 def check_soft(scene: Scene) -> None:
@@ -199,7 +224,11 @@ def check_soft(scene: Scene) -> None:
             if len(vector) != dimensions and not (dimensions == 2 and len(vector) == 3 and vector[2] == 0):
                 raise complain(f"{path}: {list(vector)} must have {dimensions} components, as the scene has")
     keeps = any(isinstance(item, SoftBody) and item.incompressible for item in scene.softs.values())
+    keeps = keeps or (scene.domain is not None and any(_is_closed_shell(item) for item in scene.softs.values()))
     if scene.softs and not keeps and scene.soft.volume_recovery != Soft().volume_recovery:
-        raise complain("soft.volume_recovery has no effect without a body with incompressible = true; remove it")
+        raise complain(
+            "soft.volume_recovery has no effect without a body with incompressible = true or a closed shell in fluid; "
+            "remove it"
+        )
     if not scene.softs and scene.soft != Soft():
         raise complain("soft has no effect without a soft_body, cloth or rope; add one, or remove the table")

@@ -34,11 +34,12 @@ class SoftPart:
 
 @dataclass(frozen=True)
 class Handle:
-    """Nodes that follow a motion: where they are in its frame (k, 3) [m]."""
+    """Nodes that stay, or follow a motion: where they are in its frame (k, 3) [m]; until: when they are let go [s]."""
 
     nodes: Any
-    motion: Motion
+    motion: Motion | None
     place: Array
+    until: float
 
 
 class SoftBodies:
@@ -98,19 +99,25 @@ class SoftBodies:
             f"soft body {name!r}: no such body; the soft bodies are {', '.join(p.name for p in self.parts) or '(none)'}"
         )
 
-    def hold(self, nodes: Any, motion: Motion | None = None) -> None:
-        """Hold nodes (k,) where they are, or let them follow a motion from where they are at t = 0."""
+    def hold(self, nodes: Any, motion: Motion | None = None, until: float | None = None) -> None:
+        """Hold nodes (k,) where they are, or let them follow a motion from where they are at t = 0; ``until`` [s]."""
         nodes = np.asarray(nodes, dtype=np.int64)
         self.inv_mass[nodes] = 0.0
         self.v[nodes] = 0.0
-        if motion is not None:
-            position, rotation = motion.pose(0.0)
-            self.handles.append(Handle(nodes, motion, (self.x[nodes] - position) @ rotation))
+        if motion is not None or until is not None:
+            position, rotation = motion.pose(0.0) if motion is not None else (np.zeros(3), np.eye(3))
+            place = (self.x[nodes] - position) @ rotation
+            self.handles.append(Handle(nodes, motion, place, np.inf if until is None else until))
 
     def move_handles(self, time: float, dt: float) -> None:
         """Velocities of held nodes so that they are where their motion is after the step from ``time`` by ``dt``
         [s]."""
         for handle in self.handles:
+            if time >= handle.until - 1e-9 * dt:
+                self.inv_mass[handle.nodes] = 1.0 / self.mass[handle.nodes]
+                continue
+            if handle.motion is None:
+                continue
             position, rotation = handle.motion.pose(time + dt)
             self.v[handle.nodes] = (handle.place @ rotation.T + position - self.x[handle.nodes]) / dt
 

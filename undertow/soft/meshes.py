@@ -271,6 +271,70 @@ def disc_triangles(radius: float, spacing: float) -> Mesh:
     return np.concatenate(points), np.array(cells, dtype=np.int64)
 
 
+def balloon_triangles(width: float, height: float, spacing: float, opening: float) -> Mesh:
+    """Nodes (n, 3) and triangles (m, 3), turned outwards, of a spheroid about the y axis: an icosahedron with its faces
+    divided. opening: diameter of a round hole at the lower end, 0 without one."""
+    golden = 0.5 * (1.0 + np.sqrt(5.0))
+    corners = np.array(
+        [[-1, golden, 0], [1, golden, 0], [-1, -golden, 0], [1, -golden, 0], [0, -1, golden], [0, 1, golden],
+         [0, -1, -golden], [0, 1, -golden], [golden, 0, -1], [golden, 0, 1], [-golden, 0, -1], [-golden, 0, 1]],
+    )  # fmt: skip
+    # a corner at each end, so that the hole is round
+    tilt = np.arctan2(1.0, golden)
+    turn = np.array([[np.cos(tilt), np.sin(tilt), 0.0], [-np.sin(tilt), np.cos(tilt), 0.0], [0.0, 0.0, 1.0]])
+    corners = corners @ turn.T / np.sqrt(1.0 + golden**2)
+    faces = np.array(
+        [[0, 11, 5], [0, 5, 1], [0, 1, 7], [0, 7, 10], [0, 10, 11], [1, 5, 9], [5, 11, 4], [11, 10, 2], [10, 7, 6],
+         [7, 1, 8], [3, 9, 4], [3, 4, 2], [3, 2, 6], [3, 6, 8], [3, 8, 9], [4, 9, 5], [2, 4, 11], [6, 2, 10],
+         [8, 6, 7], [9, 8, 1]],
+    )  # fmt: skip
+    n = max(1, round(1.0515 * 0.25 * (width + height) / spacing))
+    points, cells = [], []
+    for a, b, c in corners[faces]:
+        place, number = {}, sum(len(p) for p in points)
+        rows = []
+        for i in range(n + 1):
+            for j in range(n + 1 - i):
+                place[i, j] = number + len(rows)
+                rows.append(a + (b - a) * i / n + (c - a) * j / n)
+        points.append(np.array(rows))
+        for i in range(n):
+            for j in range(n - i):
+                cells.append((place[i, j], place[i + 1, j], place[i, j + 1]))
+                if i + j < n - 1:
+                    cells.append((place[i + 1, j], place[i + 1, j + 1], place[i, j + 1]))
+    x = np.concatenate(points)
+    x /= np.linalg.norm(x, axis=1)[:, None]
+    _, first, where = np.unique(np.round(x, 9), axis=0, return_index=True, return_inverse=True)
+    triangles = where.reshape(-1)[np.array(cells, dtype=np.int64)]
+    x = x[first] * np.array([0.5 * width, 0.5 * height, 0.5 * width])
+    if opening > 0:
+        x, triangles = _cut_hole(x, triangles, 0.5 * width, 0.5 * height, 0.5 * opening)
+    return _sorted_along(x, triangles)
+
+
+def _cut_hole(x: Array, triangles: Any, radius: float, half: float, hole: float) -> Mesh:
+    """Without the triangles around the lower end of a spheroid; the nodes of the rim moved on to the hole's circle."""
+    away = np.hypot(x[:, 0], x[:, 2])
+    gone = (away < hole) & (x[:, 1] < 0)
+    gone[np.argmin(x[:, 1])] = True
+    kept = triangles[~gone[triangles].any(axis=1)]
+    used, local = np.unique(kept, return_inverse=True)
+    x, local = x[used], local.reshape(-1, 3)
+    rim = np.unique(outline_of(local))
+    x[rim[:, None], [0, 2]] *= (hole / np.hypot(x[rim, 0], x[rim, 2]))[:, None]
+    x[rim, 1] = -half * np.sqrt(1.0 - (hole / radius) ** 2)
+    return x, local
+
+
+def ring_points(start: Array, end: Array, count: int, down: Array) -> Array:
+    """Nodes (count, 3) of a circle with the diameter from start to end, in the plane of that line and ``down``."""
+    across = rope_points(start, end, 2.0 * float(np.linalg.norm(end - start)), 2, down)[1] - 0.5 * (start + end)
+    across *= 0.5 * np.linalg.norm(end - start) / np.linalg.norm(across)
+    angle = 2.0 * np.pi * np.arange(count)[:, None] / count
+    return np.asarray(0.5 * (start + end) - 0.5 * (end - start) * np.cos(angle) + across * np.sin(angle))
+
+
 def rope_points(start: Array, end: Array, length: float, count: int, down: Array) -> Array:
     """Nodes (count + 1, 3) of a rope of a given length between two points: straight, or two straight halves that
     sag."""

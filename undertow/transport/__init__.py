@@ -3,5 +3,6 @@
 from undertow.transport.advection import SCHEMES, Advection
 from undertow.transport.extrapolation import Extrapolation
 from undertow.transport.interpolation import sample_centred, sample_velocity
+from undertow.transport.one_sided import OneSided
 
-__all__ = ["SCHEMES", "Advection", "Extrapolation", "sample_centred", "sample_velocity"]
+__all__ = ["SCHEMES", "Advection", "Extrapolation", "OneSided", "sample_centred", "sample_velocity"]

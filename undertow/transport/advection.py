@@ -16,7 +16,7 @@ Locations and index coordinates are those of ``transport/interpolation.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -26,13 +26,17 @@ from undertow.grid import GHOSTS, INFLOW, OPEN, OUTFLOW, WALL, Array, Grid, Side
 from undertow.grid.jitting import helper, inlined_contracting
 from undertow.transport.interpolation import CENTRE, FACES, _check_field, _interpolate_at
 
+if TYPE_CHECKING:
+    from undertow.transport.one_sided import OneSided
+
 SCHEMES = ("semi_lagrangian", "maccormack", "eno3", "none")
 
 
 class Advection:
     """Transports fields of one grid by one scheme; owns ``scratch_f``, free for others between calls.
 
-    limiter: clamps the MacCormack correction; off only where the order is measured on smooth fields.
+    limiter: clamps the MacCormack correction; off only where the order is measured on smooth fields. one_sided: what
+    replaces the result near thin surfaces, None without any.
     """
 
     def __init__(self, grid: Grid, sides: Sides, scheme: str, limiter: bool = True) -> None:
@@ -42,12 +46,13 @@ class Advection:
         self.sides = sides
         self.scheme = scheme
         self.limiter = limiter
+        self.one_sided: OneSided | None = None
         self.scratch_f = grid.face_field()
         rows = (grid.cells[1] + 1) * (grid.cells[2] + 1)
         self._everywhere = np.tile(np.array([0, grid.padded[2]]), (rows, 1))
         self._span = self._everywhere.copy()
         self._own_span = np.zeros((grid.padded[0] * grid.padded[1], 2), dtype=np.int64)
-        self._specs = (_frame(grid, sides), sides.spec.kind)
+        self.specs = (_frame(grid, sides), sides.spec.kind)
         self._transport = {
             "semi_lagrangian": self._semi_lagrangian,
             "maccormack": self._maccormack,
@@ -72,6 +77,7 @@ class Advection:
         if distance_c is not None:
             level = np.array([self.grid.dx])
             span = self._find_span(distance_c.reshape(-1, *self.grid.padded), level, by_f, dt, below=True)
+        self._find_band(by_f, dt)
         self._transport(u_f, FACES, by_f, dt, out_f, self.sides.fill_velocity, span)
 
     def centred(
@@ -97,7 +103,15 @@ class Advection:
             for field, enters, rests in zip(fields, *beyond, strict=True):
                 self.sides.fill_centred(field, float(enters), float(rests))
 
+        self._find_band(by_f, dt)
         self._transport(q, CENTRE, by_f, dt, out, fill, self._find_span(q, beyond[1], by_f, dt, below=False))
+
+    def _find_band(self, by: Array, dt: float) -> None:
+        """Where thin surfaces are within reach of a step."""
+        if self.one_sided is not None:
+            # three stages of three values each, or a path and the values around its end
+            reach = 9.0 if self.scheme == "eno3" else max(float(by.max()), -float(by.min())) * dt / self.grid.dx
+            self.one_sided.begin(min(reach, max(self.grid.cells)) if np.isfinite(reach) else 0.0)
 
     def _find_span(self, q: Array, rest: np.ndarray, by: Array, dt: float, below: bool) -> np.ndarray:
         """First and end index per row of the cells that values of q unlike ``rest`` (or below it) can reach in dt."""
@@ -133,7 +147,9 @@ class Advection:
     ) -> None:
         """q_new(x) = q(x - dt by(x - dt/2 by(x)))."""
         c = dt / self.grid.dx
-        share_face_rows(self.grid, _advect_semi_lagrangian, *self._specs, span, q, first, by, c, out)
+        share_face_rows(self.grid, _advect_semi_lagrangian, *self.specs, span, q, first, by, c, out)
+        if self.one_sided is not None:
+            self.one_sided.predict(q, first, by, c, out)
 
     def _maccormack(
         self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None], span: np.ndarray
@@ -141,11 +157,15 @@ class Advection:
         """q1 = A(q);  q_new = q1 + (q - A_reversed(q1)) / 2   (Selle et al. 2008, section 3)."""
         c = dt / self.grid.dx
         predicted = self.scratch_f[: len(q)]
-        share_face_rows(self.grid, _advect_semi_lagrangian, *self._specs, span, q, first, by, c, predicted)
+        share_face_rows(self.grid, _advect_semi_lagrangian, *self.specs, span, q, first, by, c, predicted)
+        if self.one_sided is not None:
+            self.one_sided.predict(q, first, by, c, predicted)
         fill(predicted)
         share_face_rows(
-            self.grid, _correct_maccormack, *self._specs, span, q, first, by, c, predicted, self.limiter, out
+            self.grid, _correct_maccormack, *self.specs, span, q, first, by, c, predicted, self.limiter, out
         )
+        if self.one_sided is not None:
+            self.one_sided.correct(q, first, by, c, predicted, self.limiter, out)
 
     def _eno3(
         self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None], span: np.ndarray
@@ -153,15 +173,13 @@ class Advection:
         """Shu and Osher 1988: q1 = q + dt L(q);  q2 = 3/4 q + 1/4 (q1 + dt L(q1));  1/3 q + 2/3 (q2 + dt L(q2))."""
         c = dt / self.grid.dx
         stage = self.scratch_f[: len(q)]
-        share_face_rows(self.grid, _advance_eno3, *self._specs, self._everywhere, q, q, first, by, c, 0.0, out)
+        share_face_rows(self.grid, _advance_eno3, *self.specs, self._everywhere, q, q, first, by, c, 0.0, out)
         fill(out)
-        share_face_rows(
-            self.grid, _advance_eno3, *self._specs, self._everywhere, q, out, first, by, c, 3.0 / 4.0, stage
-        )
+        share_face_rows(self.grid, _advance_eno3, *self.specs, self._everywhere, q, out, first, by, c, 3.0 / 4.0, stage)
         fill(stage)
-        share_face_rows(
-            self.grid, _advance_eno3, *self._specs, self._everywhere, q, stage, first, by, c, 1.0 / 3.0, out
-        )
+        share_face_rows(self.grid, _advance_eno3, *self.specs, self._everywhere, q, stage, first, by, c, 1.0 / 3.0, out)
+        if self.one_sided is not None:
+            self.one_sided.predict(q, first, by, c, out)
 
 
 class _Frame(NamedTuple):

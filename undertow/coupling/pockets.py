@@ -1,0 +1,192 @@
+"""Pockets: fluid that closed shells hold, kept at its volume.
+
+The rows of a pocket's cells say that no fluid is lost, with the shell's flux as the voxel faces see it. What the
+triangles enclose changes by their own areas, and by the step's end; the two differ by the discretisation, and the
+difference adds up. As thesis 3.1 [@schroeder2011] does for soft bodies, the error is fed back as the wanted value of
+the rows,
+
+    s_c = - Q / n_cells,      Q = (V_wanted - V) / max(dt, tau) - [(V(x + dt v) - V(x)) / dt - Q_faces(v)],
+
+in the n cells of the pocket, so that the volume is regained within the time tau; the bracket is what triangles and
+faces differ by for the velocities before the solve. Where the fluid around has no way out of the domain it gives what
+the pocket takes.
+
+A region that prescribed walls close off with a net flux cannot keep its volume by any pressure: the flux
+is spread over its cells (Guendelman et al. 2005, 4.3), reported in the ledger and explained once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from undertow.coupling.soft_fields import SoftFields
+from undertow.coupling.soft_rows import SoftRows
+from undertow.grid import GHOSTS, Array
+from undertow.linalg import Stencil
+from undertow.soft import SoftBodies, SoftPart
+
+
+@dataclass(frozen=True)
+class _Pocket:
+    """A closed shell, the volume it encloses at rest [m3; 2D m2], and 1 or -1 if its elements are turned inwards."""
+
+    part: SoftPart
+    wanted: float
+    sign: float
+
+
+class Pockets:
+    """The closed shells among soft bodies; recovery [s]: shortest time over which lost volume is regained."""
+
+    def __init__(self, fields: SoftFields, bodies: SoftBodies, recovery: float) -> None:
+        self.fields, self.bodies, self.recovery = fields, bodies, recovery
+        self.unmet = np.zeros(0)
+        """Net flux of every region [m3/s; 2D m2/s] that the last solve could not take up; empty without any."""
+        self.pockets = []
+        for part in bodies.parts:
+            if not part.closed and _has_no_rim(part.surface):
+                volume = _enclosed(bodies.rest, part.surface)
+                self.pockets.append(_Pocket(part, abs(volume), 1.0 if volume > 0 else -1.0))
+
+    def volume(self, pocket: _Pocket, dt: float = 0.0) -> float:
+        """What a shell encloses [m3; 2D m2], now or moved on by dt [s]."""
+        return pocket.sign * _enclosed(self.bodies.x + dt * self.bodies.v, pocket.part.surface)
+
+    def quantities(self) -> dict[str, float]:
+        """Of the ledger: enclosed volume of all closed shells, and the largest relative error of one."""
+        if not self.pockets:
+            return {}
+        volumes = np.array([self.volume(pocket) for pocket in self.pockets])
+        wanted = np.array([pocket.wanted for pocket in self.pockets])
+        return {
+            "enclosed_volume": float(volumes.sum()),
+            "enclosed_volume_error": float(np.abs(volumes / wanted - 1.0).max()),
+        }
+
+    def add_wanted(self, rows: SoftRows, dt: float) -> None:
+        """Add s to the wanted rows, for the geometry of now and a step dt [s]."""
+        if not self.pockets or not np.isfinite(self.recovery):
+            return
+        assert rows.target is not None and rows.stencil is not None
+        stencil, target = rows.stencil, rows.target.reshape(-1)
+        label = stencil.label[: target.size]
+        size = np.bincount(label, minlength=stencil.regions + 1).astype(float)
+        places = self._representatives(label, stencil.regions)
+        through = np.bincount(label, rows.flux @ self.bodies.v.reshape(-1), stencil.regions + 1)
+        wanted = np.zeros(stencil.regions + 1)
+        around = np.ones(stencil.regions + 1, dtype=bool)
+        around[0] = False
+        for pocket in self.pockets:
+            inside = self._are_inside(places, pocket)
+            if not inside.any():
+                continue
+            around &= ~inside
+            volume = self.volume(pocket)
+            rate = (pocket.wanted - volume) / max(dt, self.recovery)
+            rate -= (self.volume(pocket, dt) - volume) / dt - through[inside].sum()
+            wanted[inside] -= rate / size[inside].sum()
+        given = float((wanted * size).sum())
+        open_r = np.bincount(label, stencil.dirichlet_c.reshape(-1), stencil.regions + 1) > 0.0
+        if not (around & open_r).any() and around.any():
+            wanted[around] -= given / size[around].sum()
+        target += wanted[label]
+
+    def take_unmet(self, stencil: Stencil, removed: Array | None) -> None:
+        """removed: the part of the rows that no pressure can change, as it was spread over the cells; None: nothing."""
+        self.unmet = np.zeros(0)
+        if removed is not None:
+            flat = removed.reshape(-1)
+            self.unmet = np.bincount(stencil.label[: flat.size], flat, stencil.regions + 1)
+
+    def explain(self, stencil: Stencil, periodic: tuple[bool, bool, bool]) -> str:
+        """A sentence about the region whose flux is taken up the least; empty if all are."""
+        if not len(self.unmet) or not np.abs(self.unmet).max() > 0.0:
+            return ""
+        region = int(np.abs(self.unmet).argmax())
+        grid = self.fields.grid
+        label = stencil.label[: int(np.prod(grid.padded))]
+        index = np.stack(np.unravel_index(np.flatnonzero(label == region), grid.padded)[::-1], axis=1)
+        middle = (np.array(grid.lower) + (index - GHOSTS + 0.5) * grid.dx).mean(axis=0)[: grid.dimensions]
+        where = ", ".join(f"{x:.3g}" for x in middle)
+        unit = "m3/s" if grid.dimensions == 3 else "m2/s"
+        walls = self._closed_off_by(label, region, periodic)
+        return (
+            f"a pocket of {len(index)} cells around ({where}) m{walls} has a net flux of "
+            f"{abs(self.unmet[region]):.3g} {unit} that nothing can take up: it is spread over its cells "
+            f"(incompatibility in the ledger); let the shell move freely there, or open a side of the domain"
+        )
+
+    def _closed_off_by(self, label: np.ndarray, region: int, periodic: tuple[bool, bool, bool]) -> str:
+        """The shells on whose faces a region ends."""
+        voxel = self.fields.voxel
+        if not len(voxel.face):
+            return ""
+        lower, upper = voxel.sides(periodic)
+        nodes = voxel.wall[(label[lower] == region) | (label[upper] == region)].indices // 3
+        names = [f"objects.{p.name}" for p in self.bodies.parts if ((nodes >= p.first) & (nodes < p.stop)).any()]
+        return f", closed off by {', '.join(names)}," if names else ""
+
+    def find_cells(self, stencil: Stencil) -> np.ndarray:
+        """Cells (Z, Y, X) that closed shells hold, bool; stencil: that of the rows."""
+        label = stencil.label[: int(np.prod(self.fields.grid.padded))]
+        places = self._representatives(label, stencil.regions)
+        held = np.zeros(stencil.regions + 1, dtype=bool)
+        for pocket in self.pockets:
+            held |= self._are_inside(places, pocket)
+        return np.asarray(held[label].reshape(self.fields.grid.padded))
+
+    def _representatives(self, label: np.ndarray, regions: int) -> Array:
+        """Centre (regions + 1, 3) [m] of one cell of every region; of region 0 nothing."""
+        grid = self.fields.grid
+        at = np.zeros(regions + 1, np.int64)
+        # of repeated indices the last is taken
+        at[label[::-1]] = np.arange(label.size)[::-1]
+        index = np.stack(np.unravel_index(at, grid.padded)[::-1], axis=1)
+        return np.asarray(np.array(grid.lower) + (index - GHOSTS + 0.5) * grid.dx)
+
+    def _are_inside(self, places: Array, pocket: _Pocket) -> np.ndarray:
+        """Which of the places (r, 3) a shell, or an image of it, winds around; the first, of no region, never."""
+        found = np.zeros(len(places), dtype=bool)
+        for shift in self.fields.surface.shift:
+            found |= np.abs(_winding(places - shift, self.bodies.x, pocket.part.surface)) > 0.5
+        found[0] = False
+        return found
+
+
+def _has_no_rim(surface: Any) -> bool:
+    """Whether every edge of triangles, or node of edges, belongs to two of them."""
+    if surface.shape[1] == 2:
+        _, count = np.unique(surface, return_counts=True)
+    else:
+        edges = np.concatenate([surface[:, [0, 1]], surface[:, [1, 2]], surface[:, [2, 0]]])
+        _, count = np.unique(np.sort(edges, axis=1), axis=0, return_counts=True)
+    return bool((count == 2).all())
+
+
+def _enclosed(x: Array, surface: Any) -> float:
+    """Volume inside triangles turned outwards, or area inside edges that go around it."""
+    p = x[surface] - x[surface[0, 0]]
+    if surface.shape[1] == 2:
+        return float(0.5 * (p[:, 0, 0] * p[:, 1, 1] - p[:, 0, 1] * p[:, 1, 0]).sum())
+    return float(np.einsum("ti,ti->", p[:, 0], np.cross(p[:, 1], p[:, 2])) / 6.0)
+
+
+def _winding(points: Array, x: Array, surface: Any) -> Array:
+    """How often a closed surface winds around each point (van Oosterom and Strackee 1983)."""
+    total = np.zeros(len(points))
+    for n, point in enumerate(points):
+        p = x[surface] - point
+        if surface.shape[1] == 2:
+            a, b = p[:, 0], p[:, 1]
+            angle = np.arctan2(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0], a[:, 0] * b[:, 0] + a[:, 1] * b[:, 1])
+            total[n] = angle.sum() / (2.0 * np.pi)
+            continue
+        a, b, c = p[:, 0], p[:, 1], p[:, 2]
+        la, lb, lc = (np.linalg.norm(v, axis=1) for v in (a, b, c))
+        ab, bc, ca = (np.einsum("ti,ti->t", v, w) for v, w in ((a, b), (b, c), (c, a)))
+        volume = np.einsum("ti,ti->t", a, np.cross(b, c))
+        total[n] = np.arctan2(volume, la * lb * lc + ab * lc + bc * la + ca * lb).sum() / (2.0 * np.pi)
+    return total
