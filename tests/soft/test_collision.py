@@ -19,7 +19,7 @@ def _sweep(edges: bool, x: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
     nodes = np.arange(len(x)).reshape(-1, 4)
     m = len(nodes)
     out = np.zeros(m), np.zeros(m), np.zeros((m, 4)), np.zeros((m, 3))
-    _sweep_stencils(nodes, edges, x, u, 0.0, *out, 0, m)
+    _sweep_stencils(nodes, edges, x, u, 0.0, np.full(m, 10.0), *out, 0, m)
     return out
 
 

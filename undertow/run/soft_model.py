@@ -267,7 +267,7 @@ class SoftModel(SolidsModel):
         volume = sum(self.soft.volume(part) for part in self.soft.parts if part.closed)
         values = (
             done.elastic, volume, done.volume_error, done.contacts, done.newton, done.iterations, done.penetration,
-            self.soft_solids.met.pushed, self.soft_solids.met.joined, done.work, done.stuck,
+            self.soft_solids.pressing + self.soft_solids.met.pushed, self.soft_solids.met.joined, done.work, done.stuck,
         )  # fmt: skip
         return found | {name: float(value) for name, value in zip(QUANTITIES, values, strict=True)}
 

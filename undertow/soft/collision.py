@@ -27,7 +27,6 @@ from undertow.errors import PhysicsError
 from undertow.grid import Array, share
 from undertow.grid.jitting import helper
 from undertow.soft.boxes import BoxTree
-from undertow.soft.implicit import Joined
 
 ROUNDS = 8
 """Rounds of impulses before what is left is joined."""
@@ -39,7 +38,7 @@ _MARGIN = 0.05
 """How far nodes may leave the way for which pairs were gathered, as a part of an edge."""
 
 _KEPT = 0.2
-"""Part of the distance at the start of a step that a sweep keeps."""
+"""Part of the distance at the start of a step, or of the thickness if that is less, that a sweep keeps."""
 
 
 @helper
@@ -126,10 +125,10 @@ def _near(edges, p, w, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _sweep_stencils(nodes, edges, x, u, slack, out_distance, out_time, out_weight, out_normal, start, stop):  # type: ignore[no-untyped-def]
+def _sweep_stencils(nodes, edges, x, u, slack, thickness, out_distance, out_time, out_weight, out_normal, start, stop):  # type: ignore[no-untyped-def]
     """Distance at x (n, 3), and the part of the way u (n, 3) [m] after which four nodes have come as near as ``_KEPT``
-    of it, 2: never, 3: not even if they came nearer by ``slack`` [m] more; weights (m, 4) and normals (m, 3) there, or
-    at x where nothing meets."""
+    of it or of the thickness (m,), the smaller; 2: never, 3: not even if they came nearer by ``slack`` [m] more;
+    weights (m, 4) and normals (m, 3) there, or at x where nothing meets."""
     p, q, w, n = np.zeros((4, 3)), np.zeros((4, 3)), np.zeros(4), np.zeros(3)
     for m in range(start, stop):
         for a in range(4):
@@ -154,11 +153,11 @@ def _sweep_stencils(nodes, edges, x, u, slack, out_distance, out_time, out_weigh
             out_weight[m, i] = w[i]
         for i in range(3):
             out_normal[m, i] = n[i]
-        if d * (1.0 - _KEPT) > bound:
-            if d * (1.0 - _KEPT) > bound + slack:
+        least, t = _KEPT * min(d, thickness[m]), 0.0
+        if d - least > bound:
+            if d - least > bound + slack:
                 out_time[m] = 3.0
             continue
-        least, t = _KEPT * d, 0.0
         for _ in range(200):
             step = (d - 0.5 * least) / max(bound, 1e-300)
             t += 0.9 * step
@@ -236,9 +235,8 @@ def _mark_crossings(x, edges, triangles, pairs, out_crosses, start, stop):  # ty
 
 @dataclass(frozen=True)
 class CollisionReport:
-    """repelled, pushed: stencils that got an impulse; joined: nodes that moved as rigid bodies; rounds of sweeps."""
+    """pushed: stencils that got an impulse; joined: nodes that moved as rigid bodies; rounds of sweeps."""
 
-    repelled: int = 0
     pushed: int = 0
     joined: int = 0
     rounds: int = 0
@@ -273,13 +271,7 @@ class SurfaceCollisions:
         it is given: with elasticity beside the masses, light nodes do not crush the elements behind them.
         """
         self._yielding = inv_mass if yielding is None else yielding
-        found = self._find(x, dt * w)
-        near = found.distance < found.thickness
-        repelled, pushed, joined, rounds = 0, 0, 0, 0
-        if near.any():
-            part = found.take(near)
-            # a tenth of the lacking distance per step, as Bridson et al.
-            repelled = self._push(part, 0.1 * (part.thickness - part.distance) / dt, inv_mass, w, v)
+        pushed, joined, rounds = 0, 0, 0
         while rounds < ROUNDS:
             rounds += 1
             found = self._find(x, dt * w)
@@ -290,14 +282,23 @@ class SurfaceCollisions:
             pushed += self._push(part, np.zeros(len(meets)), inv_mass, w, v)
         else:
             joined = self._join(x, w, v, dt, inv_mass)
-        return CollisionReport(repelled, pushed, joined, rounds)
+        return CollisionReport(pushed, joined, rounds)
 
-    def touching(self, x: Array, w: Array, dt: float) -> Joined:
-        """What touches at x (n, 3), or would meet within dt [s] on the way with w (n, 3)."""
+    def repel(self, x: Array, w: Array, v: Array, dt: float, inv_mass: Array) -> None:
+        """What is nearer than its thickness does not approach with v, and parts slowly with w (n, 3)."""
+        self._yielding = inv_mass
         found = self._find(x, dt * w)
-        return Joined(found.nodes, found.weight, found.normal)
+        near = found.distance < found.thickness
+        if near.any():
+            part = found.take(near)
+            # a tenth of the lacking distance per step, as Bridson et al.
+            self._push(part, 0.1 * (part.thickness - part.distance) / dt, inv_mass, w, v)
 
-    def _push(self, part: _Stencils, wanted: Array, inv_mass: Array, w: Array, v: Array) -> int:
+    def meeting(self, x: Array, u: Array) -> Stencils:
+        """What is nearer than its thickness at x (n, 3), or would meet on the way u (n, 3) [m]."""
+        return self._find(x, u)
+
+    def _push(self, part: Stencils, wanted: Array, inv_mass: Array, w: Array, v: Array) -> int:
         """w parts as wanted, v does not approach."""
         args = part.nodes, part.weight, part.normal
         _push_stencils(*args, np.zeros(len(wanted)), part.friction, inv_mass, v)
@@ -328,7 +329,7 @@ class SurfaceCollisions:
             apart = (one[:, :, None] != two[:, None, :]).all(axis=(1, 2))
             self._near.append(np.ascontiguousarray(np.concatenate([one[apart], two[apart]], axis=1)))
 
-    def _find(self, x: Array, u: Array) -> _Stencils:
+    def _find(self, x: Array, u: Array) -> Stencils:
         """All stencils that could come nearer than their thickness, or meet, on the way u (n, 3) [m]."""
         fresh = not (
             np.array_equal(x, self._near_x)
@@ -339,21 +340,15 @@ class SurfaceCollisions:
         parts = []
         for edges in (False, True):
             nodes = self._near[edges]
-            m = len(nodes)
-            found = _Stencils(
-                nodes, np.zeros(m), np.zeros(m), np.zeros((m, 4)), np.zeros((m, 3)),
-                self.reach[nodes[:, 0]] + self.reach[nodes[:, 3]],
-                np.sqrt(self.friction[nodes[:, 0]] * self.friction[nodes[:, 3]]),
-            )  # fmt: skip
-            share(
-                _sweep_stencils, m, 64 * m, nodes, edges, x, u, 4.0 * self._margin,
-                found.distance, found.time, found.weight, found.normal,
-            )  # fmt: skip
+            thickness = self.reach[nodes[:, 0]] + self.reach[nodes[:, 3]]
+            friction = np.sqrt(self.friction[nodes[:, 0]] * self.friction[nodes[:, 3]])
+            found = Stencils.of(nodes, thickness, friction, edges)
+            found.sweep(edges, x, u, 4.0 * self._margin)
             if fresh:
                 kept = (found.time < 2.5) | (found.distance < found.thickness)
                 self._near[edges] = np.ascontiguousarray(nodes[kept])
             parts.append(found.take((found.time <= 1.0) | (found.distance < found.thickness)))
-        return _Stencils(*(np.concatenate(arrays) for arrays in zip(*(_fields(p) for p in parts), strict=True)))
+        return Stencils(*(np.concatenate(arrays) for arrays in zip(*(_fields(p) for p in parts), strict=True)))
 
     def _join(self, x: Array, w: Array, v: Array, dt: float, inv_mass: Array) -> int:
         """Nodes that would still meet move as rigid bodies, with all that these meet; how many nodes."""
@@ -384,9 +379,9 @@ class SurfaceCollisions:
 
 
 @dataclass
-class _Stencils:
+class Stencils:
     """Stencils of four nodes (m, 4), their distance (m,) [m], time of contact (m,) as part of the step, weights (m, 4),
-    normals (m, 3), thickness (m,) [m] and friction (m,)."""
+    normals (m, 3), thickness (m,) [m] and friction (m,); edges (m,): 1 for two edges, 0 for a node and a triangle."""
 
     nodes: Any
     distance: Array
@@ -395,13 +390,29 @@ class _Stencils:
     normal: Array
     thickness: Array
     friction: Array
+    edges: Any
 
-    def take(self, chosen: Any) -> _Stencils:
-        return _Stencils(*(np.ascontiguousarray(array[chosen]) for array in _fields(self)))
+    @staticmethod
+    def of(nodes: Any, thickness: Array, friction: Array, edges: bool) -> Stencils:
+        """Stencils of nodes (m, 4), not yet swept."""
+        m = len(nodes)
+        kind = np.full(m, edges, dtype=np.int64)
+        return Stencils(nodes, np.zeros(m), np.zeros(m), np.zeros((m, 4)), np.zeros((m, 3)), thickness, friction, kind)
+
+    def sweep(self, edges: bool, x: Array, u: Array, slack: float) -> None:
+        """Distances at x (n, 3), and contacts on the way u (n, 3) [m]; all of one kind."""
+        m = len(self.nodes)
+        share(
+            _sweep_stencils, m, 64 * m, self.nodes, edges, x, u, slack, self.thickness,
+            self.distance, self.time, self.weight, self.normal,
+        )  # fmt: skip
+
+    def take(self, chosen: Any) -> Stencils:
+        return Stencils(*(np.ascontiguousarray(array[chosen]) for array in _fields(self)))
 
 
-def _fields(s: _Stencils) -> tuple[Any, ...]:
-    return s.nodes, s.distance, s.time, s.weight, s.normal, s.thickness, s.friction
+def _fields(s: Stencils) -> tuple[Any, ...]:
+    return s.nodes, s.distance, s.time, s.weight, s.normal, s.thickness, s.friction, s.edges
 
 
 def _boxes(x: Array, u: Array, things: Any, reach: Array) -> Array:
@@ -412,17 +423,26 @@ def _boxes(x: Array, u: Array, things: Any, reach: Array) -> Array:
     return np.ascontiguousarray(np.concatenate([low.min(axis=1), high.max(axis=1)], axis=1))
 
 
+def _rigid_fit(mass: Array, x: Array, v: Array) -> tuple[Array, Array, Array]:
+    """Arms (k, 3) from the centre of nodes, their mean velocity (3,) and angular velocity (3,) by their momenta."""
+    m = mass[:, None]
+    total = float(m.sum())
+    centre, mean = (m * x).sum(axis=0) / total, (m * v).sum(axis=0) / total
+    r = x - centre
+    L = np.cross(r, m * (v - mean)).sum(axis=0)
+    inertia = float((m * r * r).sum()) * np.eye(3) - (m * r).T @ r
+    return r, mean, np.linalg.pinv(inertia, rcond=1e-10, hermitian=True) @ L
+
+
+def rigid_motion(mass: Array, x: Array, v: Array) -> Array:
+    """Velocities (k, 3) of the rigid motion of nodes that has their momenta."""
+    r, mean, omega = _rigid_fit(mass, x, v)
+    return np.asarray(mean + np.cross(omega, r))
+
+
 def _make_rigid(nodes: Any, x: Array, v: Array, dt: float, mass: Array) -> None:
     """Nodes (k,) get the motion of a rigid body with their momenta, turned exactly over the step."""
-    m, y, u = mass[nodes, None], x[nodes], v[nodes]
-    total = float(m.sum())
-    centre, mean = (m * y).sum(axis=0) / total, (m * u).sum(axis=0) / total
-    r = y - centre
-    L = np.cross(r, m * (u - mean)).sum(axis=0)
-    inertia = (m[:, :, None] * ((r * r).sum(axis=1)[:, None, None] * np.eye(3) - r[:, :, None] * r[:, None, :])).sum(
-        axis=0
-    )
-    omega = np.linalg.pinv(inertia, rcond=1e-10, hermitian=True) @ L
+    r, mean, omega = _rigid_fit(mass[nodes], x[nodes], v[nodes])
     angle = float(np.linalg.norm(omega)) * dt
     turned = r
     # what would turn by more comes near itself on straight ways: it only moves along

@@ -21,6 +21,7 @@ from undertow.linalg import CoupledSystem, Stencil
 from undertow.linalg.krylov import ConjugateGradients
 from undertow.soft.assembly import Forces, _multiply_blocks
 from undertow.soft.bodies import SoftBodies
+from undertow.soft.touching import Touching, point_rows
 
 
 def _nothing() -> Any:
@@ -385,11 +386,16 @@ class _BlockJacobi:
     def __init__(self, nodes: NodeBlock, rows: ElasticRows) -> None:
         self.nodes, self.rows = nodes, rows
         n = len(nodes.inv_mass)
-        self.inverse = np.zeros((n, 9))
+        self.inverse, self._own = np.zeros((n, 9)), np.zeros((n, 9))
         self._places, self._starts = np.arange(n), np.arange(n + 1)
 
-    def setup(self) -> None:
-        self.nodes.invert_diagonal(self.rows.forces.pattern.diagonal, self.rows.blocks, self.inverse)
+    def setup(self, touching: Touching | None = None, carried: Array | None = None) -> None:
+        """With what touches, whose part of the carriers is added to ``carried`` (b, 6, 6)."""
+        np.take(self.rows.blocks, self.rows.forces.pattern.diagonal, axis=0, out=self._own)
+        if touching is not None and touching.count:
+            none = np.zeros((0, 6, 6)) if carried is None else carried
+            touching.add_diagonal(self._own, none, self.nodes.held.carriers.free)
+        self.nodes.invert_diagonal(self._places, self._own, self.inverse)
 
     def apply(self, x: Array, out: Array) -> None:
         r, z = x.reshape(-1, 3), out.reshape(-1, 3)
@@ -401,15 +407,23 @@ class _BlockJacobi:
 class _Operator:
     """The system of the nodes as ``CoupledSystem`` has it, in one pass over the matrix."""
 
-    def __init__(self, nodes: NodeBlock, rows: ElasticRows) -> None:
-        self.nodes, self.rows = nodes, rows
+    def __init__(self, system: ImplicitSystem) -> None:
+        self.system = system
+        self._force = np.zeros((system.bodies.count, 3))
+        self._still, self._push = np.zeros((0, 6)), np.zeros((0, 6))
 
     def apply(self, x: Array, out: Array) -> None:
-        pattern, nodes, blocks = self.rows.forces.pattern, self.nodes, self.rows.blocks
+        rows, nodes, touching = self.system.rows, self.system.nodes, self.system.touching
+        pattern, blocks, v, f = rows.forces.pattern, rows.blocks, x.reshape(-1, 3), out.reshape(-1, 3)
         share(
             _apply_system, len(nodes._mass), blocks.size, pattern.rows, pattern.columns, blocks, nodes.free,
-            nodes._mass, x.reshape(-1, 3), out.reshape(-1, 3),
+            nodes._mass, v, f,
         )  # fmt: skip
+        if touching.count:
+            self._force[...] = 0.0
+            touching.add_product(v, self._still, self._still, self._force, self._push)
+            nodes.project(self._force, self._force)
+            f += self._force
 
 
 class _CarriedSystem:
@@ -421,14 +435,16 @@ class _CarriedSystem:
         self.nodes = n
         self._full, self._force = np.zeros((n // 3, 3)), np.zeros((n // 3, 3))
         self.inverse = np.zeros((0, 6, 6))
+        self._push = np.zeros((0, 6))
 
     def setup(self) -> None:
         """The preconditioner of the carriers: the inverse of their masses and of the blocks of the nodes they carry."""
         system, held = self.system, self.system.nodes.held
         carriers = held.carriers
-        system._jacobi.setup()
+        self._push = np.zeros_like(carriers.w)
         total = carriers.mass * carriers.free[:, :, None] * carriers.free[:, None, :]
         total[:, range(6), range(6)] += 1.0 - carriers.free
+        system._jacobi.setup(system.touching, total)
         chosen = np.flatnonzero(held.body >= 0)
         nodes = np.concatenate([held.fixed, held.slip])[chosen]
         blocks = system.rows.blocks[system.rows.forces.pattern.diagonal[nodes]].reshape(-1, 3, 3).copy()
@@ -436,11 +452,7 @@ class _CarriedSystem:
         along = np.concatenate(
             [np.broadcast_to(np.eye(3), (len(held.fixed), 3, 3)), held.normal[:, :, None] * held.normal[:, None, :]]
         )[chosen]
-        J = np.zeros((len(chosen), 3, 6))
-        J[:, range(3), range(3)] = 1.0
-        x, y, z = held.arm[chosen].T
-        J[:, 0, 4], J[:, 0, 5], J[:, 1, 3], J[:, 1, 5], J[:, 2, 3], J[:, 2, 4] = z, -y, -z, x, y, -x
-        J = along @ (J * carriers.free[held.body[chosen], None, :])
+        J = along @ (point_rows(held.arm[chosen]) * carriers.free[held.body[chosen], None, :])
         np.add.at(total, held.body[chosen], np.swapaxes(J, 1, 2) @ blocks @ J)
         self.inverse = np.asarray(np.linalg.inv(total), dtype=np.float64)
 
@@ -453,7 +465,10 @@ class _CarriedSystem:
         held.expand(full, w)
         np.multiply(system.bodies.mass[:, None], full, out=force)
         system.rows.forces.add_product(system.rows.blocks, full, force)
+        self._push[...] = 0.0
+        system.touching.add_product(full, w, held.carriers.free, force, self._push)
         held.collect(force, g)
+        g += self._push
         g += np.einsum("bij,bj->bi", held.carriers.mass, w)
         system.nodes.project(force, f)
 
@@ -496,7 +511,9 @@ class ImplicitSystem:
         self.rows = ElasticRows(bodies.forces)
         self._jacobi = _BlockJacobi(self.nodes, self.rows)
         self.system = CoupledSystem([self.nodes], [self.rows], {"soft": self._jacobi})
-        self._operator = _Operator(self.nodes, self.rows)
+        self.touching = Touching()
+        """Soft surfaces that touch in the next solves."""
+        self._operator = _Operator(self)
         self._solver = ConjugateGradients(3 * bodies.count)
         self.carried = _CarriedSystem(self)
         self._b = np.zeros((bodies.count, 3))
@@ -514,10 +531,10 @@ class ImplicitSystem:
         b = self._b
         self.nodes.project(r, b)
         out[...] = 0.0
-        if self.direct and not len(self.nodes.held.slip):
+        if self.direct and not len(self.nodes.held.slip) and not self.touching.count:
             self._eliminate(b, out)
             return 1
-        self._jacobi.setup()
+        self._jacobi.setup(self.touching)
         stats = self._solver.solve(self._operator, b.reshape(-1), out.reshape(-1), tolerance, iterations, self._jacobi)
         return stats.iterations
 

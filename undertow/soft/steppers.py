@@ -190,7 +190,10 @@ class BackwardEuler:
         self._set_stiffness(dt)
         self._served = SERVES
         force = self.reaction + bodies.mass[:, None] * jump
+        system.touching.linearise(self._v, held.carriers.w)
         bodies.forces.add_product(system.rows.blocks, jump, force)
+        still = np.zeros_like(held.carriers.w)
+        system.touching.add_product(jump, still, held.carriers.free, force, still.copy())
         iterations = system.solve(-force, jump, 0.02)
         np.add(self._v, jump, out=v)
         alone = self._evaluate(dt, external, held, before, self._v)[0]
@@ -223,6 +226,7 @@ class BackwardEuler:
                 system.rows.blocks[diagonal] = self._own
             self._served += 1
             held.add_friction_blocks(v, self.reaction, system.rows.blocks, diagonal[held.slip])
+            system.touching.linearise(v, held.carriers.w)
             slope = 0.0
             turn = np.zeros_like(self.push)
             if len(turn):
@@ -316,7 +320,11 @@ class BackwardEuler:
             g += self._drag
         potential += held.add_friction(v, g)
         self.push = np.zeros_like(held.carriers.w)
-        return potential + held.gradient_of_carriers(v, g, self.push), energy
+        pushed, carriers = np.zeros_like(self.push), held.carriers
+        potential += self.system.touching.add_gradient(v, carriers.w, carriers.free, g, pushed)
+        potential += held.gradient_of_carriers(v, g, self.push)
+        self.push += pushed
+        return potential, energy
 
 
 class ImplicitMidpoint:

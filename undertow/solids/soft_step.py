@@ -27,8 +27,9 @@ from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotate, rotate_back, rot
 from undertow.rigid.fields import shape_distance, shape_gradient, unit_vector
 from undertow.rigid.shapes import BOUND, CollisionShapes
 from undertow.soft import BackwardEuler, Carriers, Held, Leapfrog, Newmark, SoftBodies
-from undertow.soft.collision import CollisionReport, SurfaceCollisions
+from undertow.soft.collision import CollisionReport, SurfaceCollisions, rigid_motion
 from undertow.soft.rings import RingProjection
+from undertow.solids.touches import Touches
 
 PASSES = 100
 """Most iterations of Newton's method in a step; between two of them contacts change."""
@@ -161,13 +162,16 @@ class SoftSolids:
     ) -> None:
         self.soft, self.contacts, self.rings, self.surfaces = soft, contacts, rings, surfaces
         self.met = CollisionReport()
-        """What soft surfaces did to each other in the last step."""
+        """What sweeps of soft surfaces did after the solve of the last step."""
+        self.pressing = 0
+        """Contacts of soft surfaces that pressed in the last step."""
         self.implicit: BackwardEuler | None = None
         self.explicit: Newmark | Leapfrog | None = None
         if stepper == "implicit":
             self.implicit = BackwardEuler(soft, length, tolerance)
         else:
             self.explicit = Newmark(soft) if stepper == "newmark" else Leapfrog(soft)
+        self.touches = Touches(soft, surfaces if self.implicit is not None else None)
         k = len(contacts.nodes)
         self.bound, self.bone = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         """Nodes that rigid bodies carry, and the bodies."""
@@ -260,7 +264,9 @@ class SoftSolids:
             held = self._hold(sticks, slides, closing, (mu * press)[slides], creep, carriers, dt)
             held.careful = newton > SETTLE
             if newton == 1:
+                stepper.system.touching = self.touches.begin(dt, creep)
                 stepper.prepare(dt, external, held, before, v)
+                self.touches.look(v)
             placed = stepper.place(dt, external, held, before, v)
             done = placed or stepper.solve(dt, external, held, before, v, 1)
             iterations, stuck = iterations + done.iterations, stuck + done.stuck
@@ -276,6 +282,7 @@ class SoftSolids:
             enters = near & ~touching & (approach < -stepper.tolerance * stepper.length / dt)
             # forces of an iteration that moved nodes by elements tell nothing
             lets_go = touching & (found < -scale) & undecided & (done.moved < 0.3 * stepper.length)
+            news = self.touches.look(v) if done.moved < 0.3 * stepper.length else 0
             if placed is not None:
                 # nor do those of nodes that have just been moved along
                 fresh = False
@@ -285,9 +292,10 @@ class SoftSolids:
             # friction follows the normal impulse of the iteration before
             rubs = slides & (np.abs(found - press) > 1e-2 * found + scale) & (mu > 0) & undecided
             catches = slides & slow & (mu > 0) & ~lets_go & ~rubs & undecided
-            changes = bool((enters | lets_go).any())
+            changes = bool((enters | lets_go).any()) or news > 0
+            rubs_soft = undecided and self.touches.rub(v, carriers.w, scale)
             if newton < RUBBED:
-                changes |= bool((slips | catches | rubs).any())
+                changes |= bool((slips | catches | rubs).any()) or rubs_soft
             if done.converged and not changes and not fresh:
                 break
             # friction is weak at the first move of a node that begins to slide: look again
@@ -384,14 +392,18 @@ class SoftSolids:
 
         What holds nodes back takes the impulse of the pressure on them.
         """
-        way = v.copy()
-        if self.rings is not None and self.surfaces is not None:
-            self.rings.join(self.surfaces.touching(self.soft.x, way, dt))
+        way, solved = v.copy(), v.copy()
+        joined = self.touches.joined(v, held.carriers.w)
+        self.pressing = len(joined.nodes)
+        if self.rings is not None:
+            self.rings.join(joined)
         stiffness = None if self.implicit is None else self.implicit.stiffness()
         first = self.rings.correct(way, dt, held, stiffness).iterations if self.rings is not None else 0
         self._keep_apart(way, v, dt)
+        start = self.soft.x.copy()
         self.soft.x += dt * way
         if self.rings is None:
+            self._pay(start, solved, way, v, dt, held)
             return 0
         second = self.rings.project(v, self.soft.x, dt, held)
         pressed = np.zeros_like(v)
@@ -402,6 +414,7 @@ class SoftSolids:
         self.impulse += np.where((state == STICKS)[:, None], part, 0.0) + np.where(
             (state == SLIDES)[:, None], along, 0.0
         )
+        self._pay(start, solved, way, v, dt, held)
         return first + second.iterations
 
     def _keep_apart(self, way: Array, v: Array, dt: float) -> None:
@@ -411,6 +424,32 @@ class SoftSolids:
             if self.implicit is not None:
                 yielding = np.where(self._loose > 0, 1.0 / (self.soft.mass + self.implicit.stiffness()), 0.0)
             self.met = self.surfaces.resolve(self.soft.x, way, v, dt, self._loose, yielding)
+
+    def _pay(self, start: Array, solved: Array, way: Array, v: Array, dt: float, held: Held) -> None:
+        """Take from v (n, 3) what the changes after the solve have added to the energy, body by body.
+
+        The solve led from ``start`` to start + dt solved; volume and sweeps have made that start + dt way, and v of
+        solved. The elastic energy gained on that way, less the kinetic energy lost, is taken from the motion of
+        the free nodes about their best rigid one: momenta stay.
+        """
+        stepper, soft = self.implicit, self.soft
+        if stepper is None or np.array_equal(way, solved):
+            return
+        free = self._loose > 0
+        free[held.fixed] = False
+        free[held.slip] = False
+        forces = np.zeros_like(v), np.zeros_like(v)
+        for x, force in zip((start + dt * solved, soft.x), forces, strict=True):
+            soft.forces.measure(x, force)
+        gained = -0.5 * dt * ((forces[0] + forces[1]) * (way - solved)).sum(axis=1)
+        gained -= 0.5 * soft.mass * ((solved * solved).sum(axis=1) - (v * v).sum(axis=1))
+        for part in soft.parts:
+            owed = float(gained[part.nodes].sum())
+            chosen = part.first + np.flatnonzero(free[part.nodes])
+            if owed > 0 and len(chosen) > 1:
+                own = v[chosen] - rigid_motion(soft.mass[chosen], soft.x[chosen], v[chosen])
+                has = 0.5 * float((soft.mass[chosen, None] * own * own).sum())
+                v[chosen] -= (1.0 - np.sqrt(max(0.0, 1.0 - owed / max(has, 1e-300)))) * own
 
     def _volume_error(self) -> float:
         return 0.0 if self.rings is None else self.rings.error(self.soft.x)
@@ -436,7 +475,10 @@ class SoftSolids:
         self._touch(v, dt)
         if dt > 0:
             # leapfrog has one velocity for both
-            self._keep_apart(v, self.soft.v if v is not self.soft.v else np.zeros_like(v), dt)
+            other = self.soft.v if v is not self.soft.v else np.zeros_like(v)
+            if self.surfaces is not None:
+                self.surfaces.repel(self.soft.x, v, other, dt, self._loose)
+            self._keep_apart(v, other, dt)
 
     def _touch(self, v: Array, dt: float) -> None:
         """Impulses of the rigid bodies."""

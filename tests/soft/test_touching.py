@@ -1,0 +1,102 @@
+"""Contacts of soft surfaces inside the implicit step: derivatives, and energy that never rises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import undertow as ut
+from undertow.soft.touching import Touching, effective_mass, point_rows
+
+
+def _rows() -> tuple[Touching, np.ndarray, np.ndarray]:
+    """Stencils of nodes, and of three nodes against points of two carriers; some press, some do not."""
+    rng = np.random.default_rng(5)
+    m, n = 12, 9
+    nodes = np.array([rng.permutation(n)[:4] for _ in range(m)])
+    weight = rng.uniform(0.1, 1.0, size=(m, 4)) * np.array([1.0, -1.0, -1.0, -1.0])
+    weight[:, 1:] /= -weight[:, 1:].sum(axis=1)[:, None] / weight[:, :1]
+    normal = rng.normal(size=(m, 3))
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    body = np.where(np.arange(m) < 6, -1, np.arange(m) % 2)
+    weight[6:, 0] = 0.0
+    rows = Touching(creep=0.3)
+    rows.add(
+        nodes,
+        weight,
+        normal,
+        rng.normal(size=m),
+        rng.uniform(1.0, 3.0, m),
+        np.full(m, 0.5),
+        body,
+        rng.normal(size=(m, 3)),
+    )
+    rows.rub = rng.uniform(0.0, 1.0, m)
+    return rows, rng.normal(size=(n, 3)), rng.normal(size=(2, 6))
+
+
+def test_the_gradient_is_that_of_the_potential_and_its_diagonal_that_of_the_product() -> None:
+    rows, v, w = _rows()
+    free = np.ones_like(w)
+    g, push = np.zeros_like(v), np.zeros_like(w)
+    rows.add_gradient(v, w, free, g, push)
+    none = np.zeros_like(v), np.zeros_like(w)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        dv, dw, h = rng.normal(size=v.shape), rng.normal(size=w.shape), 1e-6
+        values = [rows.add_gradient(v + s * h * dv, w + s * h * dw, free, *none) for s in (-1, 1)]
+        expected = float((g * dv).sum() + (push * dw).sum())
+        assert (values[1] - values[0]) / (2 * h) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    # the impulses on nodes and points: linear momentum is kept by every stencil of nodes
+    rows.linearise(v, w)
+    A = np.zeros((v.size + w.size, v.size + w.size))
+    for i in range(len(A)):
+        unit = np.zeros(len(A))
+        unit[i] = 1.0
+        out, turned = np.zeros_like(v), np.zeros_like(w)
+        rows.add_product(unit[: v.size].reshape(v.shape), unit[v.size :].reshape(w.shape), free, out, turned)
+        A[:, i] = np.concatenate([out.reshape(-1), turned.reshape(-1)])
+    assert np.allclose(A, A.T) and np.linalg.eigvalsh(A).min() > -1e-12
+    blocks, carried = np.zeros((len(v), 9)), np.zeros((2, 6, 6))
+    rows.add_diagonal(blocks, carried, free)
+    for i in range(len(v)):
+        assert np.allclose(A[3 * i : 3 * i + 3, 3 * i : 3 * i + 3].reshape(-1), blocks[i])
+    for i in range(2):
+        b = v.size + 6 * i
+        assert np.allclose(A[b : b + 6, b : b + 6], carried[i])
+
+
+def test_a_point_of_a_body_and_the_mass_behind_a_contact() -> None:
+    arm, twist = np.array([[0.3, -0.2, 0.5]]), np.array([1.0, 2.0, 3.0, -0.4, 0.7, 0.1])
+    assert np.allclose(point_rows(arm)[0] @ twist, twist[:3] + np.cross(twist[3:], arm[0]))
+    # two equal masses that meet: half of one
+    assert effective_mass(np.array([[1.0, -1.0]]), np.array([[2.0, 2.0]])) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("incompressible", [True, False])
+def test_soft_solids_that_meet_do_not_gain_energy(incompressible: bool) -> None:
+    """Boxes of few stiff elements at a long step, dt^2 K / m = 50: impulses after the solve would crush them."""
+    box = {
+        "shape": ut.Box(size=(0.2, 0.2, 0.2)), "element_size": 0.1, "youngs_modulus": 2e5, "poisson_ratio": 0.45,
+        "incompressible": incompressible, "damping": 1e-3,
+    }  # fmt: skip
+    scene = ut.Scene(
+        name="pair", time=ut.Time(end=0.5, frame_rate=10, max_step=0.01), gravity=(0.0, 0.0, 0.0),
+        objects={
+            "left": ut.SoftBody(position=(-0.13, 0.0, 0.0), velocity=(1.5, 0.0, 0.0), **box),
+            "right": ut.SoftBody(
+                position=(0.13, 0.03, 0.02), velocity=(-1.5, 0.0, 0.0),
+                rotation=ut.Rotation(axis=(1, 0, 0), degrees=30.0), **box,
+            ),
+        },
+    )  # fmt: skip
+    sim = ut.Simulation(scene)
+    rows = [sim.step().ledger for _ in range(16)]
+    energy = np.array([row["energy"] for row in rows])
+    assert max(row["soft_collisions"] for row in rows) > 3
+    assert np.diff(energy).max() < 1e-3 * energy[0]
+    assert abs(rows[-1]["momentum_x"]) < 1e-3 * 8.0 * 1.5
+    assert max(row["soft_volume_error"] for row in rows) < 0.01
+    assert sim.model.soft_solids.surfaces.crossings(sim.model.soft.x) == 0  # type: ignore[attr-defined]
+    # it bounces: the contact stores what it stops
+    assert sim.body("left").velocity[0] < -0.05 < 0.05 < sim.body("right").velocity[0]
