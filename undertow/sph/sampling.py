@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -78,9 +79,9 @@ def _measure_nodes(distance: Distance, axes: list[Array], step: float) -> Array:
     sizes = [_BLOCK if len(a) > 1 else 1 for a in axes]
     middles = [a[::n] + 0.5 * (n - 1) * step for a, n in zip(axes, sizes, strict=True)]
     blocks = np.stack(np.meshgrid(*middles, indexing="ij"), axis=-1)
-    values = distance(blocks.reshape(-1, 3)).reshape(blocks.shape[:3])
+    values: Any = distance(blocks.reshape(-1, 3)).reshape(blocks.shape[:3])
     # half the diagonal of a block, and that of a cell beside it
-    near = np.abs(values) <= (0.5 * (_BLOCK - 1) + 1.0) * sqrt(3.0) * step
+    near: Any = np.abs(values) <= (0.5 * (_BLOCK - 1) + 1.0) * sqrt(3.0) * step
     for axis, n in enumerate(sizes):
         values, near = (np.repeat(a, n, axis=axis).take(range(len(axes[axis])), axis=axis) for a in (values, near))
     index = np.nonzero(near)
