@@ -118,6 +118,17 @@ def test_a_particle_between_bodies_is_solved_with_all_of_them() -> None:
     assert bodies.v_b[:, 1] @ mass[:2] + fluid.mass * fluid.velocities()[:, 1].sum() == pytest.approx(mass @ speed)
 
 
+def test_every_pair_of_particle_and_body_is_listed_once() -> None:
+    """Between upright plates the list of a particle names them in turn, row by row."""
+    drop = ut.SphFluid(shape=ut.Box(size=(0.036, 0.056)), position=(0.20, 0.20))
+    plates = {f"plate-{x}": ut.RigidBody(shape=ut.Box(size=(0.04, 0.2, 1.0)), position=(x, 0.2)) for x in (0.16, 0.24)}
+    sim = make_sim({"drop": drop, **plates})
+    sim.step()
+    forcing, fluid = sim.model.forcing, sim.model.fluid
+    pairs = forcing._near.pair[: forcing._near_count]
+    assert sorted(map(tuple, pairs.tolist())) == sorted((i, b) for i in fluid.fluid_rows().tolist() for b in (0, 1))
+
+
 def make_basin(body: ut.RigidBody, gravity: float = 9.81, **sph: Any) -> Any:
     """A block of fluid on a static plate, and a body above."""
     floor = ut.RigidBody(shape=ut.Box(size=(0.4, 0.06, 1.0)), position=(0.2, 0.03))

@@ -26,7 +26,7 @@ def make_fluid(dimensions: int, n: int, kind: tuple[int, ...], seed: int = 0, gr
     draw = np.random.default_rng(seed)
     box = make_box(dimensions, n, kind)
     fluid = SphFluid(box, SphSettings(1000.0, 20.0, viscosity_of_alpha(0.1, box.spacing, 20.0, dimensions),
-                                      (0.0, -gravity, 0.0)))  # fmt: skip
+                                      (0.0, -gravity, 0.0), artificial=True))  # fmt: skip
     x = box.lattice()
     x = x[(x[:, :dimensions] > 0.3).all(axis=1) & (x[:, :dimensions] < 0.7).all(axis=1)]
     push = 0.1 * box.spacing * draw.uniform(-1.0, 1.0, x.shape)
@@ -81,7 +81,9 @@ def test_density_and_forces_are_the_sums_of_the_paper(dimensions: int) -> None:
     assert np.allclose(rho, m * W.sum(axis=1), rtol=1e-12)
     pressure = np.maximum(1000.0 * 20.0**2 / 7.0 * ((rho / 1000.0) ** 7 - 1.0), 0.0)
     p = pressure / rho**2
-    viscous = -numbers.viscous * np.einsum("ijk,ijk->ij", v[:, None] - v[None], away) / (r**2 + numbers.soft)
+    viscous = (
+        -numbers.viscous * np.einsum("ijk,ijk->ij", v[:, None] - v[None], away) / (numbers.near + numbers.far * r**2)
+    )
     pair = -m * (p[:, None] + p[None] + viscous) * numbers.g * t**3
     expected = (pair[..., None] * away).sum(axis=1)
     found = fluid.points.spec.change[fluid.fluid_rows(), :3]

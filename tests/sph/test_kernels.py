@@ -29,12 +29,19 @@ def test_lattice_sums_are_close_to_their_integrals() -> None:
         assert abs(sums.value - 1.0) < 0.03 and abs(sums.gradient - 1.0) < 0.01 and 0.7 < sums.viscosity < 1.0
 
 
-def test_numbers_make_a_lattice_exact() -> None:
-    """Density of a lattice, gradient of a linear pressure and force of a parabolic flow on it, by brute force."""
-    d, dx, nu = 2, 0.1, 0.3
-    numbers = make_numbers(d, dx, 1000.0, 10.0, nu)
+def lattice(dimensions: int, dx: float) -> np.ndarray:
+    """Points (n, d) around the origin [m]."""
     steps = dx * np.arange(-4, 5)
-    x = np.stack(np.meshgrid(steps, steps, indexing="ij"), axis=-1).reshape(-1, 2)
+    return np.stack(np.meshgrid(*[steps] * dimensions, indexing="ij"), axis=-1).reshape(-1, dimensions)
+
+
+@pytest.mark.parametrize("artificial", [False, True])
+@pytest.mark.parametrize("d", [2, 3])
+def test_numbers_make_a_lattice_exact(d: int, artificial: bool) -> None:
+    """Density of a lattice, gradient of a linear pressure and force of a parabolic flow on it, by brute force."""
+    dx, nu = 0.1, 0.3
+    numbers = make_numbers(d, dx, 1000.0, 10.0, nu, artificial=artificial)
+    x = lattice(d, dx)
     r = np.linalg.norm(x, axis=1)
     t = np.clip(1.0 - r / numbers.radius, 0.0, None)
     mass = 1000.0 * dx**d
@@ -43,9 +50,27 @@ def test_numbers_make_a_lattice_exact() -> None:
     # - sum V (p_j) grad W for p = x
     assert dx**d * np.sum(x[:, 0] * gradient[:, 0]) == pytest.approx(1.0, rel=1e-13)
     flow = -0.5 * x[:, 1] ** 2
-    softless = r > 0
-    push = -mass * -numbers.viscous * (flow * -x[:, 0])[softless] / r[softless] ** 2 * gradient[softless, 0]
+    weight = numbers.far * r**2 + (0.0 if artificial else numbers.near)  # without the small term that softens (5)
+    others = r > 0
+    push = -mass * -numbers.viscous * (flow * -x[:, 0] * gradient[:, 0])[others] / weight[others]
     assert np.sum(push) == pytest.approx(nu, rel=1e-12)
+
+
+@pytest.mark.parametrize(("d", "along", "mean"), [(2, 1.12, 1.03), (3, 1.05, 1.01)])
+def test_viscosity_is_that_of_the_axes_in_every_direction(d: int, along: float, mean: float) -> None:
+    """Force of pairs in a flow without divergence: along = (A - 2 B) / B of a wave along the stretched axis, mean over
+    directions sum x^4 / (d (d + 2) B), where A = sum x^4 w, B = sum x^2 y^2 w; both are 1 in an isotropic fluid."""
+    x = lattice(d, 1.0)
+    r_sq = (x**2).sum(axis=1)
+    t = np.clip(1.0 - np.sqrt(r_sq) / SUPPORT[d], 0.0, None) ** 3
+    measured = {}
+    for artificial in (False, True):
+        numbers = make_numbers(d, 1.0, 1.0, 1.0, 1.0, artificial=artificial)
+        w = t / (numbers.near + numbers.far * r_sq)
+        A, B = np.sum(w * x[:, 0] ** 4), np.sum(w * x[:, 0] ** 2 * x[:, 1] ** 2)
+        measured[artificial] = ((A - 2 * B) / B, np.sum(w * r_sq**2) / (d * (d + 2) * B))
+    assert 1.0 < measured[False][0] < along and 1.0 < measured[False][1] < mean
+    assert measured[True][0] > 1.5 and measured[True][1] > 1.1  # (5), which is therefore for artificial viscosity alone
 
 
 def test_volumes_of_a_flat_layer_and_of_a_denser_one() -> None:

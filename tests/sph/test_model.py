@@ -14,6 +14,7 @@ from undertow.errors import UserError
 from undertow.output import read_frame
 from undertow.output.particles import particle_surface
 from undertow.sph import sample_box, sample_surface
+from undertow.sph.sampling import _measure_nodes
 
 
 def make_scene(**changes: Any) -> ut.Scene:
@@ -125,6 +126,48 @@ def test_samples_lie_half_a_spacing_deep_and_evenly() -> None:
     box = sample_box(np.array([0.3, 0.2, 0.1]), dx, 3)
     assert len(box) == 6 and np.abs(box).max() == pytest.approx(0.1)
     assert len(sample_box(np.array([0.4, 0.3, 1.0]), dx, 2)) == 10
+
+
+def test_a_mesh_is_sampled_by_the_nearest_points_of_its_surface() -> None:
+    from scipy.spatial import cKDTree
+
+    corners = [(x, y, z) for x in (-0.5, 0.5) for y in (-0.3, 0.3) for z in (-0.2, 0.2)]
+    turned = {"axis": (1, 2, 0), "degrees": 30}
+    body = ut.RigidBody(shape=ut.Hull(points=corners), position=(0.9, 0.6, 0.5), rotation=turned, density=500.0)
+    water = ut.SphFluid(shape=ut.Box(size=(1.8, 0.2, 1.0)), position=(0.9, 0.1, 0.5))
+    domain = ut.Domain(upper=(1.8, 1.2, 1.0), resolution=18)
+    sim = ut.Simulation(make_scene(domain=domain, objects={"water": water, "float": body}), threads=1)
+    forcing, dx = sim.model.forcing, 0.1  # type: ignore[attr-defined]
+    along = forcing.local[:, np.argsort(np.ptp(forcing.local, axis=0))]  # principal axes by length
+    depth = (np.array([0.2, 0.3, 0.5]) - np.abs(along)).min(axis=1)
+    # those that come from next to an edge lie less deep below the other face
+    assert depth.max() < 0.501 * dx and depth.min() > 0.0 and np.mean(depth > 0.499 * dx) > 0.5
+    assert len(forcing.local) == pytest.approx(2 * (0.6 + 0.4 + 0.24) / dx**2, rel=0.25)
+    apart = cKDTree(forcing.local).query(forcing.local, 2)[0][:, 1]
+    assert apart.min() > 0.25 * dx and np.median(apart) > 0.7 * dx
+
+
+def test_nodes_near_a_surface_are_measured_and_the_others_have_its_sign() -> None:
+    """Of a ball and the hollow in it: all nodes of cells that have both signs are exact."""
+    asked = 0
+
+    def distance(x: np.ndarray) -> np.ndarray:
+        nonlocal asked
+        asked += len(x)
+        r = np.linalg.norm(x - 0.013, axis=1)
+        return np.maximum(r - 1.0, 0.45 - r)
+
+    axes = [0.05 * np.arange(-n, n + 1) for n in (23, 24, 25)]
+    found = _measure_nodes(distance, axes, 0.05)
+    nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    assert asked < 0.75 * found.size
+    exact = distance(nodes.reshape(-1, 3)).reshape(found.shape)
+    assert ((found < 0) == (exact < 0)).all()
+    corners = [exact[i : i - 1 or None, j : j - 1 or None, k : k - 1 or None] for i, j, k in np.ndindex(2, 2, 2)]
+    crossed = np.ptp(np.sign(corners), axis=0) > 0
+    for i, j, k in np.ndindex(2, 2, 2):
+        part = np.s_[i : i - 1 or None, j : j - 1 or None, k : k - 1 or None]
+        assert np.array_equal(found[part][crossed], exact[part][crossed])
 
 
 def test_the_surface_of_a_block_is_closed_and_where_the_particles_end(monkeypatch: pytest.MonkeyPatch) -> None:

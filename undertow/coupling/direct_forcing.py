@@ -306,7 +306,8 @@ class DirectForcing:
         self._near_count = int(_list_near(*args, self._near.pair))
         if self._near_count > len(self._near.pair):
             self._near, self._contacts = make_near(2 * self._near_count), make_contacts(2 * self._near_count)
-            _list_near(*args, self._near.pair)
+            # without room a body may be counted more than once
+            self._near_count = int(_list_near(*args, self._near.pair))
         pair = self._near.pair[: self._near_count]
         pair[...] = pair[np.argsort(pair[:, 1], kind="stable")]
 

@@ -153,7 +153,7 @@ def _predict_bodies(bodies, gravity, force, torque, dt, out_v, out_omega, out_x,
 
 @njit(cache=True, nogil=True)
 def _list_near(points, count, lists, body, out_near):  # type: ignore[no-untyped-def]
-    """(particle, body) for every body with a boundary particle in a particle's list; how many, stored or not."""
+    """(particle, body) for every body with a boundary particle in a particle's list; how many, at least."""
     found = 0
     for i in range(count):
         if points.label[i] < 0:

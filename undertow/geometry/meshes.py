@@ -61,6 +61,13 @@ class MeshShape:
         """Signed distance [m] at body-frame points (n, 3), negative inside."""
         return _measure_mesh(self.vertices, self.triangles, points)[0]
 
+    def nearest(self, points: Array) -> Array:
+        """Points (n, 3) [m] of the surface nearest to body-frame points."""
+        import igl
+
+        points = np.ascontiguousarray(points, dtype=np.float64)
+        return np.asarray(igl.point_mesh_squared_distance(points, self.vertices, self.triangles)[2])
+
     def bounds(self) -> tuple[Array, Array]:
         return self.vertices.min(axis=0), self.vertices.max(axis=0)
 

@@ -59,6 +59,14 @@ class Solid:
         offset[:, dimensions:] = 0.0
         return self.shape_at(t).distance(offset @ rotation)
 
+    def nearest(self, points: Array, t: float) -> Array:
+        """Points (n, 3) [m] of the surface of a mesh nearest to world points at time t."""
+        position, rotation = self.motion.pose(t)
+        shape = self.shape_at(t)
+        if not isinstance(shape, MeshShape):
+            raise TypeError(f"{self.name}: only a mesh knows the nearest points of its surface")
+        return shape.nearest((points - position) @ rotation) @ rotation.T + position
+
     def surface(self, t: float, resolution: int = 48) -> Surface:
         """World vertices (n, 3) [m] and triangles (m, 3) at time t, for drawing."""
         position, rotation = self.motion.pose(t)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,14 +38,17 @@ def make_solid(name: str, item: Any) -> geometry.Solid:
     return geometry.Solid(name, build.make_shape(name, item), build.make_motion(item))
 
 
-def fill(scene: Scene, box: SphBox) -> Filling:
-    """Particles of the fluids on the lattice of the domain; where shapes overlap the first counts."""
+def fill(scene: Scene, box: SphBox, solids: Mapping[str, geometry.Solid]) -> Filling:
+    """Particles of the fluids on the lattice of the domain; where shapes overlap the first counts.
+
+    solids: shapes of the objects, by name.
+    """
     lattice = box.lattice()
     taken = np.zeros(len(lattice), dtype=bool)
     regions: list[tuple[Any, Array]] = []
     notes: list[str] = []
     for name, item in scene.sph_fluids.items():
-        depth = make_solid(name, item).distance(lattice, 0.0, box.dimensions)
+        depth = _distance_near(solids[name], box)(lattice)
         inside = (depth <= 1e-9 * box.spacing) & ~taken
         if not inside.any():
             raise UserError(
@@ -54,7 +57,7 @@ def fill(scene: Scene, box: SphBox) -> Filling:
             )
         taken |= inside
         regions.append((inside, np.array(build.vector3(item.velocity))))
-    left, near, bodies = _clear(scene, box, lattice, taken, notes)
+    left, near, bodies = _clear([solids[name] for name in scene.bodies], box, lattice, taken, notes)
     crowded = np.flatnonzero(left & near)
     places = lattice.copy()
     places[crowded], room = move_out(lattice[crowded], bodies, 0.5 * box.spacing, *box.room())
@@ -68,7 +71,23 @@ def fill(scene: Scene, box: SphBox) -> Filling:
     return Filling(lattice, places, regions, bool(room.any()), bool((taken | near).all()), notes)
 
 
-def _clear(scene: Scene, box: SphBox, lattice: Array, taken: Any, notes: list[str]) -> tuple[Any, Any, list[Any]]:
+def _distance_near(solid: geometry.Solid, box: SphBox) -> Callable[[Array], Array]:
+    """Signed distance [m] of a solid at the start; two spacings wherever it is at least as far away as that."""
+    beyond = 2.0 * box.spacing
+    lower, upper = (np.asarray(corner)[: box.dimensions] for corner in solid.bounds(0.0))
+
+    def distance(points: Array) -> Array:
+        found, flat = np.full(len(points), beyond), points[:, : box.dimensions]
+        rows = np.flatnonzero(((flat > lower - beyond) & (flat < upper + beyond)).all(axis=1))
+        found[rows] = solid.distance(points[rows], 0.0, box.dimensions)
+        return found
+
+    return distance
+
+
+def _clear(
+    solids: list[geometry.Solid], box: SphBox, lattice: Array, taken: Any, notes: list[str]
+) -> tuple[Any, Any, list[Any]]:
     """Every body clears as many places as its volume in the fluid holds, and the notes say so.
 
     Places where fluid is left (n,), places nearer to a body than the radius of a particle (n,), and the signed
@@ -76,8 +95,8 @@ def _clear(scene: Scene, box: SphBox, lattice: Array, taken: Any, notes: list[st
     """
     dx, left, near = box.spacing, taken.copy(), np.zeros(len(lattice), dtype=bool)
     shares, bodies = np.zeros(len(lattice)), []
-    for name, body in scene.bodies.items():
-        distance = partial(make_solid(name, body).distance, t=0.0, dimensions=box.dimensions)
+    for solid in solids:
+        distance = _distance_near(solid, box)
         depth = distance(lattice)
         near |= depth < (0.5 - 1e-6) * dx
         rows = np.flatnonzero(taken & (depth < dx))
@@ -91,7 +110,7 @@ def _clear(scene: Scene, box: SphBox, lattice: Array, taken: Any, notes: list[st
         gone = rows[deepest(depth[rows], round(float(share.sum())), dx)]
         left[gone] = False
         if len(gone):
-            notes.append(f"objects.{name}: {len(gone)} particles of fluid in its place have been cleared")
+            notes.append(f"objects.{solid.name}: {len(gone)} particles of fluid in its place have been cleared")
     return left, near, bodies
 
 

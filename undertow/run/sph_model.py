@@ -80,7 +80,9 @@ class SphModel(WithoutExtras):
         self._moving: dict[int, geometry.Curve] = {}
         self._grid, self.notes = build.build_grid(scene)
         box = self._make_box()
-        filling = fill(scene, box)
+        shaped = {**scene.sph_fluids, **scene.bodies, **scene.water_regions}
+        self._shaped = {name: make_solid(name, item) for name, item in shaped.items()}
+        filling = fill(scene, box, self._shaped)
         self.notes += filling.notes
         make = ImplicitFluid if scene.sph.method == "iisph" else SphFluid
         self.fluid = make(box, self._settings(self._fastest(box), filling.full))
@@ -150,8 +152,8 @@ class SphModel(WithoutExtras):
         down = g / size
         floor = float(down @ np.where(down > 0, grid.upper, grid.lower))
         drops = []
-        for name, item in falling.items():
-            lower, upper = make_solid(name, item).bounds(0.0)
+        for name in falling:
+            lower, upper = self._shaped[name].bounds(0.0)
             top = np.where(down > 0, np.maximum(lower, grid.lower), np.minimum(upper, grid.upper))
             drops.append(floor - float(down @ np.where(down == 0, 0.0, top)))
         # v^2 = v0^2 + 2 g H of what falls without resistance
@@ -159,7 +161,7 @@ class SphModel(WithoutExtras):
 
     def _speed_of(self, name: str, body: RigidBody, times: list[float]) -> float:
         """Largest speed [m/s] of a point of a body: as it starts, or at times [s] of its prescribed motion."""
-        solid = make_solid(name, body)
+        solid = self._shaped[name]
         place, (lower, upper) = solid.motion.pose(0.0)[0], solid.bounds(0.0)
         twists = [solid.motion.velocity(t) for t in times]
         if body.is_dynamic:
@@ -190,7 +192,14 @@ class SphModel(WithoutExtras):
         viscosity = viscosity_of_alpha(sph.alpha, dx, sound, dimensions) if sph.viscosity is None else sph.viscosity
         full = full and OPEN not in self._box_kind
         return SphSettings(
-            sph.density, sound, viscosity, build.vector3(self.scene.gravity), sph.restitution, full, sph.surface_tension
+            sph.density,
+            sound,
+            viscosity,
+            build.vector3(self.scene.gravity),
+            sph.restitution,
+            full,
+            sph.surface_tension,
+            artificial=sph.viscosity is None,
         )
 
     def _add_bodies(self) -> DirectForcing | None:
@@ -228,7 +237,7 @@ class SphModel(WithoutExtras):
 
     def _sample(self, name: str) -> Array:
         """Boundary particles of a body at t = 0 (n, 3) [m]."""
-        solid, grid = make_solid(name, self.scene.bodies[name]), self._grid
+        solid, grid = self._shaped[name], self._grid
         dx, dimensions = grid.dx, grid.dimensions
         thickness = solid.thickness(dimensions)
         if thickness < (1.0 - 1e-3) * dx:
@@ -244,13 +253,16 @@ class SphModel(WithoutExtras):
         margin = 3.0 * dx
         lower = np.maximum(lower, np.array(grid.lower) - margin)
         upper = np.minimum(upper, np.array(grid.upper) + margin)
-        return sample_surface(lambda x: solid.distance(x, 0.0, dimensions), lower, upper, dx, dimensions)
+        meshed = dimensions == 3 and isinstance(solid.shape, geometry.MeshShape | geometry.AnimatedMesh)
+        nearest = partial(solid.nearest, t=0.0) if meshed else None
+        distance = partial(solid.distance, t=0.0, dimensions=dimensions)
+        return sample_surface(distance, lower, upper, dx, dimensions, nearest)
 
     def _regions(self) -> tuple[list[SphSource], list[SphDrain]]:
         """Sources and drains."""
         sources, drains = [], []
         for name, item in self.scene.water_regions.items():
-            solid = make_solid(name, item)
+            solid = self._shaped[name]
             distance = partial(solid.distance, t=0.0, dimensions=self._grid.dimensions)
             stop = math.inf if item.stop is None else item.stop
             if isinstance(item, Drain):
@@ -401,5 +413,6 @@ class SphModel(WithoutExtras):
     def locate(self, name: str, index: tuple[int, ...]) -> str:
         if not name.startswith("sph_"):
             return self._solids.locate(name, index)
-        place = self.fluid.points.spec.built[index[0]]
+        spec = self.fluid.points.spec
+        place = spec.origin + spec.built[:, index[-1] if name == "sph_built" else index[0]]
         return f"first of a particle near ({', '.join(f'{x:.4g}' for x in place)}) m"

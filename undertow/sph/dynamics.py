@@ -97,7 +97,8 @@ def _extrapolate_fluid(numbers, points, lists, boundary, gravity, start, stop): 
 def _sum_forces(numbers, points, lists, boundary, gravity, start, stop):  # type: ignore[no-untyped-def]
     """Acceleration (4) of the fluid: - sum m_j (P_i/rho_i^2 + P_j/rho_j^2 + Pi_ij) grad W + g.
 
-    Pi_ij = -nu' (v_ij . x_ij) / (x_ij^2 + 0.01 h^2) (5), nu' = 2 (d + 2) nu / rho0 (Monaghan 2005, eq. 8.8).
+    Pi_ij = -nu' (v_ij . x_ij) / (near + far x_ij^2), nu' = 2 (d + 2) nu / rho0 (Monaghan 2005, eq. 8.8); (5) for the
+    artificial viscosity, R^2 below for that of a fluid (see ``kernels``).
     """
     place, motion, inv = points.place, points.motion, numbers.inv_radius
     for i in range(start, stop):
@@ -112,7 +113,7 @@ def _sum_forces(numbers, points, lists, boundary, gravity, start, stop):  # type
             r_sq = dx * dx + dy * dy + dz * dz
             t = max(1.0 - sqrt(r_sq) * inv, 0.0)
             s = (u - motion[j, 0]) * dx + (v - motion[j, 1]) * dy + (w - motion[j, 2]) * dz
-            c = t * t * t * (p + motion[j, 3] - numbers.viscous * s / (r_sq + numbers.soft))
+            c = t * t * t * (p + motion[j, 3] - numbers.viscous * s / (numbers.near + numbers.far * r_sq))
             ax += c * dx
             ay += c * dy
             az += c * dz
@@ -126,7 +127,7 @@ def _sum_forces(numbers, points, lists, boundary, gravity, start, stop):  # type
             t = max(1.0 - sqrt(r_sq) * inv, 0.0)
             s = (u - motion[j, 0]) * dx + (v - motion[j, 1]) * dy + (w - motion[j, 2]) * dz
             nu = numbers.viscous * boundary.stick[-1 - points.label[j]]
-            c = place[j, 3] * t * t * t * (p + motion[j, 3] - nu * s / (r_sq + numbers.soft))
+            c = place[j, 3] * t * t * t * (p + motion[j, 3] - nu * s / (numbers.near + numbers.far * r_sq))
             ax += c * dx
             ay += c * dy
             az += c * dz
@@ -154,7 +155,7 @@ def _sum_reactions(numbers, points, lists, boundary, start, stop):  # type: igno
             fx += c * dx
             fy += c * dy
             fz += c * dz
-            c = -t * numbers.viscous * boundary.stick[k] * s / (r_sq + numbers.soft)
+            c = -t * numbers.viscous * boundary.stick[k] * s / (numbers.near + numbers.far * r_sq)
             sx += c * dx
             sy += c * dy
             sz += c * dz
@@ -216,7 +217,9 @@ def _measure_points(points, count, gravity, box, out_partial, start, stop):  # t
         out[:] = 0.0
         for i in range(chunk * CHUNK, min((chunk + 1) * CHUNK, count)):
             x, y, z, m = points.place[i, 0], points.place[i, 1], points.place[i, 2], points.place[i, 3]
-            moved = (x - points.built[i, 0]) ** 2 + (y - points.built[i, 1]) ** 2 + (z - points.built[i, 2]) ** 2
+            dx, dy = x - points.origin[0] - points.built[0, i], y - points.origin[1] - points.built[1, i]
+            dz = z - points.origin[2] - points.built[2, i]
+            moved = dx * dx + dy * dy + dz * dz
             column = MOVED if points.label[i] >= 0 or points.label[i] == GHOST else MOVED_WALL
             if not moved <= out[column]:
                 out[column] = moved

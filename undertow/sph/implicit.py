@@ -24,7 +24,7 @@ from numba import njit, uint64
 from undertow.errors import PhysicsError
 from undertow.grid import share
 from undertow.sph.dynamics import OPTIONS, _extrapolate_fluid, _sum_forces, _sum_reactions
-from undertow.sph.fluid import FORCE_CFL, VISCOUS_CFL, SphFluid
+from undertow.sph.fluid import FORCE_CFL, SphFluid
 from undertow.sph.settings import SphSettings
 from undertow.sph.sides import SphBox
 
@@ -58,12 +58,10 @@ class ImplicitFluid(SphFluid):
         found = {}
         if totals.speed > 0:
             found["motion"] = MOTION_CFL * self.spacing / totals.speed
-        if self.settings.viscosity > 0:
-            found["viscosity"] = VISCOUS_CFL * h * h / self.settings.viscosity
         strongest = max(totals.acceleration, float(np.linalg.norm(self.gravity)))
         if strongest > 0:
             found["force"] = FORCE_CFL * sqrt(h / strongest)
-        return found | self._capillary_limit()
+        return found | self._explicit_limits()
 
     def accelerate(self, dt: float) -> None:
         """Forces of a step of dt [s], with the pressure that keeps the density."""

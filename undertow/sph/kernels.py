@@ -8,6 +8,10 @@ On a lattice the sums of SPH differ from the integrals they stand for by a few p
 and stay close to them, value, gradient and viscosity are normalised by their sums over the lattice: a lattice of the
 rest spacing then has exactly the rest density, a linear pressure exactly its gradient, a parabolic flow exactly its
 viscous force along the axes, and a particle the mass rho0 spacing^d.
+
+Viscosity of a fluid is the same in all directions. The pair force of (5) [@becker2009], weighted by 1 / x^2, has on a
+lattice 1.3 (2D 1.15) times the viscosity on the mean over all directions that it has along the axes. Weighted by a
+constant in its place it is within 1% (2D 3%), and disorder changes it by 5% at most (record 052).
 """
 
 from __future__ import annotations
@@ -31,13 +35,15 @@ _SCALE = {2: 7.0 / np.pi, 3: 21.0 / (2.0 * np.pi)}
 
 class LatticeSums(NamedTuple):
     """Sums over a lattice of spacing 1 divided by their integrals: of W, of the gradient of a linear field, of the
-    viscous force in a parabolic flow; and wall: share of a flat layer of boundary particles, one spacing away, in what
-    the half space beyond it adds to the density. surface: tension of a flat surface of the lattice where sigma is 1, as
-    half of it lies outside and has no particles; hollow: of q (1 - q) x^2, not divided by an integral."""
+    viscous force in a parabolic flow by (5), and by pairs weighted by 1 / R^2 (even); wall: share of a flat layer of
+    boundary particles, one spacing away, in what the half space beyond it adds to the density. surface: tension of a
+    flat surface of the lattice where sigma is 1, as half of it lies outside and has no particles; hollow: of
+    q (1 - q) x^2, not divided by an integral."""
 
     value: float
     gradient: float
     viscosity: float
+    even: float
     wall: float
     surface: float
     hollow: float
@@ -70,11 +76,13 @@ def lattice_sums(dimensions: int) -> LatticeSums:
     away = r_sq > 0
     # u = y^2 / 2 along x: the force 2 (d + 2) sum (u_ij x_ij . ) / r^2 D x must be its second derivative, 1
     shear = -(x[:, 1] ** 2) / 2.0 * x[:, 0]
-    viscosity = 2.0 * (dimensions + 2.0) * np.sum((shear * D * x[:, 0])[away] / r_sq[away])
+    force = 2.0 * (dimensions + 2.0) * (shear * D * x[:, 0])[away]
+    viscosity, even = float(np.sum(force / r_sq[away])), float(np.sum(force)) / SUPPORT[dimensions] ** 2
     layers = [W[x[:, 1] == n].sum() for n in range(1, reach + 1)]
     gradient = float(-(x[:, 0] ** 2 * D).sum())
     return LatticeSums(
-        float(W.sum()), gradient, float(viscosity), sum(layers) / layers[0], *_surface_sums(x, D / gradient, dimensions)
+        float(W.sum()), gradient, viscosity, even, sum(layers) / layers[0],
+        *_surface_sums(x, D / gradient, dimensions),
     )  # fmt: skip
 
 
@@ -101,10 +109,11 @@ class Numbers(NamedTuple):
     """What the kernels need to know, SI units.
 
     radius R of the kernel and its inverse; w, g: W = w (1 - q)^4 (4 q + 1) and grad W = g (1 - q)^3 x, lattice sums in
-    them; rest: density; stiffness: rho0 c^2 / 7 of Tait's equation; viscous: factor of (v.x) / (x^2 + soft) in (5),
-    2 (d + 2) nu / rho0 with the lattice sum in it; soft: 0.01 h^2, h = R / 2; least: pressure allowed; tension:
-    of the surface / (rho0^2 sums) such that it is the factor of m_j q (1 - q) x in the acceleration; flat: gradient
-    [1/m] of the share below which there is no surface.
+    them; rest: density; stiffness: rho0 c^2 / 7 of Tait's equation; viscous: factor of (v.x) / (near + far x^2),
+    2 (d + 2) nu / rho0 with the lattice sum in it; near, far: 0.01 h^2 with h = R / 2, and 1 for the artificial
+    viscosity (5); R^2 and 0 for that of a fluid; least: pressure allowed; tension: of the surface / (rho0^2 sums) such
+    that it is the factor of m_j q (1 - q) x in the acceleration; flat: gradient [1/m] of the share below which there is
+    no surface.
     """
 
     radius: float
@@ -114,7 +123,8 @@ class Numbers(NamedTuple):
     rest: float
     stiffness: float
     viscous: float
-    soft: float
+    near: float
+    far: float
     least: float
     tension: float
     flat: float
@@ -128,12 +138,14 @@ def make_numbers(
     viscosity: float,
     full: bool = False,
     tension: float = 0.0,
+    artificial: bool = False,
 ) -> Numbers:
     """Numbers of particles ``spacing`` [m] apart; viscosity: kinematic [m2/s]; full: without a free surface; tension:
-    of the surface [N/m]."""
+    of the surface [N/m]; artificial: pairs weighted as in (5)."""
     radius = SUPPORT[dimensions] * spacing
     sums = lattice_sums(dimensions)
     scale = _SCALE[dimensions] / radius**dimensions
+    pairs = sums.viscosity if artificial else sums.even
     return Numbers(
         radius=radius,
         inv_radius=1.0 / radius,
@@ -141,8 +153,9 @@ def make_numbers(
         g=-20.0 * scale / radius**2 / sums.gradient,
         rest=density,
         stiffness=density * sound_speed**2 / 7.0,
-        viscous=2.0 * (dimensions + 2.0) * viscosity / density * sums.gradient / sums.viscosity,
-        soft=0.01 * (radius / 2.0) ** 2,
+        viscous=2.0 * (dimensions + 2.0) * viscosity / density * sums.gradient / pairs,
+        near=0.01 * (radius / 2.0) ** 2 if artificial else radius**2,
+        far=1.0 if artificial else 0.0,
         least=-np.inf if full else 0.0,
         tension=tension / (sums.surface * sums.hollow * density**2 * spacing ** (dimensions + 2)),
         flat=FLAT / spacing,

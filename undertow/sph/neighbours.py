@@ -27,6 +27,9 @@ GHOST = -(1 << 31)
 MOST = (1 << 32) - 1
 """Neighbours that fit into the lists, of all points together."""
 
+RUN = 64
+"""Points whose distances are kept at once while lists are filled."""
+
 Whole = Any
 
 
@@ -89,7 +92,7 @@ class Neighbours:
         _sort_cells(self.spec.middle, count, self.first, out_order)
 
     def build(self, place: Array, label: Whole, count: int) -> None:
-        """Lists of points that are in order."""
+        """Lists of points that are in order; place (3, n): their coordinates from the corner of the frame [m]."""
         args = (self.frame, place, label, self.first)
         share(_count_neighbours, count, 64 * count, *args, self.spec.starts)
         total = int(_sum_counts(self.spec.starts, count))
@@ -104,9 +107,9 @@ class Neighbours:
 
 
 @inlined
-def _cell_along(low, inv_width, count, x):  # type: ignore[no-untyped-def]
-    """Cell of a coordinate; what lies outside belongs to the cells at the edge."""
-    return min(max(int(floor((x - low) * inv_width)), 0), count - 1)
+def _cell_along(inv_width, count, x):  # type: ignore[no-untyped-def]
+    """Cell of a coordinate from the corner; what lies outside belongs to the cells at the edge."""
+    return min(max(int(floor(x * inv_width)), 0), count - 1)
 
 
 @inlined
@@ -121,17 +124,17 @@ def _gap_sq(width, inside, steps):  # type: ignore[no-untyped-def]
 @inlined
 def _find_run(frame, first, row, x, reach):  # type: ignore[no-untyped-def]
     """First point and end of the points in a row of cells that may lie within ``reach`` [m] of x along the row."""
-    low = _cell_along(frame.x, frame.inv_length, frame.nx, x - reach)
-    high = _cell_along(frame.x, frame.inv_length, frame.nx, x + reach)
+    low = _cell_along(frame.inv_length, frame.nx, x - reach)
+    high = _cell_along(frame.inv_length, frame.nx, x + reach)
     return uint64(first[row + low]), uint64(first[row + high + 1])
 
 
 @njit(cache=True, nogil=True)
 def _find_cells(frame, place, out_cell, start, stop):  # type: ignore[no-untyped-def]
     for n in range(start, stop):
-        i = _cell_along(frame.x, frame.inv_length, frame.nx, place[n, 0])
-        j = _cell_along(frame.y, frame.inv_width, frame.ny, place[n, 1])
-        k = _cell_along(frame.z, frame.inv_width, frame.nz, place[n, 2])
+        i = _cell_along(frame.inv_length, frame.nx, np.float32(place[n, 0] - frame.x))
+        j = _cell_along(frame.inv_width, frame.ny, np.float32(place[n, 1] - frame.y))
+        k = _cell_along(frame.inv_width, frame.nz, np.float32(place[n, 2] - frame.z))
         out_cell[n] = (k * frame.ny + j) * frame.nx + i
 
 
@@ -155,13 +158,14 @@ def _sort_cells(cell, count, out_first, out_order):  # type: ignore[no-untyped-d
 @njit(cache=True, nogil=True)
 def _count_neighbours(frame, place, label, first, out_starts, start, stop):  # type: ignore[no-untyped-def]
     """Number of neighbours to out_starts[i + 1]."""
+    xs, ys, zs, reach_sq = place[0], place[1], place[2], np.float32(frame.reach_sq)
     for i in range(start, stop):
         found = 0
         if label[i] != GHOST:
-            x, y, z = place[i, 0], place[i, 1], place[i, 2]
-            cj = _cell_along(frame.y, frame.inv_width, frame.ny, y)
-            ck = _cell_along(frame.z, frame.inv_width, frame.nz, z)
-            iny, inz = y - (frame.y + cj * frame.width), z - (frame.z + ck * frame.width)
+            x, y, z = xs[i], ys[i], zs[i]
+            cj = _cell_along(frame.inv_width, frame.ny, y)
+            ck = _cell_along(frame.inv_width, frame.nz, z)
+            iny, inz = y - cj * frame.width, z - ck * frame.width
             for k in range(max(ck - 1, 0), min(ck + 2, frame.nz)):
                 # a hair wider, as borders of cells are rounded
                 across = 1.000001 * frame.reach_sq - _gap_sq(frame.width, inz, k - ck)
@@ -172,13 +176,13 @@ def _count_neighbours(frame, place, label, first, out_starts, start, stop):  # t
                     begin, end = _find_run(frame, first, (k * frame.ny + j) * frame.nx, x, sqrt(left))
                     if label[i] >= 0:
                         for n in range(begin, end):
-                            dx, dy, dz = place[n, 0] - x, place[n, 1] - y, place[n, 2] - z
-                            found += dx * dx + dy * dy + dz * dz < frame.reach_sq
+                            dx, dy, dz = xs[n] - x, ys[n] - y, zs[n] - z
+                            found += dx * dx + dy * dy + dz * dz < reach_sq
                         continue
                     for n in range(begin, end):
-                        dx, dy, dz = place[n, 0] - x, place[n, 1] - y, place[n, 2] - z
+                        dx, dy, dz = xs[n] - x, ys[n] - y, zs[n] - z
                         wet = label[n] >= 0 or label[n] == GHOST
-                        found += wet and dx * dx + dy * dy + dz * dz < frame.reach_sq
+                        found += wet and dx * dx + dy * dy + dz * dz < reach_sq
             if label[i] >= 0:
                 found -= 1
         out_starts[i + 1] = found
@@ -199,17 +203,20 @@ def _sum_counts(starts, count):  # type: ignore[no-untyped-def]
 def _fill_neighbours(frame, place, label, first, longest, lists, start, stop):  # type: ignore[no-untyped-def]
     """Fluid from the front of a list, boundary particles from its back; they meet in the middle.
 
-    Points of a run are written one after the other and kept by moving on: half of them are near, and a branch that is
-    taken every other time costs more than the write. There is room for the point itself and one not kept.
+    Distances of a run come first, several at once in the vector unit. Points of it are written one after the other and
+    kept by moving on: half of them are near, and a branch that is taken every other time costs more than the write.
+    There is room for the point itself and one not kept.
     """
+    xs, ys, zs, reach_sq = place[0], place[1], place[2], np.float32(frame.reach_sq)
     found = np.empty(longest + 2, dtype=np.uint32)
+    apart_sq = np.empty(RUN, dtype=np.float32)
     for i in range(start, stop):
         front, back = uint64(lists.starts[i]), uint64(lists.starts[i + 1])
         if front < back:
-            x, y, z = place[i, 0], place[i, 1], place[i, 2]
-            cj = _cell_along(frame.y, frame.inv_width, frame.ny, y)
-            ck = _cell_along(frame.z, frame.inv_width, frame.nz, z)
-            iny, inz = y - (frame.y + cj * frame.width), z - (frame.z + ck * frame.width)
+            x, y, z = xs[i], ys[i], zs[i]
+            cj = _cell_along(frame.inv_width, frame.ny, y)
+            ck = _cell_along(frame.inv_width, frame.nz, z)
+            iny, inz = y - cj * frame.width, z - ck * frame.width
             dry = label[i] < 0
             count = uint64(0)
             for k in range(max(ck - 1, 0), min(ck + 2, frame.nz)):
@@ -221,16 +228,21 @@ def _fill_neighbours(frame, place, label, first, longest, lists, start, stop):  
                     begin, end = _find_run(frame, first, (k * frame.ny + j) * frame.nx, x, sqrt(left))
                     if dry:
                         for n in range(begin, end):
-                            dx, dy, dz = place[n, 0] - x, place[n, 1] - y, place[n, 2] - z
+                            dx, dy, dz = xs[n] - x, ys[n] - y, zs[n] - z
                             wet = label[n] >= 0 or label[n] == GHOST
-                            if wet and dx * dx + dy * dy + dz * dz < frame.reach_sq:
+                            if wet and dx * dx + dy * dy + dz * dz < reach_sq:
                                 found[count] = n
                                 count += uint64(1)
                         continue
-                    for n in range(begin, end):
-                        dx, dy, dz = place[n, 0] - x, place[n, 1] - y, place[n, 2] - z
-                        found[count] = n
-                        count += uint64(dx * dx + dy * dy + dz * dz < frame.reach_sq)
+                    while begin < end:
+                        size = min(end - begin, uint64(RUN))
+                        for m in range(size):
+                            dx, dy, dz = xs[begin + m] - x, ys[begin + m] - y, zs[begin + m] - z
+                            apart_sq[m] = dx * dx + dy * dy + dz * dz
+                        for m in range(size):
+                            found[count] = begin + m
+                            count += uint64(apart_sq[m] < reach_sq)
+                        begin += size
             for m in range(count):
                 n = found[m]
                 if n == uint64(i):

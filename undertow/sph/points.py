@@ -16,8 +16,9 @@ class PointSpec(NamedTuple):
 
     place (n, 4): position [m] and mass [kg; 2D kg/m]; motion (n, 4): velocity [m/s] and pressure / density^2, for
     boundary particles both as the fluid sees them; change (n, 4): acceleration [m/s2] and density [kg/m3] of fluid;
-    label (n,): number of a fluid particle, GHOST, or -1 - k for boundary particle k; built (n, 3): position when the
-    lists were made.
+    label (n,): number of a fluid particle, GHOST, or -1 - k for boundary particle k; built (3, n): coordinates from
+    origin (3,) [m] when the lists were made, in single precision and each in a row: the search for neighbours reads
+    many of them, one after the other.
     """
 
     place: Array
@@ -25,6 +26,7 @@ class PointSpec(NamedTuple):
     change: Array
     label: Whole
     built: Array
+    origin: Array
 
 
 class BoundarySpec(NamedTuple):
@@ -43,9 +45,9 @@ class BoundarySpec(NamedTuple):
 class Points:
     """The arrays, with room for more points than there are."""
 
-    def __init__(self) -> None:
+    def __init__(self, origin: Array) -> None:
         self.count = 0
-        self._arrays = _make_arrays(0)
+        self._arrays = _make_arrays(0, origin)
 
     @property
     def spec(self) -> PointSpec:
@@ -56,8 +58,8 @@ class Points:
         """Room for so many points, at least."""
         if room <= len(self._arrays.label):
             return
-        larger = _make_arrays(room)
-        for old, new in zip(self._arrays, larger, strict=True):
+        larger = _make_arrays(room, self._arrays.origin)
+        for old, new in zip(_by_rows(self._arrays), _by_rows(larger), strict=True):
             new[: self.count] = old[: self.count]
         self._arrays = larger
 
@@ -74,13 +76,13 @@ class Points:
         points.motion[first:last, :3] = velocity
         points.change[first:last] = 0.0
         points.label[first:last] = label
-        points.built[first:last] = position
+        points.built[:, first:last] = np.asarray(position - points.origin).T
         self.count = last
 
     def keep(self, chosen: Array) -> None:
         """Drop the points that are not chosen (count,)."""
         kept = int(np.count_nonzero(chosen))
-        for array in self._arrays:
+        for array in _by_rows(self._arrays):
             array[:kept] = array[: self.count][chosen]
         self.count = kept
 
@@ -110,12 +112,17 @@ def _take_rows(source: Array, order: Whole, out: Array, start: int, stop: int) -
 
 def _mark_built(points: PointSpec, start: int, stop: int) -> None:
     points.change[start:stop] = 0.0
-    points.built[start:stop] = points.place[start:stop, :3]
+    points.built[:, start:stop] = (points.place[start:stop, :3] - points.origin).T
 
 
-def _make_arrays(room: int) -> PointSpec:
+def _make_arrays(room: int, origin: Array) -> PointSpec:
     place, motion, change = (_make_rows(room) for _ in range(3))
-    return PointSpec(place, motion, change, np.zeros(room, dtype=np.int32), np.zeros((room, 3)))
+    return PointSpec(place, motion, change, np.zeros(room, dtype=np.int32), np.zeros((3, room), np.float32), origin)
+
+
+def _by_rows(points: PointSpec) -> tuple[Array, ...]:
+    """The arrays with one row per point."""
+    return (points.place, points.motion, points.change, points.label, points.built.T)
 
 
 def _make_rows(room: int) -> Array:

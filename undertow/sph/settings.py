@@ -20,7 +20,7 @@ def check_share(name: str, value: float) -> None:
 class SphSettings:
     """density [kg/m3] at rest; sound_speed [m/s]; viscosity: kinematic [m2/s]; gravity (3,) [m/s2]; restitution: of
     particles at the domain's walls, 0 to 1; full: the fluid has no free surface, so its pressure may be negative;
-    surface_tension [N/m]: of the free surface, see ``tension``."""
+    surface_tension [N/m]: of the free surface, see ``tension``; artificial: the viscosity is that of alpha, (5)."""
 
     density: float = 1000.0
     sound_speed: float = 20.0
@@ -29,6 +29,7 @@ class SphSettings:
     restitution: float = 0.0
     full: bool = False
     surface_tension: float = 0.0
+    artificial: bool = False
 
     def __post_init__(self) -> None:
         for name in ("density", "sound_speed"):

@@ -104,7 +104,8 @@ def run(full: bool = False) -> Iterator[Quantity]:
     detail: dict[str, Any] = {f"{n:g} per radius": ratios for n, ratios in speeds.items()}
     yield quantity("terminal_speed", speeds[finest][0], **detail)
     uneven = terminal(2.5)
-    yield quantity("terminal_speed_uneven", uneven["ratio"], scatter=uneven["scatter"])
+    beside = 0.5 * (speeds[2.0][0] + speeds[3.0][0])
+    yield quantity("terminal_speed_uneven", uneven["ratio"] / beside, scatter=uneven["scatter"], speed=uneven["ratio"])
     errors = {n: float(np.sqrt(np.mean((np.array(ratios) - 1.0) ** 2))) for n, ratios in speeds.items()}
     detail = {f"{n:g} per radius": error for n, error in errors.items()}
     yield quantity("convergence", errors[finest] / errors[2.0], **detail)

@@ -21,7 +21,7 @@ def collapse(
     lower, upper = np.array([0.0, 0.0, -dx / 2]), np.array([5.0 * WIDTH, 2.5 * WIDTH, dx / 2])
     box = SphBox(lower, upper, dx, 2, (WALL, WALL, WALL, OPEN, WALL, WALL), stick=(0.0,) * 6)
     sound = 10.0 * np.sqrt(2.0 * 9.81 * 2.0 * WIDTH)
-    fluid = method(box, SphSettings(1000.0, sound, viscosity_of_alpha(alpha, dx, sound, 2)))
+    fluid = method(box, SphSettings(1000.0, sound, viscosity_of_alpha(alpha, dx, sound, 2), artificial=True))
     lattice = box.lattice()
     fluid.add_fluid(lattice[(lattice[:, 0] < WIDTH) & (lattice[:, 1] < 2.0 * WIDTH)], np.zeros(3))
     fluid.begin()
