@@ -99,7 +99,7 @@ class Pockets:
         self.unmet = np.zeros(0)
         if removed is not None:
             flat = removed.reshape(-1)
-            self.unmet = np.bincount(stencil.label[: flat.size], flat, stencil.regions + 1)
+            self.unmet = np.bincount(stencil.label[: flat.size], flat, stencil.regions + 1).astype(np.float64)
 
     def explain(self, stencil: Stencil, periodic: tuple[bool, bool, bool]) -> str:
         """A sentence about the region whose flux is taken up the least; empty if all are."""

@@ -289,10 +289,12 @@ def balloon_triangles(width: float, height: float, spacing: float, opening: floa
          [8, 6, 7], [9, 8, 1]],
     )  # fmt: skip
     n = max(1, round(1.0515 * 0.25 * (width + height) / spacing))
-    points, cells = [], []
+    points: list[Array] = []
+    cells: list[tuple[int, int, int]] = []
     for a, b, c in corners[faces]:
-        place, number = {}, sum(len(p) for p in points)
-        rows = []
+        place: dict[tuple[int, int], int] = {}
+        number = sum(len(p) for p in points)
+        rows: list[Array] = []
         for i in range(n + 1):
             for j in range(n + 1 - i):
                 place[i, j] = number + len(rows)
