@@ -36,7 +36,7 @@ def test_a_ring_that_is_pulled_about_keeps_its_smoke_and_its_volume(tmp_path):
     found = sim.model.solve.pockets.find_cells(sim.model.solve.rows.stencil)
     assert np.array_equal(found[grid.interior].reshape(-1), inside)
     assert smoke[inside].max() > 0.5 and (smoke[~inside] == 0.0).all()
-    assert max(errors) < 5e-3
+    assert max(errors) < 2e-5
     again = ut.load(tmp_path / "state.h5")
     for _ in range(12):
         again.step()
@@ -56,16 +56,17 @@ def test_the_error_of_the_volume_is_the_wanted_flux_of_its_pocket():
     model.soft.x[...] = middle + 1.02 * (model.soft.x - middle)
     sim.flow.place(0.0)
     rows.target[...] = 0.0
-    pockets.add_wanted(rows, dt)
+    pockets.ask(rows, model.soft.v, dt)
     held = pockets.find_cells(rows.stencil)
     excess = (1.02**2 - 1.0) * circle / dt
     assert rows.target[held].sum() == pytest.approx(excess, rel=1e-9)
     assert rows.target.sum() == pytest.approx(0.0, abs=1e-12 * excess)
     sim.flow.place(0.0)
     sim.flow.project(sim.state.u, dt)
-    # the flux out of the cells it holds
+    # the flux out of the cells it holds; the step after it ends where it should
     out = (rows.flux @ model.soft.v.reshape(-1))[held.reshape(-1)].sum()
-    assert out == pytest.approx(-excess, rel=1e-3)
+    assert out == pytest.approx(-excess, rel=0.1)
+    assert pockets.volume(pocket, dt * model.soft.v) == pytest.approx(circle, rel=1e-5)
 
 
 def test_a_balloon_is_closed_and_turned_outwards_or_has_a_round_hole():

@@ -121,7 +121,9 @@ def test_a_particle_between_bodies_is_solved_with_all_of_them() -> None:
 def test_every_pair_of_particle_and_body_is_listed_once() -> None:
     """Between upright plates the list of a particle names them in turn, row by row."""
     drop = ut.SphFluid(shape=ut.Box(size=(0.036, 0.056)), position=(0.20, 0.20))
-    plates = {f"plate-{x}": ut.RigidBody(shape=ut.Box(size=(0.04, 0.2, 1.0)), position=(x, 0.2)) for x in (0.16, 0.24)}
+    plates = {
+        n: ut.RigidBody(shape=ut.Box(size=(0.04, 0.2, 1.0)), position=(x, 0.2)) for n, x in (("a", 0.16), ("b", 0.24))
+    }
     sim = make_sim({"drop": drop, **plates})
     sim.step()
     forcing, fluid = sim.model.forcing, sim.model.fluid

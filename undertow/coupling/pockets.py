@@ -5,11 +5,11 @@ triangles enclose changes by their own areas, and by the step's end; the two dif
 difference adds up. As thesis 3.1 [@schroeder2011] does for soft bodies, the error is fed back as the wanted value of
 the rows,
 
-    s_c = - Q / n_cells,      Q = (V_wanted - V) / max(dt, tau) - [(V(x + dt v) - V(x)) / dt - Q_faces(v)],
+    s_c = - Q / n_cells,      Q = Q_faces(v) + [V + dt (V_wanted - V) / max(dt, tau) - V(x + dt v)] / dt,
 
-in the n cells of the pocket, so that the volume is regained within the time tau; the bracket is what triangles and
-faces differ by for the velocities before the solve. Where the fluid around has no way out of the domain it gives what
-the pocket takes.
+in the n cells of the pocket, so that the volume is regained within the time tau: first with the velocities before the
+solve, then with those it found, until the bracket is small. Where the fluid around has no way out of the domain it
+gives what the pocket takes.
 
 A region that prescribed walls close off with a net flux cannot keep its volume by any pressure: the flux
 is spread over its cells (Guendelman et al. 2005, 4.3), reported in the ledger and explained once.
@@ -28,6 +28,9 @@ from undertow.grid import GHOSTS, Array
 from undertow.linalg import Stencil
 from undertow.soft import SoftBodies, SoftPart
 
+CLOSE = 1e-5
+"""Error of the volume at the end of the step, relative, that is good enough."""
+
 
 @dataclass(frozen=True)
 class _Pocket:
@@ -45,15 +48,17 @@ class Pockets:
         self.fields, self.bodies, self.recovery = fields, bodies, recovery
         self.unmet = np.zeros(0)
         """Net flux of every region [m3/s; 2D m2/s] that the last solve could not take up; empty without any."""
+        self._size, self._asked = np.zeros(0), np.zeros(0)
+        self._inside: list[np.ndarray] = []
         self.pockets = []
         for part in bodies.parts:
             if not part.closed and _has_no_rim(part.surface):
                 volume = _enclosed(bodies.rest, part.surface)
                 self.pockets.append(_Pocket(part, abs(volume), 1.0 if volume > 0 else -1.0))
 
-    def volume(self, pocket: _Pocket, dt: float = 0.0) -> float:
-        """What a shell encloses [m3; 2D m2], now or moved on by dt [s]."""
-        return pocket.sign * _enclosed(self.bodies.x + dt * self.bodies.v, pocket.part.surface)
+    def volume(self, pocket: _Pocket, way: Array | float = 0.0) -> float:
+        """What a shell encloses [m3; 2D m2] now, or moved on by ``way`` (n, 3) [m]."""
+        return pocket.sign * _enclosed(self.bodies.x + way, pocket.part.surface)
 
     def quantities(self) -> dict[str, float]:
         """Of the ledger: enclosed volume of all closed shells, and the largest relative error of one."""
@@ -66,33 +71,39 @@ class Pockets:
             "enclosed_volume_error": float(np.abs(volumes / wanted - 1.0).max()),
         }
 
-    def add_wanted(self, rows: SoftRows, dt: float) -> None:
-        """Add s to the wanted rows, for the geometry of now and a step dt [s]."""
+    def ask(self, rows: SoftRows, v: Array, dt: float, again: bool = False) -> bool:
+        """Add s to the wanted rows for velocities v (n, 3) [m/s] of the nodes and a step dt [s]; again: in the place of
+        what was asked for in the same solve. False if v does what is wanted, or nothing can be."""
         if not self.pockets or not np.isfinite(self.recovery):
-            return
+            return False
         assert rows.target is not None and rows.stencil is not None
         stencil, target = rows.stencil, rows.target.reshape(-1)
         label = stencil.label[: target.size]
-        size = np.bincount(label, minlength=stencil.regions + 1).astype(float)
-        places = self._representatives(label, stencil.regions)
-        through = np.bincount(label, rows.flux @ self.bodies.v.reshape(-1), stencil.regions + 1)
-        wanted = np.zeros(stencil.regions + 1)
-        around = np.ones(stencil.regions + 1, dtype=bool)
-        around[0] = False
-        for pocket in self.pockets:
-            inside = self._are_inside(places, pocket)
+        if not again:
+            self._size = np.bincount(label, minlength=stencil.regions + 1).astype(float)
+            places = self._representatives(label, stencil.regions)
+            self._inside = [self._are_inside(places, pocket) for pocket in self.pockets]
+            self._asked = np.zeros(stencil.regions + 1)
+        through = np.bincount(label, rows.flux @ v.reshape(-1), stencil.regions + 1)
+        wanted, error = np.zeros(stencil.regions + 1), 0.0
+        for pocket, inside in zip(self.pockets, self._inside, strict=True):
             if not inside.any():
                 continue
-            around &= ~inside
             volume = self.volume(pocket)
-            rate = (pocket.wanted - volume) / max(dt, self.recovery)
-            rate -= (self.volume(pocket, dt) - volume) / dt - through[inside].sum()
-            wanted[inside] -= rate / size[inside].sum()
-        given = float((wanted * size).sum())
-        open_r = np.bincount(label, stencil.dirichlet_c.reshape(-1), stencil.regions + 1) > 0.0
-        if not (around & open_r).any() and around.any():
-            wanted[around] -= given / size[around].sum()
-        target += wanted[label]
+            end = volume + dt * (pocket.wanted - volume) / max(dt, self.recovery)
+            missing = end - self.volume(pocket, dt * v)
+            error = max(error, abs(missing) / pocket.wanted)
+            wanted[inside] -= (missing / dt + through[inside].sum()) / self._size[inside].sum()
+        if again and error < CLOSE:
+            return False
+        around = ~np.any(self._inside, axis=0)
+        around[0] = False
+        has_way_out = np.bincount(label, stencil.dirichlet_c.reshape(-1), stencil.regions + 1) > 0.0
+        if around.any() and not (around & has_way_out).any():
+            wanted[around] -= (wanted * self._size).sum() / self._size[around].sum()
+        target += (wanted - self._asked)[label]
+        self._asked = wanted
+        return True
 
     def take_unmet(self, stencil: Stencil, removed: Array | None) -> None:
         """removed: the part of the rows that no pressure can change, as it was spread over the cells; None: nothing."""

@@ -46,6 +46,9 @@ PASSES = 4
 NOTABLE = 1e-6
 """Part of the rows that no pressure can change, above which it is told."""
 
+VOLUME_PASSES = 4
+"""Of the pressure solve for the volume that closed shells enclose."""
+
 STILL = 1e-12
 """Velocity that counts as none [m/s]."""
 
@@ -149,7 +152,7 @@ class SoftSolve:
         v = self._v
         v[...] = coupled.bodies.v
         self._add_forces(v, dt, self._carried_momentum(u_f, v, carried))
-        self.pockets.add_wanted(self.rows, dt)
+        self.pockets.ask(self.rows, coupled.bodies.v, dt)
         w = {"fluid": u_f, BLOCK: v}
         incompatible = self._make_compatible(w)
         target = self.tolerance * self._scale(w)
@@ -162,6 +165,10 @@ class SoftSolve:
             if not self.incremental:
                 self._absorb(w, z_c)
         found += self._project(w, z_c, target)
+        for _ in range(VOLUME_PASSES):
+            if not self.pockets.ask(self.rows, v, dt, again=True):
+                break
+            found += self._project(w, z_c, target)
         self.null.remove(z_c.reshape(-1))
         if found:
             found[-1].incompatibility = incompatible
