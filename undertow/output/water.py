@@ -32,6 +32,8 @@ IN_AIR, IN_WATER = np.int64(0), np.int64(1)
 _STEPS = 48
 """Places where a ray is compared with the depth buffers."""
 
+_HALVINGS = 5
+
 _COLORS = np.array(
     [
         [5.6, 5.0, 4.2],
@@ -100,10 +102,22 @@ def _follow(camera, floor, buffers, x, y, z, dx, dy, dz, reach, where):  # type:
             return row, column, s, where == IN_WATER
         row, column, near, inside = _look_up(camera, buffers, x + s * dx, y + s * dy, z + s * dz)
         if not inside:
-            return row, column, s, where == IN_WATER
+            if where == IN_AIR:
+                return row, column, s, False
+            continue  # on to the floor, unseen
         solid = buffers[2, row, column]
         # just behind the front of a solid; one far in front of the ray only hides it
         if solid > near and 1.0 / near - 1.0 / solid < 2.0 * step:
+            # where the ray goes behind it, to a part of a step: else its outline would show the steps
+            low = s - step
+            for _ in range(_HALVINGS):
+                mid = 0.5 * (low + s)
+                row, column, near, inside = _look_up(camera, buffers, x + mid * dx, y + mid * dy, z + mid * dz)
+                if buffers[2, row, column] > near:
+                    s = mid
+                else:
+                    low = mid
+            row, column, near, inside = _look_up(camera, buffers, x + s * dx, y + s * dy, z + s * dz)
             return row, column, s, True
         if where == IN_WATER and near < buffers[1, row, column]:
             return row, column, s, True
