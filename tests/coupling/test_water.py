@@ -96,3 +96,40 @@ def test_a_falling_ball_splashes_and_a_resumed_run_repeats_every_bit(tmp_path: P
     assert sim.body("body").position[1] < 0.4
     assert report.ledger["kinetic_energy"] > 0.1
     assert report.ledger["fluid_volume"] == pytest.approx(0.8 * 0.33, rel=0.02)
+
+
+def test_a_disc_between_two_wedges_holds_the_water() -> None:
+    """Contact and the common solve leave the disc at rest, and nothing passes where it touches: case plug, coarse."""
+    from undertow.validation.plug.case import MIDDLE, make_2d, volumes
+
+    sim = make_2d(20)
+    sim.advance_to(0.1)
+    below, above = volumes(sim, MIDDLE)
+    place = sim.body("ball").position.copy()
+    sim.advance_to(0.5)
+    found = volumes(sim, MIDDLE)
+    assert found[0] - below < 1e-5 * above
+    assert abs(found[1] - above) < 1e-3 * above
+    assert sim.body("ball").position == pytest.approx(place, abs=1e-6)
+    assert abs(sim.body("ball").velocity[1]) < 1e-4
+
+
+@pytest.mark.parametrize("mass", ("full", "diagonal"))
+def test_lumped_bodies_feel_the_pressure_where_they_are(mass: str) -> None:
+    """The weight of the carried water makes the force of a flat bottom right anywhere in its cell, but for its corners;
+    without it the force is up to 30% too large."""
+    for height in (0.33, 0.337, 0.351):
+        sim = make("coupling='lumped'", f"lumped={{mass='{mass}'}}", f"objects.body.position=[0.4, {height}]",
+                   "objects.body.shape={type='box', size=[0.2666666666666667, 0.14]}")  # fmt: skip
+        solve = sim.model.flow_solve  # type: ignore[attr-defined]
+        known = np.zeros_like(solve.known_b)
+        solve._hydrostatic(1.0, known)
+        depth = 0.33 - (height - 0.07)
+        assert known[0, 1] == pytest.approx(1000.0 * 9.81 * depth * 0.8 / 3, rel=5e-3)
+    sim = make("coupling='lumped'", f"lumped={{mass='{mass}'}}")
+    sim.advance_to(0.4)
+    assert sim.body("body").position == pytest.approx([0.4, 0.33, 0.0], abs=1e-3)
+    neutral = make("coupling='lumped'", f"lumped={{mass='{mass}'}}", "objects.body.density=1000.0",
+                   "objects.body.position=[0.41, 0.157]")  # fmt: skip
+    neutral.advance_to(0.4)
+    assert neutral.body("body").position == pytest.approx([0.41, 0.157, 0.0], abs=1e-9)

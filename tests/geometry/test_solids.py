@@ -221,3 +221,20 @@ def test_a_solid_across_a_periodic_side_is_the_solid_in_the_middle_moved(dimensi
         for name in ("area_f", "velocity_c", "velocity_f"):
             rolled = np.roll(getattr(middle, name)[(slice(None), *inside)], n // 2, axis=3)
             np.testing.assert_allclose(getattr(crossing, name)[(slice(None), *inside)], rolled, atol=1e-9)
+
+
+@pytest.mark.parametrize(("gap", "is_open"), [(0.05, False), (0.2, True)])
+def test_two_solids_that_nearly_touch_close_the_slit_between_them(gap: float, is_open: bool) -> None:
+    """Nodes in a gap of less than a tenth of a cell count as solid: faces along it are closed, wider ones are not."""
+    grid = Grid((8, 6, 1), 0.1, dimensions=2)
+    half = 0.5 * gap * 0.1
+    sides = [Solid(name, Box((1.0, 2.0, 1.0)), Static((0.4 + s * (0.5 + half), 0.3, 0.0)))
+             for name, s in (("left", -1.0), ("right", 1.0))]  # fmt: skip
+    fields = SolidFields(grid, sides)
+    fields.update(0.0)
+    along = fields.area_f[1, GHOSTS, GHOSTS + 1 : GHOSTS + 6, GHOSTS + 3 : GHOSTS + 5]
+    assert (along.sum(axis=1) > 0.0).all() == is_open
+    assert is_open or not along.any()
+    alone = SolidFields(grid, sides[:1])
+    alone.update(0.0)
+    assert alone.area_f[1, GHOSTS, GHOSTS + 3, GHOSTS + 4] == 1.0, "one solid closes nothing beside itself"

@@ -9,6 +9,7 @@ import pytest
 
 import undertow as ut
 from undertow.errors import PhysicsError, UserError
+from undertow.run.sampling import surface_height
 from undertow.scene import toml
 
 SCENE = """
@@ -144,3 +145,15 @@ def test_water_that_touches_an_open_side_draws_none_in() -> None:
     # six cells across; the side as a mirror would have made it 2.6 times the start
     assert max(volumes) < 1.08 * start
     assert min(volumes) > 0.9 * start
+
+
+def test_a_wave_gauge_reads_the_level(tmp_path: Path) -> None:
+    sim = ut.Simulation(make("probes.g={type='gauge', position=[0.3, 0.1]}"))
+    run = sim.run(tmp_path / "run")
+    assert run.probes["g"]["height"] == pytest.approx(np.full(sim.steps, 0.317), abs=1e-6)
+    full = surface_height(sim.flow, (0.3, 0.1))
+    assert full == pytest.approx(0.317, abs=1e-6)
+    sim.model.flow.state.surface.phi_c[...] = 1.0  # type: ignore[attr-defined]
+    assert surface_height(sim.flow, (0.3, 0.1)) == 0.0, "no water: the floor"
+    sim.model.flow.state.surface.phi_c[...] = -1.0  # type: ignore[attr-defined]
+    assert surface_height(sim.flow, (0.3, 0.1)) == 0.8, "full to the top"

@@ -79,6 +79,7 @@ BAD = [
     ("fluid={no_slip='extra_faces'}", "no_slip has no effect without viscosity"),
     ("gravity=[0, 1]", "gravity = [0.0, 1.0]: must have 3 components in a 3D scene"),
     ("probes.p={type='point', position=[9, 0, 0]}", "probes.p: the point [9.0, 0.0, 0.0] is outside the domain"),
+    ("probes.p={type='gauge', position=[0.5, 0.5, 0.5]}", "probes.p: a wave gauge needs water"),
     ("probes.p={type='flux', axis='x', position=7}", "probes.p.position = 7: outside the domain"),
     ("probes.p={type='force', objects=['bal']}", "probes.p.objects: there is no solid 'bal'; did you mean 'ball'?"),
     ("time={end=1, fixed_step=0.1, max_step=0.1}", "max_step has no effect beside fixed_step"),

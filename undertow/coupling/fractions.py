@@ -94,13 +94,14 @@ class LumpedFields(DualFields):
     def __init__(self, grid: Grid, solids: Sequence[Solid]) -> None:
         super().__init__(grid, solids)
         self.carried_f = np.zeros((3, *grid.padded))
+        # walls lie on the faces of cells
+        self.wall_n = np.full(grid.padded, self.far)
 
     def _replace_areas(self) -> None:
         grid = self.grid
         solid = np.zeros(grid.padded, dtype=bool)
         solid[grid.interior] = self._centre_distance() < 0.0
         self.volume_c[...] = ~solid
-        self.phi_n[...] = self.far
         self.area_f[...] = 1.0
         self.carried_f[...] = 0.0
         for axis in grid.axes:

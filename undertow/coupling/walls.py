@@ -62,7 +62,7 @@ class BodyWalls:
         while True:
             self.size = int(
                 _gather_walls(
-                    d.grid.spec, d.periodic, d.solids.phi_n, d.area_f, d.solids.body_c, dynamic_b, diagonal_c,
+                    d.grid.spec, d.periodic, d.solids.wall_n, d.area_f, d.solids.body_c, dynamic_b, diagonal_c,
                     d.grid.face_area, centre_b, d.solids.period, self.spec,
                 )
             )  # fmt: skip

@@ -13,10 +13,13 @@ that a submerged body feels exactly its buoyant weight.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 
 from undertow.coupling.drag import BodiesInverse, DragRows
+from undertow.coupling.lumped import LumpedSolve
 from undertow.coupling.monolithic import CoupledBodies, MonolithicSolve
 from undertow.coupling.rows import CoupledOperator, CoupledRows
 from undertow.coupling.walls import BodyWalls
@@ -63,9 +66,7 @@ class CoupledWaterSolve(FreeSurfaceSolve):
     ) -> None:  # fmt: skip
         self.domain, self.tolerance, self.coupled = domain, tolerance, coupled
         bodies = coupled.bodies
-        self.monolithic = MonolithicSolve(
-            domain, tolerance, coupled, lambda block: CoupledWaterRows(domain, phi_c, gravity, bodies, block)
-        )
+        self.monolithic = self._make_solve(lambda block: CoupledWaterRows(domain, phi_c, gravity, bodies, block))
         rows = self.monolithic.rows
         assert isinstance(rows, CoupledWaterRows)
         self.rows: CoupledWaterRows = rows
@@ -77,6 +78,10 @@ class CoupledWaterSolve(FreeSurfaceSolve):
         self.known_b = np.zeros((bodies.count, 6))
         self.z_c, self.start_c = domain.grid.cell_field(), domain.grid.cell_field()
         self._everywhere_c = np.ones(domain.grid.padded)
+
+    def _make_solve(self, make_rows: Callable[[DenseBlock], CoupledRows]) -> MonolithicSolve:
+        """The solve for water and bodies."""
+        return MonolithicSolve(self.domain, self.tolerance, self.coupled, make_rows)
 
     def set_viscosity(self, viscosity: float, slip_b: np.ndarray) -> None:
         self.viscous = CoupledViscosity(self.rows, self.tolerance, viscosity, slip_b, self.coupled, self.monolithic)
@@ -113,7 +118,7 @@ class CoupledWaterSolve(FreeSurfaceSolve):
         solids = self.domain.solids
         assert solids is not None
         spec = self.domain.grid.spec
-        _add_potential(spec, walls.spec, walls.size, solids.phi_n, self.rows.gravity, level, out_b)
+        _add_potential(spec, walls.spec, walls.size, solids.wall_n, self.rows.gravity, level, out_b)
 
     def _hydrostatic(self, dt: float, out_b: Array) -> None:
         """J of the head of the module (n, 6) [N s, N m s]."""
@@ -146,6 +151,38 @@ class CoupledWaterSolve(FreeSurfaceSolve):
         self.z_c /= dt
         p_c += self.z_c
         return stats
+
+
+class LumpedWaterSolve(CoupledWaterSolve):
+    """The same with the water of mixed dual cells lumped on the bodies; solids are ``LumpedFields``, no viscosity.
+
+    A wall lies on a face of a cell and feels the pressure p of its centre. The water of the dual cell between them
+    moves with the body and hangs on it: its weight is part of what is known,
+
+        J = dt rho sum (g.x_c - c) F_c + dt sum beta_f g_axis J_f,
+
+    so that a flat bottom anywhere in its dual cell feels the pressure of the depth where it is.
+    """
+
+    def __init__(
+        self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], tolerance: float,
+        coupled: CoupledBodies, mass: str,
+    ) -> None:  # fmt: skip
+        self.mass = mass
+        super().__init__(domain, phi_c, gravity, tolerance, coupled)
+
+    def _make_solve(self, make_rows: Callable[[DenseBlock], CoupledRows]) -> LumpedSolve:
+        self.lumped = LumpedSolve(self.domain, self.tolerance, self.coupled, make_rows, self.mass)
+        return self.lumped
+
+    def _add_potential(self, walls: BodyWalls, level: float, out_b: Array) -> None:
+        super()._add_potential(walls, level, out_b)
+        faces = self.lumped.wet if walls is self.rows.walls else self.lumped.faces
+        faces.add_weight(np.array(self.rows.gravity) / self.domain.density, out_b)
+
+    def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
+        self.lumped.bring(u_f)
+        return super().solve(u_f, p_c, dt)
 
 
 class CoupledViscosity(FreeViscosity):

@@ -265,11 +265,13 @@ def _check_enters(scene: Scene, grid: Grid, solid: geometry.Solid) -> None:
 
 
 def prescribed_frames(scene: Scene, solids: list[geometry.Solid], time: float) -> list[BodyFrame]:
-    """The surfaces of solids that move as prescribed, for a frame."""
+    """The surfaces of solids that move as prescribed and are drawn, for a frame."""
     from undertow.output import BodyFrame
 
     frames = []
     for solid in solids:
+        if not scene.bodies[solid.name].drawn:
+            continue
         position, rotation = solid.motion.pose(time)
         linear, angular = solid.motion.velocity(time)
         vertices, triangles = solid.surface(time)

@@ -59,7 +59,7 @@ class CoupledModel(WithoutExtras):
             build.flow_settings(scene),
             build.build_emitters(scene, self.grid),
             side_velocity,
-            lumped(self.coupled) if scene.coupling == "lumped" else monolithic(self.coupled),
+            lumped(self.coupled, scene.lumped.mass) if scene.coupling == "lumped" else monolithic(self.coupled),
         )
         solve = self.flow.solve
         assert isinstance(solve, MonolithicSolve)

@@ -1,4 +1,5 @@
-"""Water under a free surface and bodies that move each other; one solve for both: ``coupling = "monolithic"``."""
+"""Water under a free surface and bodies that move each other; one solve for both: ``coupling = "monolithic"`` and
+``"lumped"``."""
 
 from __future__ import annotations
 
@@ -7,8 +8,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import undertow.geometry as geometry
-from undertow.coupling.water import CoupledWaterSolve
+from undertow.coupling.fractions import LumpedFields
+from undertow.coupling.water import CoupledWaterSolve, LumpedWaterSolve
 from undertow.fluid import FlowReport
+from undertow.geometry import SolidFields
 from undertow.grid import Array
 from undertow.run import build
 from undertow.run.bodies_in_fluid import NONE, BodiesInFluid
@@ -94,13 +97,21 @@ class BodiesInWater(WaterModel, ABC):
 
 
 class CoupledWaterModel(BodiesInWater):
-    """Water and bodies projected together."""
+    """Water and bodies projected together; ``lumped``: the water of mixed dual cells moves with the bodies."""
 
     flow_solve: CoupledWaterSolve
 
+    def _make_fields(self) -> SolidFields:
+        fields = LumpedFields if self.scene.coupling == "lumped" else SolidFields
+        return fields(self.grid, self.solids)
+
     def _make_solve(self, *args: Any) -> CoupledWaterSolve:
         domain, phi_c, gravity, tolerance = args
-        self.flow_solve = CoupledWaterSolve(domain, phi_c, gravity, tolerance, self.within.coupled)
+        given = (domain, phi_c, gravity, tolerance, self.within.coupled)
+        if self.scene.coupling == "lumped":
+            self.flow_solve = LumpedWaterSolve(*given, self.scene.lumped.mass)
+        else:
+            self.flow_solve = CoupledWaterSolve(*given)
         return self.flow_solve
 
     def _surround(self, time: float, time_step: float) -> WaterAround:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from undertow.run.sampling import flux, sample
+from undertow.run.sampling import flux, sample, surface_height
 from undertow.run.tables import Cell
-from undertow.scene import FluxProbe, ForceProbe, LineProbe, PointProbe
+from undertow.scene import FluxProbe, ForceProbe, GaugeProbe, LineProbe, PointProbe
 
 if TYPE_CHECKING:
     from undertow.fluid import Flow, FlowReport, SolidForce
@@ -142,11 +142,13 @@ def probe_rows(sim: Simulation) -> list[list[Cell]]:
 
 
 def _probe_values(
-    sim: Simulation, probe: PointProbe | LineProbe | FluxProbe | ForceProbe
+    sim: Simulation, probe: PointProbe | LineProbe | FluxProbe | GaugeProbe | ForceProbe
 ) -> list[tuple[int, str, float]]:
     """(index of the point, quantity, value) for every scalar of a probe."""
     if isinstance(probe, FluxProbe):
         return [(0, "flux", flux(sim.flow, "xyz".index(probe.axis), probe.position))]
+    if isinstance(probe, GaugeProbe):
+        return [(0, "height", surface_height(sim.flow, probe.position))]
     if isinstance(probe, ForceProbe):
         forces = [sim.model.forces(name) for name in probe.objects]
         parts = {"force": [f.fluid for f in forces]}

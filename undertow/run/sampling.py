@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,6 +77,27 @@ def sample(flow: Flow, field: str, points: object) -> Array:
         values = np.stack([sample_centred(grid, _padded(flow, part), places) for part in parts], axis=-1)
         values = values if cells.ndim == 4 else values[:, 0]
     return values[0] if single else values
+
+
+def surface_height(flow: Flow, point: Sequence[float]) -> float:
+    """Height y of the highest surface of the water on the vertical through a point [m].
+
+    Where the level set changes sign between the centres of cells; the domain's lower end without water there, its upper
+    end where the highest cell is full.
+    """
+    grid = flow.grid
+    heights = grid.lower[1] + (np.arange(grid.cells[1]) + 0.5) * grid.dx
+    places = np.zeros((len(heights), 3))
+    places[:, : len(point)] = point
+    places[:, 1] = heights
+    phi = sample(flow, "level_set", places)
+    wet = np.flatnonzero(phi <= 0.0)
+    if len(wet) == 0:
+        return float(grid.lower[1])
+    j = int(wet[-1])
+    if j == len(heights) - 1:
+        return float(grid.upper[1])
+    return float(heights[j] + grid.dx * phi[j] / (phi[j] - phi[j + 1]))
 
 
 def _padded(flow: Flow, cells: Array) -> Array:

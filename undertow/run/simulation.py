@@ -95,7 +95,7 @@ def _make_model(scene: Scene, starts: bool) -> Model:
 
         return SphModel(scene, settle=starts)
     if scene.has_surface:
-        if scene.coupling == "monolithic":
+        if scene.coupling in ("monolithic", "lumped"):
             from undertow.run.coupled_water_model import CoupledWaterModel
 
             return CoupledWaterModel(scene)

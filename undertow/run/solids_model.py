@@ -267,7 +267,7 @@ class SolidsModel(WithoutExtras):
 
         frames = []
         for b, name in enumerate(self.bodies.names):
-            if name not in self.scene.bodies:  # a side of the domain
+            if name not in self.scene.bodies or not self.scene.bodies[name].drawn:  # a side of the domain
                 continue
             form = self._form_of[name]
             position, rotation = self.bodies.shape_pose(b)

@@ -11,6 +11,7 @@ from undertow.scene.curves import Sine, Table
 from undertow.scene.domain import Domain, Inflow, Open, Outflow, Periodic, Wall
 from undertow.scene.files import find_scene, gallery_names, with_frames
 from undertow.scene.materials import MATERIALS, SOLID_MATERIALS, Material, SolidMaterial
+from undertow.scene.monolithic import Lumped
 from undertow.scene.motion import Keyframes, PrescribedVelocity, Rotation, Static
 from undertow.scene.objects import (
     Control,
@@ -22,16 +23,13 @@ from undertow.scene.objects import (
     Water,
     WaterSource,
 )
+from undertow.scene.probes import FluxProbe, ForceProbe, GaugeProbe, LineProbe, PointProbe
 from undertow.scene.rigid_fluid import RigidFluid
 from undertow.scene.scene import (
     COUPLINGS,
     Camera,
     Fluid,
-    FluxProbe,
-    ForceProbe,
-    LineProbe,
     Output,
-    PointProbe,
     Scene,
     Smoke,
     Solids,
@@ -58,11 +56,12 @@ from undertow.scene.sph import Sph
 
 __all__ = [
     "COUPLINGS", "MATERIALS", "SOLID_MATERIALS", "Boat", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Control",
-    "Cylinder", "Domain", "Drain", "Emitter", "Fluid", "FluxProbe", "ForceProbe", "Gear", "Hold", "Hull", "Inflow",
-    "Joint", "Keyframes", "LineProbe", "Material", "Mesh", "MeshSequence", "Open", "Outflow", "Output", "Periodic",
-    "Plane", "PointProbe", "PrescribedVelocity", "RigidBody", "RigidFluid", "Rope", "Rotation", "Scene", "Sine",
-    "Smoke", "Soft", "SoftBody", "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table",
-    "Time", "Torus", "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names", "with_frames",
+    "Cylinder", "Domain", "Drain", "Emitter", "Fluid", "FluxProbe", "ForceProbe", "GaugeProbe", "Gear", "Hold", "Hull",
+    "Inflow", "Joint", "Keyframes", "LineProbe", "Lumped", "Material", "Mesh", "MeshSequence", "Open", "Outflow",
+    "Output", "Periodic", "Plane", "PointProbe", "PrescribedVelocity", "RigidBody", "RigidFluid", "Rope", "Rotation",
+    "Scene", "Sine", "Smoke", "Soft", "SoftBody", "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static",
+    "Surface", "Table", "Time", "Torus", "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names",
+    "with_frames",
 ]  # fmt: skip
 
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from undertow.scene.base import complain
+from pydantic import Field
+
+from undertow.scene.base import Model, complain
 from undertow.scene.shapes import MeshSequence
 from undertow.scene.soft import Cloth, Rope, Soft, SoftBody
 
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene
+
+
+class Lumped(Model):
+    """How the fluid of mixed dual cells is lumped on bodies (Robinson-Mosher et al. 2008)."""
+
+    mass: Literal["full", "diagonal"] = Field(
+        "full", description="of a body with the fluid it carries: M + J^T beta J, or masses and moments alone (22)-(24)"
+    )
 
 
 def check_moving(scene: Scene) -> None:
@@ -25,6 +35,12 @@ def check_moving(scene: Scene) -> None:
             )
     for name in scene.joints:
         raise complain(f"objects.{name}: joints in fluid need a coupling; set coupling = {coupling!r}")
+
+
+def check_lumped(scene: Scene) -> None:
+    """What belongs to the lumped coupling has no effect elsewhere."""
+    if scene.coupling != "lumped" and scene.lumped != Lumped():
+        raise complain("lumped has no effect with this coupling; set coupling = 'lumped', or remove lumped")
 
 
 def check_monolithic(scene: Scene) -> None:
@@ -61,9 +77,9 @@ def check_monolithic(scene: Scene) -> None:
 
 def _check_compared(scene: Scene) -> None:
     """The couplings that the monolithic one is compared with move rigid bodies in an inviscid fluid."""
-    says = f"coupling = {scene.coupling!r}: moves rigid bodies in an inviscid fluid that fills the domain; "
-    if scene.waters or scene.water_regions:
-        raise complain(f"{says}remove the water, or use 'monolithic'")
+    says = f"coupling = {scene.coupling!r}: moves rigid bodies in an inviscid fluid; "
+    if scene.coupling == "batty" and (scene.waters or scene.water_regions):
+        raise complain(f"{says}it fills the domain: remove the water, or use 'monolithic' or 'lumped'")
     if scene.fluid.viscosity > 0:
         raise complain(f"{says}remove fluid.viscosity = {scene.fluid.viscosity:g}, or use 'monolithic'")
     for name in scene.joints:

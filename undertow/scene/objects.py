@@ -82,6 +82,7 @@ class RigidBody(Model):
     spinning_friction: Length = Field(0.0, description="resistance to spinning about the contact normal [m]")
     slip: Flag = Field(False, description="true: viscous fluid slides along the surface; false: it sticks")
     color: Color = Field((0.80, 0.36, 0.22), description="red, green, blue in pictures, 0 to 1")
+    drawn: Flag = Field(True, description="false: not in frames and pictures, to look through a wall")
 
     @property
     def is_dynamic(self) -> bool:

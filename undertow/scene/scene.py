@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from undertow.scene.base import (
     Acceleration,
@@ -18,7 +18,6 @@ from undertow.scene.base import (
     Name,
     NonNegativeNumber,
     Point,
-    Position,
     PositiveNumber,
     Rate,
     Seconds,
@@ -29,10 +28,9 @@ from undertow.scene.base import (
     complain,
     suggest,
 )
-from undertow.scene.choice import BY_TYPE, check_type
 from undertow.scene.domain import AXES, Domain, Inflow, Open, Outflow, Wall, values_of
 from undertow.scene.materials import named_material
-from undertow.scene.monolithic import check_monolithic, check_moving
+from undertow.scene.monolithic import Lumped, check_lumped, check_monolithic, check_moving
 from undertow.scene.motion import Keyframes, PrescribedVelocity, Static
 from undertow.scene.objects import (
     Drain,
@@ -44,6 +42,7 @@ from undertow.scene.objects import (
     Water,
     WaterSource,
 )
+from undertow.scene.probes import ForceProbe, GaugeProbe, LineProbe, PointProbe, Probe, check_force_probes, check_probes
 from undertow.scene.rigid_fluid import RigidFluid, check_rigid_fluid
 from undertow.scene.shapes import Box, Hull, Plane
 from undertow.scene.soft import Cloth, Rope, Soft, SoftBody, check_soft
@@ -53,7 +52,6 @@ COUPLINGS = ("none", "monolithic", "lumped", "batty", "rigid_fluid", "direct_for
 """Coupling methods by name; ``none``: solids move as prescribed."""
 
 FrameField = Literal["velocity", "pressure", "smoke", "temperature", "vorticity", "divergence", "level_set"]
-SampleField = Literal["velocity", "pressure", "smoke", "temperature", "vorticity"]
 
 
 class Time(Model):
@@ -175,49 +173,6 @@ class Solids(Model):
     )
 
 
-class PointProbe(Model):
-    """Fields at a point, one row per step."""
-
-    type: Literal["point"] = "point"
-    position: Point = Field(description="position [m]")
-    fields: tuple[SampleField, ...] = Field(("velocity", "pressure"), description="fields to record")
-
-
-class LineProbe(Model):
-    """Fields at equally spaced points of a line, ends included."""
-
-    type: Literal["line"] = "line"
-    start: Point = Field(description="first point [m]")
-    end: Point = Field(description="last point [m]")
-    count: Count = Field(11, description="number of points")
-    fields: tuple[SampleField, ...] = Field(("velocity",), description="fields to record")
-
-
-class FluxProbe(Model):
-    """Volume flow through the grid faces nearest to a section across the domain, along the positive axis."""
-
-    type: Literal["flux"] = "flux"
-    axis: Literal["x", "y", "z"] = Field(description="axis the section is normal to")
-    position: Position = Field(description="coordinate of the section on that axis [m]")
-
-
-class ForceProbe(Model):
-    """Sum of the fluid's forces on a group of solids."""
-
-    type: Literal["force"] = "force"
-    objects: tuple[Text, ...] = Field(description="names of the solids")
-
-
-Probe = Annotated[
-    Annotated[PointProbe, Tag("<point>")]
-    | Annotated[LineProbe, Tag("<line>")]
-    | Annotated[FluxProbe, Tag("<flux>")]
-    | Annotated[ForceProbe, Tag("<force>")],
-    BY_TYPE,
-    check_type("point", "line", "flux", "force"),
-]
-
-
 class Output(Model):
     """What is written, and how often."""
 
@@ -265,6 +220,7 @@ class Scene(Model):
     solids: Solids = Field(Solids(), description="how dynamic bodies are advanced")
     soft: Soft = Field(Soft(), description="how soft bodies, cloth and ropes are advanced")
     sph: Sph = Field(Sph(), description="how a fluid of particles is computed")
+    lumped: Lumped = Field(Lumped(), description="how fluid is lumped on bodies")
     rigid_fluid: RigidFluid = Field(RigidFluid(), description="how bodies are solved as fluid")
     smoke: Smoke | None = Field(None, description="smoke; absent: none")
     objects: dict[Name, SceneObject] = Field({}, description="solids and sources by name")
@@ -348,12 +304,13 @@ class Scene(Model):
             check_sph(self)
         else:
             check_without_sph(self)
+        check_lumped(self)
         if self.coupling in ("monolithic", "lumped", "batty"):
             check_monolithic(self)
         check_rigid_fluid(self)
         self._check_smoke()
         self._check_water()
-        self._check_probes(domain)
+        check_probes(self, domain)
         for name, item in self.objects.items():
             if not isinstance(item, Joint | SoftBody | Cloth | Rope):
                 self._check_inside(name, item, domain)
@@ -369,7 +326,7 @@ class Scene(Model):
                 "nothing moves: there is no [domain] with fluid and no dynamic body; add a domain, "
                 "or give a body a density"
             )
-        for key in ("fluid", "smoke", "surface", "coupling", "sph", "rigid_fluid"):
+        for key in ("fluid", "smoke", "surface", "coupling", "sph", "lumped", "rigid_fluid"):
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise complain(f"{key} has no effect without a [domain]; add one, or remove {key}")
         for name, item in self.objects.items():
@@ -383,7 +340,7 @@ class Scene(Model):
         for name, probe in self.probes.items():
             if not isinstance(probe, ForceProbe):
                 raise complain(f"probes.{name}: there is no fluid to measure; add a [domain], or remove the probe")
-        self._check_force_probes()
+        check_force_probes(self)
         if self.output.fields:
             raise complain("output.fields: there is no fluid; add a [domain], or remove the fields")
         if self.view.field is not None:
@@ -469,7 +426,7 @@ class Scene(Model):
             elif isinstance(item.motion, Keyframes):
                 found += [(f"{path}.motion.positions", v) for v in item.motion.positions]
         for name, probe in self.probes.items():
-            if isinstance(probe, PointProbe):
+            if isinstance(probe, PointProbe | GaugeProbe):
                 found.append((f"probes.{name}.position", probe.position))
             elif isinstance(probe, LineProbe):
                 found += [(f"probes.{name}.start", probe.start), (f"probes.{name}.end", probe.end)]
@@ -548,36 +505,6 @@ class Scene(Model):
             raise complain("fluid.advection = 'none': water moves its surface; use maccormack or semi_lagrangian")
         if any(self.fluid.initial_velocity) or self.fluid.initial_vortices:
             raise complain("fluid.initial_velocity: give each object of type 'water' its velocity instead")
-
-    def _check_force_probes(self) -> None:
-        for name, probe in self.probes.items():
-            for item in probe.objects if isinstance(probe, ForceProbe) else ():
-                if item not in self.bodies:
-                    hint = suggest(item, list(self.bodies))
-                    raise complain(
-                        f"probes.{name}.objects: there is no solid {item!r}; {hint}Name solids under [objects]"
-                    )
-
-    def _check_probes(self, domain: Domain) -> None:
-        self._check_force_probes()
-        for name, probe in self.probes.items():
-            path = f"probes.{name}"
-            if isinstance(probe, ForceProbe):
-                continue
-            if isinstance(probe, FluxProbe):
-                axis = AXES.index(probe.axis)
-                if axis >= self.dimensions:
-                    raise complain(f"{path}.axis = 'z': a 2D scene has no z; use 'x' or 'y'")
-                if not domain.lower[axis] <= probe.position <= domain.upper[axis]:
-                    raise complain(f"{path}.position = {probe.position:g}: outside the domain; move the section inside")
-            else:
-                points = [probe.position] if isinstance(probe, PointProbe) else [probe.start, probe.end]
-                for point in points:
-                    inside = zip(domain.lower, point, domain.upper, strict=False)
-                    if not all(lo <= x <= hi for lo, x, hi in inside):
-                        raise complain(f"{path}: the point {list(point)} is outside the domain; move it inside")
-                if self.smoke is None and {"smoke", "temperature"} & set(probe.fields):
-                    raise complain(f"{path}.fields: smoke and temperature need smoke; add a [smoke] table")
 
     def _check_inside(
         self, name: str, item: RigidBody | Emitter | Water | WaterSource | Drain | SphFluid, domain: Domain

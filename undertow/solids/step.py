@@ -53,8 +53,11 @@ JOINT_ROUNDS = 4
 ROUNDING = 1e-13
 """Changes of a velocity below this part of the fastest are rounding, whatever the tolerance."""
 
-MEDIUM_ROUNDS = 3
-"""Contact and the medium in turn, where bodies touch in one."""
+MEDIUM_ROUNDS = 6
+"""At most so many times contact and the medium in turn, where bodies touch in one."""
+
+MEDIUM_TOLERANCE = 1e-4
+"""Changes of the impulses of contact, relative to the largest, that are not worth another round."""
 
 
 class Medium(Protocol):
@@ -418,30 +421,42 @@ class Solids:
     def _meet(self, medium: Medium, contacts: ContactSpec, count: int, dt: float) -> None:
         """Contact of bodies in a medium: impulses are found with the masses that bodies show in it, and given to both.
 
-        What the estimate of these masses leaves is for the contact solve that follows.
+        These masses are estimates, so the impulses are found again from the velocities that the medium answers with,
+        less what the estimate makes of the impulses given so far: too much is taken back as too little is added. What
+        the answer says about a body's mass is the next estimate. What is left is for the contact solve that follows.
         """
         work, spec, bodies, memory = self._work, self.bodies.spec, self.bodies, self._met
+        if not count:
+            return
         own = spec.inv_mass.copy(), spec.inv_inertia.copy()
-        for _ in range(MEDIUM_ROUNDS if count else 0):
-            bodies.derive_velocities()
-            work.take_velocities(spec)
-            spec.inv_mass[...], spec.inv_inertia[...] = medium.mobility()
+        bodies.derive_velocities()
+        shown, turning = medium.mobility()
+        given_p, given_L = np.zeros_like(work.gained_p), np.zeros_like(work.gained_L)
+        memory.count = 0
+        for _ in range(MEDIUM_ROUNDS):
+            spec.inv_mass[...], spec.inv_inertia[...] = shown, turning
             _invert_inertia(spec, spec.q, work.inv_inertia)
+            _evolve_velocities(spec, work.nowhere, given_p, given_L, -1.0, work.v, work.omega)
             rows = self._build_rows(contacts, count, True, dt)
-            memory.count = 0
             if rows:
                 self._solve_contacts(rows, memory, dt, True)
                 self._remember(rows, memory, dt)
             spec.inv_mass[...], spec.inv_inertia[...] = own
             _invert_inertia(spec, spec.q, work.inv_inertia)
-            work.gained_p[...], work.gained_L[...] = 0.0, 0.0
+            work.gained_p[...], work.gained_L[...] = -given_p, -given_L
             if rows:
                 _give_momentum(self._rows, rows, memory.impulse, work.gained_p, work.gained_L)
-            if not (work.gained_p.any() or work.gained_L.any()):
-                return
-            work.contact_force += work.gained_p
-            work.contact_torque += work.gained_L
+            given_p += work.gained_p
+            given_L += work.gained_L
+            change = float(np.abs(work.gained_p).max())
+            if change <= MEDIUM_TOLERANCE * float(np.abs(given_p).max()):
+                break
+            before = spec.v.copy()
             medium.push(work.gained_p, work.gained_L)
+            bodies.derive_velocities()
+            shown = _observe(before, spec.v, work.gained_p, shown, own[0])
+        work.contact_force += given_p
+        work.contact_torque += given_L
 
     def _gather(self, rows: int, memory: Memory) -> None:
         """Impulses of the last contact solve on every body, into the sums of the step too."""
@@ -494,6 +509,13 @@ class Solids:
         self.bodies.derive_velocities()
 
 
+def _observe(before: Array, after: Array, impulse: Array, shown: Array, own: Array) -> Array:
+    """Inverse masses (n,) by what impulses (n, 3) did to velocities, between a quarter of ``shown`` and ``own``."""
+    square = np.einsum("ni,ni->n", impulse, impulse)
+    found = np.einsum("ni,ni->n", after - before, impulse) / np.where(square > 0.0, square, 1.0)
+    return np.asarray(np.where(square > 0.0, np.clip(found, np.minimum(0.25 * shown, own), own), shown))
+
+
 class _Solve(NamedTuple):
     """What a contact solve did."""
 
@@ -516,7 +538,7 @@ class _Work:
         self.dv, self.domega = np.zeros((n, 3)), np.zeros((n, 3))
         self.contact_force, self.contact_torque = np.zeros((n, 3)), np.zeros((n, 3))
         self.gained_p, self.gained_L = np.zeros((n, 3)), np.zeros((n, 3))
-        self.nothing = np.zeros((n, 3))
+        self.nothing, self.nowhere = np.zeros((n, 3)), np.zeros(3)
         self.inv_inertia, self.packed = np.zeros((n, 6)), np.zeros((n, BODY))
         # bounding radii [m], infinite for planes, and the lengths that follow from them; near: how far contacts are
         # looked for where nothing moves, which for a plane is up to the other body

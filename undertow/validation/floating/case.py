@@ -101,20 +101,20 @@ def run(full: bool = False) -> Iterator[Quantity]:
     follow(sim, 5.0)
     moved = float(np.linalg.norm(sim.body("body").position - place))
     yield quantity("drift_neutral", moved * cells / WIDTH, cells=cells)
-    yield from run_rigid_fluid(cells)
+    yield from run_other("lumped", shares, (0.1, 0.5, 0.9), cells)
+    yield from run_other("rigid_fluid", (0.5, 0.7, 0.9), (0.5, 0.9), cells)
 
 
-def run_rigid_fluid(cells: int) -> Iterator[Quantity]:
-    """The same under ``rigid_fluid``, from half the density of water on; lighter bodies it refuses."""
-    coupling = "rigid_fluid"
-    found = [float_box(share, 40, 5.0, coupling) for share in (0.5, 0.7, 0.9)]
-    yield quantity("depth_box_rigid_fluid", max(off for off, _ in found), cells=40, errors=[off for off, _ in found])
-    yield quantity("turn_box_rigid_fluid", max(turn for _, turn in found), turns=[turn for _, turn in found])
-    errors = [float_sphere(share, cells, 4.0, coupling) for share in (0.5, 0.9)]
-    yield quantity("depth_sphere_rigid_fluid", max(errors), cells=cells, errors=errors)
+def run_other(coupling: str, boxes: tuple[float, ...], spheres: tuple[float, ...], cells: int) -> Iterator[Quantity]:
+    """The same under another coupling for relative densities; ``rigid_fluid`` refuses those below half of water's."""
+    found = [float_box(share, 40, 5.0, coupling) for share in boxes]
+    yield quantity(f"depth_box_{coupling}", max(off for off, _ in found), cells=40, errors=[off for off, _ in found])
+    yield quantity(f"turn_box_{coupling}", max(turn for _, turn in found), turns=[turn for _, turn in found])
+    errors = [float_sphere(share, cells, 4.0, coupling) for share in spheres]
+    yield quantity(f"depth_sphere_{coupling}", max(errors), cells=cells, errors=errors)
     body = ut.RigidBody(shape=ut.Sphere(radius=0.1), position=(WIDTH / 2, 0.2, 0.3), density=DENSITY)
     sim = make(body, cells, 0.6, coupling)
     place = sim.body("body").position.copy()
     follow(sim, 5.0)
     moved = float(np.linalg.norm(sim.body("body").position - place))
-    yield quantity("drift_neutral_rigid_fluid", moved * cells / WIDTH, cells=cells)
+    yield quantity(f"drift_neutral_{coupling}", moved * cells / WIDTH, cells=cells)
