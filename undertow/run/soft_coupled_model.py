@@ -24,6 +24,7 @@ from undertow.run.solids_model import SolidsModel
 from undertow.run.timestep import flow_limits
 from undertow.scene import Scene, SoftBody
 from undertow.solids import SolidsReport
+from undertow.solids.soft_step import SoftContacts
 
 if TYPE_CHECKING:
     from undertow.output import BodyFrame
@@ -146,20 +147,37 @@ class SoftCoupledModel(WithoutExtras):
             loose = soft.inv_mass.copy()
             loose[solids.bound] = 0.0
             solids.met = solids.surfaces.resolve(soft.x, velocity, soft.v, way, loose)
+        self._keep_out(velocity, way)
         soft.x += way * velocity
         solids.follow()
+
+    def _keep_out(self, velocity: Array, dt: float) -> None:
+        """Nodes that would enter solids, which stand at n+1 already, stop at them; overlaps are undone in part.
+
+        Positions alone: what velocities do is for the solve. It had the step before this one, which may be shorter, and
+        solids that turn.
+        """
+        near = self._find_near(dt)
+        k = np.flatnonzero((near.body >= 0) & (self.soft.inv_mass[near.nodes] > 0))
+        nodes, normal, gap = near.nodes[k], near.normal[k], near.gap[k]
+        wanted = -np.where(gap < 0.0, PUSH * gap, gap) / dt
+        short = np.maximum(wanted - np.einsum("ki,ki->k", velocity[nodes], normal), 0.0)
+        velocity[nodes] += short[:, None] * normal
+
+    def _find_near(self, dt: float) -> SoftContacts:
+        """Nodes that touch solids or could within two steps dt [s]."""
+        near = self.solid.soft_solids.contacts
+        fall = float(np.linalg.norm(self._gravity)) * dt
+        fastest = float(np.linalg.norm(self.bodies.v_b, axis=1).max(initial=0.0)) + fall
+        speed = np.linalg.norm(self.soft.v[near.nodes], axis=1)
+        near.find(self.soft.x, 2.0 * dt * (speed + fastest) + TOUCH * self._length)
+        return near
 
     def find_contacts(self, dt: float) -> Contacts:
         """Rows of what touches now, or could within a step: rigid bodies, nodes and rigid bodies, soft surfaces."""
         block, soft, solids = self.solve.block, self.soft, self.solid.soft_solids
         found = [of_bodies(block, *self.solid.solids.touching(dt))]
-        near, surfaces = solids.contacts, solids.surfaces
-        fall = float(np.linalg.norm(self._gravity)) * dt
-        fastest = float(np.linalg.norm(self.bodies.v_b, axis=1).max(initial=0.0)) + fall
-        speed = np.linalg.norm(soft.v[near.nodes], axis=1)
-        near.find(soft.x, 2.0 * dt * (speed + fastest) + TOUCH * self._length)
-        inside = np.flatnonzero((near.body >= 0) & (near.gap < 0.0) & (soft.inv_mass[near.nodes] > 0))
-        soft.x[near.nodes[inside]] -= PUSH * near.gap[inside, None] * near.normal[inside]
+        near, surfaces = self._find_near(dt), solids.surfaces
         k = np.flatnonzero(near.body >= 0)
         nodes, body = near.nodes[k], near.body[k]
         least = -np.maximum(near.gap[k], 0.0) / dt
