@@ -32,6 +32,7 @@ from undertow.grid import GHOSTS, Array
 from undertow.linalg import Multigrid, NullSpace, Stencil
 from undertow.rigid.bodies import DYNAMIC
 from undertow.rigid.rows import BLOCK as RIGID
+from undertow.soft.bodies import SoftPart
 
 MOST_BYTES = 1.0e9
 """Of what is kept of the motions of light bodies; further ones are left to the iteration."""
@@ -253,8 +254,8 @@ class SoftPreconditioner:
     In a closed region A0 knows the pressure up to a constant, but bodies that change their volume do not: with e_r the
     indicators of such regions the cycle is B = B0 + E (E^T A E)^-1 E^T, E^T A E = (F^T E)^T Mt^-1 (F^T E).
 
-    Of bodies lighter than the fluid, motions U (the affine ones of soft bodies, which move straight on, turn, stretch
-    or shear, and the twists of rigid ones) are taken out by the formula of Woodbury, as in ``coupling.added_mass``:
+    Of bodies lighter than the fluid, motions U (of soft bodies as many as there are affine ones, and the twists of
+    rigid ones) are taken out by the formula of Woodbury, as in ``coupling.added_mass``:
 
         B - (B F U) (I + N S)^-1 N (B F U)^T,      S = U^T F^T B F U,      N = (U^T Mt U)^-1 with rows G held in it
     """
@@ -265,7 +266,8 @@ class SoftPreconditioner:
         """Mass of the fluid that each rigid body displaces (m,) [kg]."""
         self._null: NullSpace | None = None
         self._level = np.zeros((0, 0))
-        self._columns, self._correction = np.zeros((0, int(np.prod(rows.shape)))), np.zeros((0, 0))
+        self._columns = np.zeros((0, int(np.prod(rows.shape))))
+        self._correction: Array = np.zeros((0, 0))
         self._motions: Array = np.zeros((0, 0))
         self._added: Array = np.zeros((0, 0))
 
@@ -291,12 +293,12 @@ class SoftPreconditioner:
         for G in rows.block.held_rows():
             across = N @ (G @ U[rows.block.free]).T
             N = N - across @ np.linalg.pinv(np.asarray(G @ U[rows.block.free] @ across), rcond=1e-9) @ across.T
-        found = np.linalg.solve(np.eye(len(N)) + N @ self._added, N) if len(N) else N
-        self._correction = 0.5 * (found + found.T)
+        found = np.asarray(np.linalg.solve(np.eye(len(N)) + N @ self._added, N))
+        self._correction = np.asarray(0.5 * (found + found.T))
 
     def _light_motions(self) -> Array:
-        """Velocities (3 n + 6 m, k): affine ones of closed soft bodies lighter than half the fluid, free nodes alone,
-        and twists of rigid bodies as light, with the nodes that they carry."""
+        """Velocities (3 n + 6 m, k) of closed soft bodies lighter than half the fluid, and twists of rigid bodies as
+        light, with the nodes that they carry."""
         block, density = self.rows.block, self.rows.domain.density
         soft, rigid = block.soft, block.rigid
         motions = []
@@ -305,13 +307,7 @@ class SoftPreconditioner:
         for part in soft.parts:
             if not part.closed or float(soft.mass[part.nodes].sum()) > 0.5 * density * soft.volume(part):
                 continue
-            x = soft.x[part.nodes]
-            y = (x - x.mean(axis=0)) / np.ptp(x, axis=0).max()
-            for shape in (np.ones(len(x)), *y.T[: soft.dimensions]):
-                for axis in range(soft.dimensions):
-                    v = np.zeros(block.shape)
-                    v[part.nodes, axis] = shape
-                    motions.append(v.reshape(-1)[block.free])
+            motions += list(self._best_motions(part).T)
         light = np.flatnonzero((self.displaced_b > 0.0) & (rigid.mass_b < 0.5 * self.displaced_b))
         for entry in (3 * soft.count + 6 * light[:, None] + np.arange(6)).reshape(-1):
             if number[entry] >= 0:
@@ -320,6 +316,29 @@ class SoftPreconditioner:
         swept = np.abs(self.rows.flux @ U).max(axis=0, initial=0.0)
         # a ball that turns moves nothing
         return np.asarray(U[:, swept > 1e-6 * swept.max(initial=0.0)])
+
+    def _best_motions(self, part: SoftPart) -> Array:
+        """Velocities (free, k) of a soft body: of the quadratic functions of the place, as many as there are affine
+        ones, those that move most fluid for their inertia, elasticity included: Ritz vectors of F^T F against Mt."""
+        block, rows = self.rows.block, self.rows
+        soft, d = block.soft, block.soft.dimensions
+        x = soft.x[part.nodes]
+        y = ((x - x.mean(axis=0)) / np.ptp(x, axis=0).max()).T[:d]
+        shapes = [np.ones(len(x)), *y, *(y[i] * y[j] for i in range(d) for j in range(i, d))]
+        candidates = []
+        for shape in shapes:
+            for axis in range(d):
+                v = np.zeros(block.shape)
+                v[part.nodes, axis] = shape
+                candidates.append(v.reshape(-1)[block.free])
+        U = np.linalg.qr(np.stack(candidates, axis=1))[0]
+        spread = block.spread @ U
+        swept = rows.flux @ spread
+        L = np.linalg.cholesky(spread.T @ (block.matrix @ spread))
+        half = np.linalg.solve(L, swept.T)
+        _, vector = np.linalg.eigh(half @ half.T)
+        best = np.linalg.solve(L.T, vector[:, ::-1][:, : d * (d + 1)])
+        return np.asarray(U @ (best / np.linalg.norm(best, axis=0)))
 
     def apply(self, x: Array, out: Array) -> None:
         """The formula in the head of the class."""
