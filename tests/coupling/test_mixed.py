@@ -198,3 +198,57 @@ def test_a_soft_ball_falls_on_a_rigid_box_and_both_on_the_floor():
         assert row["penetration"] < 2e-3
     assert held >= 2
     assert sim.body("ball").contact_force[1] > 0.0
+
+
+def test_incompressible_bodies_keep_every_ring_in_the_solve():
+    """Rings are rows of the same system: no velocity changes their volume, momentum passes, and a heavy body that
+    lands keeps its volume far better than a plain one."""
+    disc = {"incompressible": True, "density": 2.0, "youngs_modulus": 20.0}
+    sim = ut.Simulation(mixed(disc=disc))
+    solve, flow = sim.model.solve, sim.flow
+    u, mass, v = randomise(sim, 5)
+    before, size = momentum(sim, u, mass), np.abs(mass * u).sum()
+    solve.place()
+    solve.solve(u, flow.z_c, 0.02)
+    assert np.abs(momentum(sim, u, mass) - before).max() / size < 1e-12
+    rings = solve.block.rings
+    rate = rings.matrix()[rings.nodes] @ sim.model.soft.v.reshape(-1)
+    assert np.abs(rate).max() < 1e-9 * np.abs(sim.model.soft.v).max()
+    lost = {}
+    for kept in (True, False):
+        landing = {**disc, "incompressible": kept, "position": (0.32, 0.21), "density": 20.0, "poisson_ratio": 0.3}
+        sim = ut.Simulation(
+            mixed(
+                10, sides={}, disc={**landing, "youngs_modulus": 1e3, "velocity": (0.0, -1.0)}, gravity=(0.0, -10.0),
+                fluid=ut.Fluid(density=1.0, tolerance=1e-6),
+            )
+        )  # fmt: skip
+        start = sim.model.soft.volume(sim.model.soft.parts[0])
+        lost[kept] = max(abs(sim.step().ledger["soft_volume"] / start - 1.0) for _ in range(8))
+    assert lost[True] < 1e-3
+    assert lost[False] > 20.0 * lost[True]
+
+
+def test_soft_bodies_meet_each_other_in_the_fluid():
+    """In 3D: a block falls on another that rests on the floor; nothing crosses, the floor carries both."""
+    block = {"shape": ut.Box(size=(0.4, 0.4, 0.4)), "element_size": 0.2, "density": 3000.0, "youngs_modulus": 1e6}
+    sim = ut.Simulation(
+        ut.Scene(
+            name="blocks",
+            coupling="monolithic",
+            domain=ut.Domain(upper=(1.0, 1.2, 1.0), resolution=10, resolution_along="x"),
+            time=ut.Time(end=1.0, frame_rate=50.0),
+            fluid=ut.Fluid(density=1000.0, tolerance=1e-6),
+            objects={
+                "lower": ut.SoftBody(position=(0.5, 0.2, 0.5), **block),
+                "upper": ut.SoftBody(position=(0.53, 0.63, 0.47), velocity=(0.0, -0.5, 0.0), **block),
+            },
+        )
+    )
+    for _ in range(8):
+        row = sim.step().ledger
+        assert sim.model.solid.soft_solids.surfaces.crossings(sim.model.soft.x) == 0
+        assert row["contact_left"] < 1e-3
+    assert row["contacts_held"] > 9
+    assert sim.body("upper").velocity[1] > -0.1
+    assert sim.body("lower").contact_force[1] > 0.0

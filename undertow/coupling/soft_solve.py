@@ -43,6 +43,7 @@ from undertow.grid import Array
 from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock
 from undertow.rigid.bodies import DYNAMIC
 from undertow.soft import SoftBodies
+from undertow.soft.rings import RingRows
 
 PASSES = 6
 """Of the pressure solve on what the one before left."""
@@ -62,8 +63,9 @@ class CoupledSoft:
     """The solids of a coupled solve, soft and rigid, and what acts on them beside the fluid.
 
     external (n, 3) [N]: mean force on the nodes over the step beside elasticity; on the rigid bodies it is the impulse
-    of ``rigid``. bound: nodes that rigid bodies carry. contacts: of this step, None: none. pressure, viscous (n, 3)
-    [N s]: impulses of the fluid on nodes over the last step, without buoyancy; on rigid bodies they are in ``rigid``.
+    of ``rigid``. bound: nodes that rigid bodies carry. rings: of incompressible bodies. contacts: of this step, None:
+    none. pressure, viscous (n, 3) [N s]: impulses of the fluid on nodes over the last step, without buoyancy; on rigid
+    bodies they are in ``rigid``.
     buoyancy (n, 3) [N]: of its hydrostatic pressure. touched (n + 2 m, 3) [N s, N m s]: impulses of contact. dissipated
     [J]: what viscosity and damping took in the last step. passes: solves that contact took. density: of the lightest
     soft body [kg/m3].
@@ -74,6 +76,7 @@ class CoupledSoft:
     stepper: str
     density: float
     bound: Bound | None = None
+    rings: RingRows | None = None
     contacts: Contacts | None = None
     external: Array = field(init=False)
     pressure: Array = field(init=False)
@@ -106,7 +109,7 @@ class SoftSolve:
         assert isinstance(fields, SoftFields)
         self.domain, self.tolerance, self.coupled, self.fields = domain, tolerance, coupled, fields
         rigid = coupled.rigid
-        self.block = SolidVelocities(coupled.bodies, rigid.bodies, coupled.bound, rigid.joints)
+        self.block = SolidVelocities(coupled.bodies, rigid.bodies, coupled.bound, rigid.joints, coupled.rings)
         self.rows = SoftRows(domain, fields, self.block)
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         self.cycle = CycleStencil(self.rows)

@@ -8,8 +8,9 @@ holds solids together or apart are rows G w = c, eliminated before the fluid is 
 
     N_G = N - N G^T (G N G^T + eps)^-1 G N,
 
-joints first, then the contacts that act (``hold``). N_G is the inverse of T^T Mt T + G^T G / eps: kinetic energy in
-that metric never grows, and redundant rows (the corners of a box) are no trouble.
+joints and the one-rings of incompressible bodies (thesis 5.10) first, then the contacts that act (``hold``). N_G is
+the inverse of T^T Mt T + G^T G / eps: kinetic energy in that metric never grows, and redundant rows (the corners of a
+box) are no trouble.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from undertow.grid import Array
 from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotation_matrix_of
 from undertow.rigid.joints import Joints
 from undertow.soft import SoftBodies
+from undertow.soft.rings import RingRows
 
 BLOCK = "solids"
 
@@ -48,9 +50,10 @@ class SolidVelocities:
     name = BLOCK
 
     def __init__(
-        self, soft: SoftBodies, rigid: RigidBodies, bound: Bound | None = None, joints: Joints | None = None
-    ) -> None:
-        self.soft, self.rigid, self.joints = soft, rigid, joints
+        self, soft: SoftBodies, rigid: RigidBodies, bound: Bound | None = None, joints: Joints | None = None,
+        rings: RingRows | None = None,
+    ) -> None:  # fmt: skip
+        self.soft, self.rigid, self.joints, self.rings = soft, rigid, joints, rings
         self.bound = no_bound() if bound is None else bound
         self.stiffness, self.damping = soft.forces.make_matrix(), soft.forces.make_matrix()
         self.inv_mass = np.zeros((soft.count + 2 * rigid.count, 3))
@@ -117,10 +120,16 @@ class SolidVelocities:
         self._inverse = factor(self.reduce(self.matrix))
         self._held = self._joined = _no_rows(len(self.free))
         self._taken = None
+        parts = []
         if self.joints is not None:
             joints = sparse.csr_matrix(self.joints.matrix())
-            none = sparse.csr_matrix((joints.shape[0], 3 * soft.count))
-            whole = sparse.hstack([none, joints], format="csr")
+            parts.append(sparse.hstack([sparse.csr_matrix((joints.shape[0], 3 * soft.count)), joints]))
+        if self.rings is not None:
+            self.rings.measure(soft.x)
+            rings = self.rings.matrix()[self.rings.nodes]
+            parts.append(sparse.hstack([rings, sparse.csr_matrix((rings.shape[0], 6 * self.rigid.count))]))
+        if parts:
+            whole = sparse.vstack(parts, format="csr")
             rows = self.rows_of(whole)
             across = self._solve(rows.T.toarray())
             self._joined = _Rows(rows, across, np.asarray(rows @ across), whole)
@@ -292,7 +301,10 @@ class _Rows:
 
     def restrict(self, q: Array) -> Array:
         """q or columns of it without what the rows take."""
-        return q - self.across @ self.solve(self.rows @ q) if self.count else q
+        # twice: the first time leaves eps of what the rows take
+        for _ in range(2 if self.count else 0):
+            q = q - self.across @ self.solve(self.rows @ q)
+        return q
 
 
 def _no_rows(size: int) -> _Rows:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from undertow.coupling.one_sided import Contacts, gather, of_bodies, of_nodes
+from undertow.coupling.one_sided import ActiveSet, Contacts, gather, of_bodies, of_nodes
 from undertow.coupling.soft_fields import SoftFields
 from undertow.coupling.soft_solve import CoupledSoft, SoftSolve, soft_monolithic
 from undertow.coupling.solid_velocities import Bound
+from undertow.errors import UserError
 from undertow.fluid import Flow, FlowReport, SolidForce
 from undertow.grid import GHOSTS, Array
 from undertow.run import build
@@ -23,6 +24,7 @@ from undertow.run.soft_model import SoftModel
 from undertow.run.solids_model import SolidsModel
 from undertow.run.timestep import flow_limits
 from undertow.scene import Scene, SoftBody
+from undertow.soft.rings import RingRows
 from undertow.solids import SolidsReport
 from undertow.solids.soft_step import SoftContacts
 
@@ -35,6 +37,12 @@ PUSH = 0.2
 
 TOUCH = 0.01
 """Nodes nearer than this part of an element are taken for contacts, however slow."""
+
+COLLIDES = 0.05
+"""Nodes that would enter a solid by more than this part of an element in a step collide with it."""
+
+MOST_RINGS = 3000
+"""Nodes of incompressible bodies in a fluid."""
 
 EMBEDDED = 0.1
 """Nodes that start deeper inside a solid than this part of an element belong there and do not collide with it."""
@@ -66,7 +74,7 @@ class SoftCoupledModel(WithoutExtras):
         densities = [item.density for item in scene.softs.values() if isinstance(item, SoftBody)]
         self.coupled = CoupledSoft(
             self.soft, self.within.coupled, scene.soft.stepper, min(densities, default=np.inf),
-            Bound(soft_solids.bound, soft_solids.bone),
+            Bound(soft_solids.bound, soft_solids.bone), self._rings(),
         )  # fmt: skip
         self.fields = SoftFields(self.grid, self.sides, self.within.placed, self.soft)
         self.flow = Flow(
@@ -93,6 +101,18 @@ class SoftCoupledModel(WithoutExtras):
         self._dissipated = 0.0
         self._open_f = np.zeros_like(self.flow.domain.open_f)
         self._elastic = self._measure_elastic()
+
+    def _rings(self) -> RingRows | None:
+        """The rows of incompressible bodies."""
+        rings = self.solid.soft_solids.rings
+        if rings is None:
+            return None
+        if len(rings.rows.nodes) > MOST_RINGS:
+            raise UserError(
+                f"incompressible soft bodies of {len(rings.rows.nodes)} nodes: in fluid their rows are a dense matrix "
+                f"of at most {MOST_RINGS}; raise element_size, or remove incompressible and use a poisson_ratio of 0.49"
+            )
+        return rings.rows
 
     def _ignore_embedded(self) -> None:
         """Nodes that start inside a solid, or beyond a side of the domain, belong there."""
@@ -142,7 +162,13 @@ class SoftCoupledModel(WithoutExtras):
         soft.move_handles(time, dt)
         way = 0.5 * (self._previous_step + dt) if self.coupled.stepper == "newmark" else dt
         self._previous_step = dt
+        near = self._node_contacts(way)
+        rate = np.asarray(near.rows @ self._velocities().reshape(-1)).reshape(-1, 3)[:, 0]
+        if np.max(near.least - rate, initial=0.0) * way > COLLIDES * self._length:
+            self._collide(near, way)
         velocity = soft.v.copy()
+        if solids.rings is not None:
+            solids.rings.correct(velocity, way, None, self._stiffness(way))
         if solids.surfaces is not None:
             loose = soft.inv_mass.copy()
             loose[solids.bound] = 0.0
@@ -150,6 +176,33 @@ class SoftCoupledModel(WithoutExtras):
         self._keep_out(velocity, way)
         soft.x += way * velocity
         solids.follow()
+
+    def _velocities(self) -> Array:
+        w = np.zeros(self.solve.block.shape)
+        self.solve.block.take(w)
+        return w
+
+    def _collide(self, near: Contacts, dt: float) -> None:
+        """Collisions on v^n (thesis 4.2, II): nodes that would enter solids stop at them, without a rebound, and with
+        them what elasticity holds in a step; the solve before did not see them come."""
+        block, w = self.solve.block, self._velocities()
+        block.set_masses(dt, 1.0)
+        active = ActiveSet(block, near)
+        active.choose(w)
+        w += block.free_answer(active.friction_push())
+        led = w.copy()
+        block.settle(w, active.wanted)
+        active.accept(led, w)
+        block.give(w)
+        pushed = block.twists(near.push(block.shape))
+        self.solid.solids.count_contact(pushed[:, :3], pushed[:, 3:])
+
+    def _stiffness(self, dt: float) -> Array:
+        """dt^2 K of the nodes (n,) [kg], the mean of its diagonal."""
+        forces = self.soft.forces
+        blocks = forces.make_matrix()
+        forces.assemble(self.soft.x, dt * dt, 0.0, blocks)
+        return np.asarray(blocks[forces.pattern.diagonal][:, [0, 4, 8]].mean(axis=1))
 
     def _keep_out(self, velocity: Array, dt: float) -> None:
         """Nodes that would enter solids, which stand at n+1 already, stop at them; overlaps are undone in part.
@@ -177,14 +230,8 @@ class SoftCoupledModel(WithoutExtras):
         """Rows of what touches now, or could within a step: rigid bodies, nodes and rigid bodies, soft surfaces."""
         block, soft, solids = self.solve.block, self.soft, self.solid.soft_solids
         found = [of_bodies(block, *self.solid.solids.touching(dt))]
-        near, surfaces = self._find_near(dt), solids.surfaces
-        k = np.flatnonzero(near.body >= 0)
-        nodes, body = near.nodes[k], near.body[k]
-        least = -np.maximum(near.gap[k], 0.0) / dt
-        arm = soft.x[nodes] - self.bodies.x_b[body]
-        found.append(
-            of_nodes(block, nodes[:, None], np.ones((len(k), 1)), near.normal[k], body, arm, least, near.mu()[k])
-        )
+        found.append(self._node_contacts(dt))
+        surfaces = solids.surfaces
         if surfaces is not None:
             pairs = surfaces.touching(soft.x, soft.v, dt)
             distance = np.einsum("mj,mji,mi->m", pairs.weight, soft.x[pairs.nodes], pairs.normal)
@@ -195,6 +242,17 @@ class SoftCoupledModel(WithoutExtras):
             arm = np.zeros((len(distance), 3))
             found.append(of_nodes(block, pairs.nodes, pairs.weight, pairs.normal, none, arm, least, rub))
         return gather(block, found)
+
+    def _node_contacts(self, dt: float) -> Contacts:
+        """Rows of nodes near solids; they may close their gaps within dt [s]."""
+        near, soft = self._find_near(dt), self.soft
+        k = np.flatnonzero(near.body >= 0)
+        nodes, body = near.nodes[k], near.body[k]
+        least = -np.maximum(near.gap[k], 0.0) / dt
+        arm = soft.x[nodes] - self.bodies.x_b[body]
+        return of_nodes(
+            self.solve.block, nodes[:, None], np.ones((len(k), 1)), near.normal[k], body, arm, least, near.mu()[k]
+        )
 
     def _measure_elastic(self) -> float:
         """Elastic energy at the end of the step [J]."""

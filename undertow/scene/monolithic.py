@@ -90,5 +90,5 @@ def _check_soft_in_fluid(scene: Scene) -> None:
             raise complain(f"{path}: a rope has no area that fluid could push in 3D; use a cloth, or a thin soft_body")
         if isinstance(item, Cloth) and (item.drag > 0 or any(item.wind)):
             raise complain(f"{path}: the fluid itself drags it; remove wind and drag")
-        if isinstance(item, SoftBody) and item.incompressible:
-            raise complain(f"{path}.incompressible: belongs to soft bodies without fluid; remove it")
+        if isinstance(item, SoftBody) and item.incompressible and scene.soft.stepper != "implicit":
+            raise complain(f"{path}.incompressible: in fluid needs soft.stepper = 'implicit'; change it, or remove it")
