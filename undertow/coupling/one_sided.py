@@ -32,6 +32,9 @@ SWEEPS = 200
 SETTLED = 1e-10
 """Sweeps end when velocities change by less than this part of the largest that contact stops."""
 
+DEPENDENT = 1e-6
+"""A row depends on others when they leave less than this part of its effective inverse mass."""
+
 SLACK = 1e-6
 """Pull, approach and friction beyond what is allowed, relative to the largest there is, that is let be."""
 
@@ -147,7 +150,11 @@ class ActiveSet:
         chosen = np.zeros((contacts.count, 3), dtype=bool)
         chosen[:, 0] = self.state > FREE
         chosen[:, 1:] = (self.state == STICKS)[:, None]
-        self.held = np.flatnonzero(chosen.reshape(-1) & (np.diagonal(self._gram) > 0.0))
+        wanted_rows = np.flatnonzero(chosen.reshape(-1) & (np.diagonal(self._gram) > 0.0))
+        # normals before tangents, strong ones first
+        strength = np.repeat(j[:, 0], 3)[wanted_rows]
+        order = np.lexsort((wanted_rows, -strength, wanted_rows % 3 > 0))
+        self.held = np.sort(_independent(self._gram, wanted_rows[order]))
         self.block.hold(
             contacts.rows[self.held], self.rows[self.held], self._across[:, self.held],
             self._gram[np.ix_(self.held, self.held)],
@@ -181,6 +188,21 @@ class ActiveSet:
         slips = (self.state == STICKS) & (shear > contacts.friction * j[:, 0] + 1e-3 * largest)
         self._impulse = np.where(j[:, :1] > 0.0, j, 0.0)
         return not bool((pulls | closes | slips).any())
+
+
+def _independent(gram: Array, rows: Any) -> Any:
+    """The first of some rows that do not depend on those before them: Cholesky's factorisation of G N G^T without the
+    rows whose pivot is nothing. Many stencils of two surfaces that lie on each other say the same."""
+    own = np.sqrt(np.diagonal(gram)[rows])
+    rest = gram[np.ix_(rows, rows)] / (own[:, None] * own)
+    kept = []
+    for i in range(len(rows)):
+        if rest[i, i] < DEPENDENT:
+            continue
+        kept.append(i)
+        column = rest[i:, i] / np.sqrt(rest[i, i])
+        rest[i:, i:] -= column[:, None] * column
+    return rows[kept]
 
 
 @njit(cache=True)
