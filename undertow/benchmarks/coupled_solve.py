@@ -1,8 +1,8 @@
 """``undertow bench coupled-solve``: fluid and bodies in one solve, from light to heavy, on growing grids.
 
-A full tank with an open top and 1 or 24 spheres, a soft torus or a cloth, a random velocity of the fluid, the weight of
-the bodies over 10 ms (soft ones have none); to 1e-6. Iterations over grid sizes and density ratios; at 128^3 the
-processor time of set-up and solve against that of the fluid alone around the same spheres held fast, both with the
+A full tank with an open top and 1, 24 or 200 spheres, a soft torus or a cloth, a random velocity of the fluid, the
+weight of the bodies over 10 ms (soft ones have none); to 1e-6. Iterations over grid sizes and density ratios; at 128^3
+the processor time of set-up and solve against that of the fluid alone around the same spheres held fast, both with the
 geometry new.
 """
 
@@ -25,9 +25,10 @@ def make(cells: int, bodies: int, ratio: float | None) -> ut.Simulation:
     places = [(0.52, 0.49, 0.51)]
     radius = 0.18
     if bodies > 1:
-        rows = np.stack(np.meshgrid(np.arange(4), np.arange(3), np.arange(2), indexing="ij"), axis=-1).reshape(-1, 3)
-        places = [tuple((r + 0.5) / (4, 3, 2) + (0.01, -0.007, 0.013)) for r in rows[:bodies]]
-        radius = 0.09
+        counts = (4, 3, 2) if bodies <= 24 else (6, 6, 6)
+        rows = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1).reshape(-1, 3)
+        places = [tuple((r + 0.5) / counts + (0.01, -0.007, 0.013)) for r in rows[:bodies]]
+        radius = 0.09 if bodies <= 24 else 0.055
     density = None if ratio is None else 1000.0 * ratio
     scene = ut.Scene(
         name="coupled-solve",
@@ -128,7 +129,7 @@ def run_soft() -> Iterator[dict[str, Any]]:
 
 def run(threads: int) -> Iterator[dict[str, Any]]:
     """Iterations and times, and the ratios the bounds are about."""
-    for bodies in (1, 24):
+    for bodies in (1, 24, 200):
         found: dict[tuple[int, float], tuple[int, float]] = {}
         alone = {}
         for cells in SIZES:

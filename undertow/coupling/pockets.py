@@ -72,8 +72,8 @@ class Pockets:
         }
 
     def ask(self, rows: SoftRows, v: Array, dt: float, again: bool = False) -> bool:
-        """Add s to the wanted rows for velocities v (n, 3) [m/s] of the nodes and a step dt [s]; again: in the place of
-        what was asked for in the same solve. False if v does what is wanted, or nothing can be."""
+        """Add s to the wanted rows for velocities v of the solids, nodes first, and a step dt [s]; again: in the place
+        of what was asked for in the same solve. False if v does what is wanted, or nothing can be."""
         if not self.pockets or not np.isfinite(self.recovery):
             return False
         assert rows.target is not None and rows.stencil is not None
@@ -91,7 +91,7 @@ class Pockets:
                 continue
             volume = self.volume(pocket)
             end = volume + dt * (pocket.wanted - volume) / max(dt, self.recovery)
-            missing = end - self.volume(pocket, dt * v)
+            missing = end - self.volume(pocket, dt * v[: self.bodies.count])
             error = max(error, abs(missing) / pocket.wanted)
             wanted[inside] -= (missing / dt + through[inside].sum()) / self._size[inside].sum()
         if again and error < CLOSE:

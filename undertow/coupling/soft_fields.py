@@ -171,6 +171,12 @@ class SoftFields(SolidFields):
         self.rows_distance_f.reshape(-1)[near.face[nearer]] = AWAY * self.grid.dx
         distance[near.face[nearer]] = own[nearer]
 
+    def refresh_velocities(self) -> None:
+        """Velocities of all walls where they are, after the velocities of solids have changed."""
+        self.rigid.update(self.time)
+        self.velocity_f[...], self.velocity_c[...] = self.rigid.velocity_f, self.rigid.velocity_c
+        self.set_velocities()
+
     def set_velocities(self) -> None:
         """Velocities of the walls of soft bodies from those of their nodes."""
         near = self.near_arrays()

@@ -1,34 +1,38 @@
-"""Rows and masses of soft bodies in a fluid: what nodes do to the fluid, and what its pressure and drag do to them.
+"""Rows of solids in a fluid: what nodes and rigid bodies do to the fluid, and what its pressure and drag do to them.
 
-Velocities v (n, 3) of the nodes take part in the coupled system with the mass of the implicit elastic step,
-
-    Mt = M + C^T C,      C^T C = theta dt^2 K + dt (-D),
-
-a sparse matrix factored once per step, in the place of damping rows with unknowns of their own: for bodies of thousands
-of nodes the factors cost less than the iterations that the rows of C would add. Mass conservation of a cell reads
+Velocities v of the solids (``coupling.solid_velocities``) take part in the coupled system with the mass of the implicit
+elastic step, a sparse matrix factored once per step, in the place of damping rows with unknowns of their own: for
+bodies of thousands of nodes the factors cost less than the iterations that the rows of C would add. Mass conservation
+of a cell reads
 
     (K w)_c = sum_axis A [phi_lo u_lo - phi_hi u_hi] - (F v)_c = s_c,     F_cp = - sum over pieces in c of s w_p
 
-(see ``coupling.pieces``; F is minus the area vector out of the solid, as ``coupling.walls`` has it for rigid bodies).
+for nodes (see ``coupling.pieces``; F is minus the area vector out of the solid), and for the twists of rigid bodies as
+``coupling.walls`` has it. In cells that both cut, what the open faces leave of the wall beside the pieces is the rigid
+body's: the rows of a cell add up to those of a uniform motion, so that momentum passes without loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
 
+from undertow.coupling.drag import DragRows
 from undertow.coupling.soft_fields import AWAY, SoftFields
+from undertow.coupling.solid_velocities import BLOCK, SolidVelocities
+from undertow.coupling.walls import BodyWalls
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.pressure import DivergenceRows
 from undertow.fluid.viscosity import SMALLEST_DISTANCE, WallRows
+from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, Array
 from undertow.linalg import Multigrid, NullSpace, Stencil
-from undertow.soft import SoftBodies
-
-BLOCK = "soft"
+from undertow.rigid.bodies import DYNAMIC
+from undertow.rigid.rows import BLOCK as RIGID
+from undertow.soft.bodies import SoftPart
 
 MOST_BYTES = 1.0e9
 """Of what is kept of the motions of light bodies; further ones are left to the iteration."""
@@ -37,85 +41,18 @@ HEAVY = 30.0
 """A shell so many times heavier than the fluid of its faces is a wall for multigrid."""
 
 
-class SoftVelocities:
-    """Velocities (n, 3) of the nodes with the masses Mt; held nodes, and z in 2D, are prescribed."""
-
-    name = BLOCK
-
-    def __init__(self, bodies: SoftBodies) -> None:
-        self.bodies = bodies
-        forces = bodies.forces
-        self.stiffness, self.damping = forces.make_matrix(), forces.make_matrix()
-        self.inv_mass = np.zeros((bodies.count, 3))
-        self.free = np.zeros(0, np.int64)
-        """Flat indices of the velocities that are not prescribed."""
-        self.matrix: Any = None
-        self._inverse: Any = None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.inv_mass.shape
-
-    def set_masses(self, dt: float, theta: float, lumped: Any = None) -> None:
-        """Mt for the positions of now and a step dt [s]; lumped (3 n, 3 n): sparse, of fluid that moves along."""
-        import scipy.sparse as sparse
-
-        bodies, forces = self.bodies, self.bodies.forces
-        freedom = np.zeros((bodies.count, 3), dtype=bool)
-        freedom[:, : bodies.dimensions] = (bodies.inv_mass > 0)[:, None]
-        self.free = np.flatnonzero(freedom.reshape(-1))
-        forces.assemble(bodies.x, theta * dt * dt, 0.0, self.stiffness)
-        self.damping[...] = 0.0
-        if bodies.damped:
-            forces.assemble(bodies.x, 0.0, dt, self.damping)
-        matrix = forces.sparse_matrix(self.stiffness + self.damping) + sparse.diags(np.repeat(bodies.mass, 3))
-        self.matrix = (matrix if lumped is None else matrix + lumped).tocsr()
-        self.inv_mass[...] = 0.0
-        self.inv_mass.reshape(-1)[self.free] = 1.0 / self.matrix.diagonal()[self.free]
-        self._inverse = factor(self.matrix, self.free)
-
-    def apply_inverse_mass(self, force: Array, out: Array) -> None:
-        """out = Mt^-1 force, 0 where prescribed; out may be force."""
-        found = self._inverse.solve(force.reshape(-1)[self.free]) if len(self.free) else 0.0
-        out[...] = 0.0
-        out.reshape(-1)[self.free] = found
-
-    def apply_inertia(self, v: Array, force: Array, out: Array) -> None:
-        """out = Mt v + force where free, 0 where prescribed."""
-        total = (self.matrix @ v.reshape(-1) + force.reshape(-1))[self.free]
-        out[...] = 0.0
-        out.reshape(-1)[self.free] = total
-
-    def fold_diagonal(self, diagonal: Array, work: Array) -> Array:
-        """diagonal <- diag(Mt) + diagonal where free, 0 elsewhere; its inverse in ``work``, which is returned."""
-        flat, inverse = diagonal.reshape(-1), work.reshape(-1)
-        total = (flat + self.matrix.diagonal())[self.free]
-        flat[...], inverse[...] = 0.0, 0.0
-        flat[self.free], inverse[self.free] = total, 1.0 / total
-        return work
-
-
-def factor(matrix: Any, free: Any) -> Any:
-    """The factors of a symmetric positive definite sparse matrix among the chosen unknowns."""
-    from scipy.sparse.linalg import splu
-
-    if not len(free):
-        return None
-    return splu(
-        matrix[free][:, free].tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )  # fmt: skip
-
-
 class SoftRows(DivergenceRows):
-    """Divergence rows on ``fluid`` and, where a velocity ``soft`` is given, on the nodes; else on ``v`` (n, 3)."""
+    """Divergence rows on ``fluid`` and, where a velocity ``solids`` is given, on the solids; else on ``v``."""
 
-    def __init__(self, domain: FluidDomain, fields: SoftFields, block: SoftVelocities) -> None:
+    def __init__(self, domain: FluidDomain, fields: SoftFields, block: SolidVelocities) -> None:
         super().__init__(domain)
         self.fields, self.block = fields, block
+        alone = seeing(domain, fields.rigid)
+        alone.area_f = fields.rigid.area_f
+        self.walls = BodyWalls(alone, block.rigid.count)
         self.v = np.zeros(block.shape)
         self.flux: Any = None
-        """F (cells, 3 n) [m2; 2D m], a sparse matrix."""
+        """F (cells, 3 n + 6 m) [m2, m3; 2D m, m2], a sparse matrix."""
         self.force: Any = None
         """F^T."""
         self.soft_area = np.zeros((3, int(np.prod(self.shape))))
@@ -136,16 +73,65 @@ class SoftRows(DivergenceRows):
         value = -pieces.area[used][:, None, :] * pieces.weight[used][:, :corners, None]
         columns = 3 * nodes[:, :, None] + np.arange(3)
         cells = np.broadcast_to(pieces.cell[used][:, None, None], value.shape)
-        shape = (int(np.prod(self.shape)), 3 * self.block.bodies.count)
-        self.flux = sparse.csr_matrix((value.reshape(-1), (cells.reshape(-1), columns.reshape(-1))), shape=shape)
+        shape = (int(np.prod(self.shape)), 3 * self.block.soft.count)
+        nodes_flux = sparse.csr_matrix((value.reshape(-1), (cells.reshape(-1), columns.reshape(-1))), shape=shape)
         voxel = self.fields.voxel
         if len(voxel.face):
-            self.flux = self.flux + voxel.flux(self.fields.voxel_open, self.domain.periodic_axes)
+            nodes_flux = nodes_flux + voxel.flux(self.fields.voxel_open, self.domain.periodic_axes)
             closed = self.stencil.diagonal_c.reshape(-1) <= 0.0
-            self.flux = (sparse.diags((~closed).astype(float)) @ self.flux).tocsr()
-        self.force = self.flux.T.tocsr()
+            nodes_flux = (sparse.diags((~closed).astype(float)) @ nodes_flux).tocsr()
         for axis in range(3):
-            self.soft_area[axis] = self.flux @ np.tile(np.eye(3)[axis], self.block.bodies.count)
+            self.soft_area[axis] = nodes_flux @ np.tile(np.eye(3)[axis], self.block.soft.count)
+        self.flux = nodes_flux
+        if self.block.rigid.count:
+            self.flux = sparse.hstack([nodes_flux, self._rigid_flux()], format="csr")
+        self.force = self.flux.T.tocsr()
+
+    def _rigid_flux(self) -> Any:
+        """F of the dynamic rigid bodies (cells, 6 m)."""
+        import scipy.sparse as sparse
+
+        assert self.stencil is not None
+        rigid, fields, grid, walls = self.block.rigid, self.fields, self.domain.grid, self.walls
+        dynamic = rigid.kind_b == DYNAMIC
+        walls.rebuild(dynamic.astype(np.int64), rigid.x_b, self.stencil.diagonal_c)
+        cell, body, f = (array[: walls.size] for array in walls.spec)
+        # what soft bodies that cut the same cells leave open differs from what the rigid ones alone would
+        body_c = fields.body_c.reshape(-1)
+        own = np.zeros((3, body_c.size))
+        own[:, cell] = f[:, :3].T
+        solid = np.append(dynamic, False)[body_c]
+        mixed = np.flatnonzero(solid & (self.stencil.diagonal_c.reshape(-1) > 0.0))
+        extra = (self._wall_area(mixed) - self.soft_area[:, mixed] - own[:, mixed]).T
+        differs = (np.abs(extra) > 1e-13 * grid.face_area).any(axis=1)
+        mixed, extra = mixed[differs], extra[differs]
+        index = np.stack(np.unravel_index(mixed, grid.padded)[::-1], axis=1) - GHOSTS
+        place = np.array(grid.lower) + (index + 0.5) * grid.dx
+        arm = fields.arms(place, rigid.x_b[body_c[mixed]]) if len(mixed) else place
+        turned = np.cross(arm, extra)
+        if grid.dimensions == 2:
+            turned[:, :2] = 0.0
+        value = np.concatenate([f, np.concatenate([extra, turned], axis=1)])
+        cells = np.concatenate([cell, mixed])
+        columns = 6 * np.concatenate([body, body_c[mixed]])[:, None] + np.arange(6)
+        shape = (int(np.prod(self.shape)), 6 * rigid.count)
+        rows = np.broadcast_to(cells[:, None], value.shape)
+        return sparse.csr_matrix((value.reshape(-1), (rows.reshape(-1), columns.reshape(-1))), shape=shape)
+
+    def _wall_area(self, cell: Any) -> Array:
+        """Area vectors (3, k) [m2; 2D m] out of the fluid of all walls in cells (k,), from the open faces."""
+        d = self.domain
+        area = np.zeros((3, len(cell)))
+        index = np.stack(np.unravel_index(cell, d.grid.padded))
+        for axis in d.grid.axes:
+            beside = index.copy()
+            beside[2 - axis] += 1
+            if d.periodic_axes[axis]:
+                last = GHOSTS + d.grid.cells[axis]
+                beside[2 - axis][beside[2 - axis] == last] = GHOSTS
+            open_f = d.area_f[axis]
+            area[axis] = d.grid.face_area * (open_f[tuple(index)] - open_f[tuple(beside)])
+        return area
 
     def lumped(self) -> tuple[Any, Any]:
         """J^T beta J (3 n, 3 n) of the fluid that coupled faces carry, and J^T beta (3 n, faces); None without any."""
@@ -163,7 +149,9 @@ class SoftRows(DivergenceRows):
         if self.target is None:
             return
         target, velocity = self.target.reshape(-1), self.fields.velocity_c.reshape(3, -1)
-        target -= np.where(self.fields.body_c.reshape(-1) >= 0, (self.soft_area * velocity).sum(axis=0), 0.0)
+        body_c = self.fields.body_c.reshape(-1)
+        target -= np.where(body_c >= 0, (self.soft_area * velocity).sum(axis=0), 0.0)
+        target[np.append(self.block.rigid.kind_b == DYNAMIC, False)[body_c]] = 0.0
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         super().apply(w, out)
@@ -181,7 +169,10 @@ class SoftRows(DivergenceRows):
         out.reshape(-1)[...] += self.flux.multiply(self.flux) @ inv_mass[BLOCK].reshape(-1)
 
     def buoyancy(self, density: float, gravity: Array) -> Array:
-        """Force (n, 3) [N] of the hydrostatic pressure density gravity . (x - top) on the nodes; top: of the domain."""
+        """Force (n + 2 m, 3) [N] of the hydrostatic pressure density gravity . (x - top) on nodes; top: of the domain.
+
+        That on rigid bodies is known from their volume, and is not here.
+        """
         pieces, fields = self.fields.pieces.arrays(), self.fields
         grid, element = self.domain.grid, fields.closed
         if not pieces.cell.size:
@@ -196,7 +187,7 @@ class SoftRows(DivergenceRows):
         return total
 
     def push(self, z_c: Array) -> Array:
-        """Impulses (n, 3) [N s] of a pressure's impulse z [Pa s] on the nodes."""
+        """Impulses (n + 2 m, 3) [N s, N m s] of a pressure's impulse z [Pa s] on the solids."""
         return np.asarray(self.force @ z_c.reshape(-1)).reshape(-1, 3)
 
 
@@ -223,7 +214,7 @@ class CycleStencil:
         fluid = fields.voxel_mass(rows.domain.density)
         wall = fields.voxel.wall
         shared = np.asarray(wall.sum(axis=0)).ravel()
-        mass = np.repeat(rows.block.bodies.mass, 3)
+        mass = np.repeat(rows.block.soft.mass, 3)
         shell = wall @ np.divide(mass, shared, out=np.zeros_like(mass), where=shared > 0.0)
         if shell.sum() > HEAVY * fluid.sum():
             return own
@@ -252,7 +243,7 @@ class SoftOperator:
         rows = self.rows
         assert rows.stencil is not None
         rows.stencil.apply(x, out)
-        v = (rows.force @ x).reshape(-1, 3)
+        v = (rows.force @ x).reshape(rows.block.shape)
         rows.block.apply_inverse_mass(v, v)
         out += rows.flux @ v.reshape(-1)
 
@@ -263,56 +254,91 @@ class SoftPreconditioner:
     In a closed region A0 knows the pressure up to a constant, but bodies that change their volume do not: with e_r the
     indicators of such regions the cycle is B = B0 + E (E^T A E)^-1 E^T, E^T A E = (F^T E)^T Mt^-1 (F^T E).
 
-    Of bodies lighter than the fluid, the affine motions U (all of which move straight on, turn, stretch or shear) are
-    taken out by the formula of Woodbury, as those of light rigid bodies are (``coupling.added_mass``):
+    Of bodies lighter than the fluid, motions U (of soft bodies as many as there are affine ones, and the twists of
+    rigid ones) are taken out by the formula of Woodbury, as in ``coupling.added_mass``:
 
-        B - B F U (U^T Mt U + U^T F^T B F U)^-1 (B F U)^T
+        B - (B F U) (I + N S)^-1 N (B F U)^T,      S = U^T F^T B F U,      N = (U^T Mt U)^-1 with rows G held in it
     """
 
-    def __init__(self, multigrid: Multigrid, rows: SoftRows) -> None:
+    def __init__(self, multigrid: Multigrid, rows: SoftRows, displaced_b: Array) -> None:
         self.multigrid, self.rows = multigrid, rows
+        self.displaced_b = displaced_b
+        """Mass of the fluid that each rigid body displaces (m,) [kg]."""
         self._null: NullSpace | None = None
         self._level = np.zeros((0, 0))
-        self._columns, self._correction = np.zeros((0, int(np.prod(rows.shape)))), np.zeros((0, 0))
+        self._columns = np.zeros((0, int(np.prod(rows.shape))))
+        self._correction: Array = np.zeros((0, 0))
+        self._motions: Array = np.zeros((0, 0))
+        self._added: Array = np.zeros((0, 0))
 
     def setup(self, null: NullSpace) -> None:
         """For the geometry and masses of now, and the null space of the system."""
         self._null = null
         self._level = null.inverse()
-        self._take_motions()
-
-    def _take_motions(self) -> None:
-        """B F U of the light bodies, and what their motions are corrected with."""
         rows, size = self.rows, self._columns.shape[1]
-        U = self._affine_motions()[:, : int(MOST_BYTES / (8 * size))]
+        U = self._light_motions()[:, : int(MOST_BYTES / (8 * size))]
         swept = rows.flux @ U
         if len(self._columns) != U.shape[1]:
             self._columns = np.zeros((U.shape[1], size))
         for column, source in zip(self._columns, swept.T, strict=True):
             self._cycle(np.ascontiguousarray(source).reshape(rows.shape), column.reshape(rows.shape))
         added = self._columns @ swept
-        inertia = U.T @ (rows.block.matrix @ U)
-        self._correction = np.linalg.pinv(inertia + 0.5 * (added + added.T), hermitian=True)
+        self._motions, self._added = U, 0.5 * (added + added.T)
+        self.correct()
 
-    def _affine_motions(self) -> Array:
-        """Velocities (3 n, m) of the free nodes of closed bodies lighter than half the fluid, affine in the place."""
+    def correct(self) -> None:
+        """For the rows that hold the solids now."""
+        rows, U = self.rows, self._motions
+        N = np.linalg.pinv(U.T @ (rows.block.matrix @ U), hermitian=True)
+        for G in rows.block.held_rows():
+            across = N @ (G @ U[rows.block.free]).T
+            N = N - across @ np.linalg.pinv(np.asarray(G @ U[rows.block.free] @ across), rcond=1e-9) @ across.T
+        found = np.asarray(np.linalg.solve(np.eye(len(N)) + N @ self._added, N))
+        self._correction = np.asarray(0.5 * (found + found.T))
+
+    def _light_motions(self) -> Array:
+        """Velocities (3 n + 6 m, k) of closed soft bodies lighter than half the fluid, and twists of rigid bodies as
+        light, with the nodes that they carry."""
         block, density = self.rows.block, self.rows.domain.density
-        bodies = block.bodies
+        soft, rigid = block.soft, block.rigid
         motions = []
-        for part in bodies.parts:
-            if not part.closed or float(bodies.mass[part.nodes].sum()) > 0.5 * density * bodies.volume(part):
+        number = np.full(3 * soft.count + 6 * rigid.count, -1, np.int64)
+        number[block.free] = np.arange(len(block.free))
+        for part in soft.parts:
+            if not part.closed or float(soft.mass[part.nodes].sum()) > 0.5 * density * soft.volume(part):
                 continue
-            x = bodies.x[part.nodes]
-            y = (x - x.mean(axis=0)) / np.ptp(x, axis=0).max()
-            for shape in (np.ones(len(x)), *y.T[: bodies.dimensions]):
-                for axis in range(bodies.dimensions):
-                    v = np.zeros((bodies.count, 3))
-                    v[part.nodes, axis] = shape
-                    motions.append(v.reshape(-1))
-        U = np.zeros((3 * bodies.count, len(motions)))
-        for column, motion in enumerate(motions):
-            U[block.free, column] = motion[block.free]
-        return U
+            motions += list(self._best_motions(part).T)
+        light = np.flatnonzero((self.displaced_b > 0.0) & (rigid.mass_b < 0.5 * self.displaced_b))
+        for entry in (3 * soft.count + 6 * light[:, None] + np.arange(6)).reshape(-1):
+            if number[entry] >= 0:
+                motions.append((np.arange(len(block.free)) == number[entry]).astype(float))
+        U = block.spread @ np.stack(motions, axis=1) if motions else np.zeros((len(number), 0))
+        swept = np.abs(self.rows.flux @ U).max(axis=0, initial=0.0)
+        # a ball that turns moves nothing
+        return np.asarray(U[:, swept > 1e-6 * swept.max(initial=0.0)])
+
+    def _best_motions(self, part: SoftPart) -> Array:
+        """Velocities (free, k) of a soft body: of the quadratic functions of the place, as many as there are affine
+        ones, those that move most fluid for their inertia, elasticity included: Ritz vectors of F^T F against Mt."""
+        block, rows = self.rows.block, self.rows
+        soft, d = block.soft, block.soft.dimensions
+        x = soft.x[part.nodes]
+        y = ((x - x.mean(axis=0)) / np.ptp(x, axis=0).max()).T[:d]
+        shapes = [np.ones(len(x)), *y, *(y[i] * y[j] for i in range(d) for j in range(i, d))]
+        candidates = []
+        for shape in shapes:
+            for axis in range(d):
+                v = np.zeros(block.shape)
+                v[part.nodes, axis] = shape
+                candidates.append(v.reshape(-1)[block.free])
+        U = np.linalg.qr(np.stack(candidates, axis=1))[0]
+        spread = block.spread @ U
+        swept = rows.flux @ spread
+        L = np.linalg.cholesky(spread.T @ (block.matrix @ spread))
+        half = np.linalg.solve(L, swept.T)
+        _, vector = np.linalg.eigh(half @ half.T)
+        best = np.linalg.solve(L.T, vector[:, ::-1][:, : d * (d + 1)])
+        return np.asarray(U @ (best / np.linalg.norm(best, axis=0)))
 
     def apply(self, x: Array, out: Array) -> None:
         """The formula in the head of the class."""
@@ -328,7 +354,7 @@ class SoftPreconditioner:
             out.reshape(-1)[...] += self._null.spread(self._level @ self._null.sums(x))
 
 
-def seeing(domain: FluidDomain, walls: SoftFields) -> FluidDomain:
+def seeing(domain: FluidDomain, walls: SolidFields) -> FluidDomain:
     """The domain with other solids in it, for the rows that are made of them."""
     seen = copy(domain)
     seen.solids = walls
@@ -349,8 +375,9 @@ class SoftDrag:
     target: Array | None = None
     stencil: Stencil | None = None
 
-    def __init__(self, domain: FluidDomain, fields: SoftFields, viscosity: float) -> None:
+    def __init__(self, domain: FluidDomain, fields: SoftFields, viscosity: float, rigid_count: int) -> None:
         self.domain, self.fields, self.viscosity = domain, fields, viscosity
+        self.rigid_count = rigid_count
         self.time_step = 0.0
         self.shape: tuple[int, ...] = (0,)
         # the areas of all walls, read off rows with a wall far away
@@ -361,7 +388,7 @@ class SoftDrag:
         self.face = np.zeros(0, np.int64)
         self.weight = np.zeros(0)
         self.wall: Any = None
-        """J (rows, 3 n): the wall's velocity across each face from those of the nodes."""
+        """J (rows, 3 n + 6 m): the wall's velocity across each face from those of the nodes."""
 
     def rebuild(self) -> None:
         """Weights and nodes of the surfaces where they are now."""
@@ -382,7 +409,7 @@ class SoftDrag:
         value = near.weight[used][:, :corners]
         rows = np.broadcast_to(np.arange(m)[:, None], value.shape)
         columns = 3 * nodes + axis[:, None]
-        shape = (m, 3 * fields.bodies.count)
+        shape = (m, 3 * fields.bodies.count + 6 * self.rigid_count)
         self.wall = sparse.csr_matrix((value.reshape(-1), (rows.reshape(-1), columns.reshape(-1))), shape=shape)
         self.shape = (m,)
 
@@ -456,29 +483,66 @@ class SoftDrag:
         w[BLOCK].reshape(-1)[...] += self.wall.multiply(self.wall).T @ scaled
 
     def nodes_gram(self) -> Any:
-        """The part of C^T C that acts on the nodes alone (3 n, 3 n), sparse."""
+        """The part of C^T C that acts on the nodes alone (3 n + 6 m, 3 n + 6 m), sparse."""
         import scipy.sparse as sparse
 
         return self.wall.T @ sparse.diags(self.time_step * self.weight) @ self.wall
 
     def impulse(self, u_f: Array, v: Array) -> Array:
-        """What the drag gives the nodes over the step (n, 3) [N s]."""
+        """What the drag gives the solids over the step (n + 2 m, 3) [N s]."""
         force = self.time_step * self.weight * self._slide({"fluid": u_f, BLOCK: v})
         return np.asarray(self.wall.T @ force).reshape(-1, 3)
 
 
-class NodesInverse:
-    """Preconditioner of the nodes in the viscous solve: (Mt + the drag of nodes alone)^-1."""
+class RigidDrag(DragRows):
+    """``DragRows`` on the twists among the velocities of all solids."""
 
-    def __init__(self, drag: SoftDrag, block: SoftVelocities) -> None:
-        self.drag, self.block = drag, block
+    name = "rigid_drag"
+
+    def __init__(self, block: SolidVelocities, *args: Any) -> None:
+        super().__init__(*args)
+        self.block = block
+
+    def _seen(self, w: Mapping[str, Array]) -> dict[str, Array]:
+        return {"fluid": w["fluid"], RIGID: self.block.twists(w[BLOCK])}
+
+    def apply(self, w: Mapping[str, Array], out: Array) -> None:
+        super().apply(self._seen(w), out)
+
+    def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
+        super().add_transpose(z, self._seen(w))
+
+    def add_gram(self, w: Mapping[str, Array], out: Mapping[str, Array]) -> None:
+        super().add_gram(self._seen(w), self._seen(out))
+
+    def add_gram_diagonal(self, w: Mapping[str, Array]) -> None:
+        super().add_gram_diagonal(self._seen(w))
+
+    def nodes_gram(self) -> Any:
+        """The part of C^T C that acts on the bodies alone (3 n + 6 m, 3 n + 6 m), sparse."""
+        import scipy.sparse as sparse
+
+        count = 3 * self.block.soft.count
+        return sparse.block_diag([sparse.csr_matrix((count, count)), *self.bodies_gram()], format="csr")
+
+    def impulse(self, u_f: Array, v: Array) -> Array:
+        """What the drag gives the solids over the step (n + 2 m, 3) [N s, N m s]."""
+        found = np.zeros_like(v)
+        self.add_impulse(u_f, self.block.twists(v), self.block.twists(found))
+        return found
+
+
+class NodesInverse:
+    """Preconditioner of the solids in the viscous solve: (Mt + the drag of solids alone)^-1, as rows allow it."""
+
+    def __init__(self, drags: Sequence[SoftDrag | RigidDrag], block: SolidVelocities) -> None:
+        self.drags, self.block = drags, block
         self._inverse: Any = None
 
     def setup(self) -> None:
-        """For the masses and drag of now."""
-        self._inverse = factor((self.block.matrix + self.drag.nodes_gram()).tocsr(), self.block.free)
+        """For the masses, drag and rows of now."""
+        self._inverse = self.block.restricted_inverse(sum(drag.nodes_gram() for drag in self.drags))
 
     def apply(self, x: Array, out: Array) -> None:
-        found = self._inverse.solve(x.reshape(-1)[self.block.free]) if len(self.block.free) else 0.0
-        out[...] = 0.0
-        out.reshape(-1)[self.block.free] = found
+        block = self.block
+        out.reshape(-1)[...] = block.spread @ self._inverse(x.reshape(-1)[block.free])

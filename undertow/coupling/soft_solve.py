@@ -1,12 +1,14 @@
-"""Fluid and soft bodies advanced by one implicit solve (thesis chapter 5 [@schroeder2011]), elasticity in it.
+"""Fluid, soft bodies and rigid bodies advanced by one implicit solve (thesis chapter 5 [@schroeder2011]).
 
-The bodies stand at x, moved by the velocities before; the solve finds u and v at the end of the step,
+Elasticity, joints and contact are part of it. The bodies stand at x, moved by the velocities before; the solve finds u
+and v at the end of the step,
 
-    Mt (v - v^n) = dt (f(x) + external) - (C^T C) v^n + F^T z,      Mt = M + C^T C,      K w = s,
+    Mt (v - v^n) = dt (f(x) + external) - (C^T C) v^n + F^T z + G^T r,      Mt = M + C^T C,      K w = s,
 
 ``implicit``: backward Euler linearised at x, C^T C = dt^2 K + dt (-D). ``newmark``: x is the middle of the step and
 elasticity has the mean of three positions, C^T C = dt^2 / 4 K + dt (-D) without the first term's product with v^n:
-second order, no elastic energy is lost for any step (Newmark 1959 with beta = 1/4).
+second order, no elastic energy is lost for any step (Newmark 1959 with beta = 1/4). G: joints, and the contacts that
+act (``coupling.one_sided``).
 """
 
 from __future__ import annotations
@@ -18,18 +20,20 @@ from typing import Any
 
 import numpy as np
 
+from undertow.coupling.monolithic import CoupledBodies
+from undertow.coupling.one_sided import ActiveSet, Contacts
 from undertow.coupling.pockets import Pockets
 from undertow.coupling.soft_fields import SoftFields
 from undertow.coupling.soft_rows import (
-    BLOCK,
     CycleStencil,
     NodesInverse,
+    RigidDrag,
     SoftDrag,
     SoftPreconditioner,
     SoftRows,
-    SoftVelocities,
     seeing,
 )
+from undertow.coupling.solid_velocities import BLOCK, Bound, SolidVelocities
 from undertow.errors import PhysicsError
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
@@ -38,9 +42,11 @@ from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array
 from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock
+from undertow.rigid.bodies import DYNAMIC
 from undertow.soft import SoftBodies
+from undertow.soft.rings import RingRows
 
-PASSES = 4
+PASSES = 6
 """Of the pressure solve on what the one before left."""
 
 NOTABLE = 1e-6
@@ -48,6 +54,9 @@ NOTABLE = 1e-6
 
 VOLUME_PASSES = 4
 """Of the pressure solve for the volume that closed shells enclose."""
+
+CONTACT_PASSES = 5
+"""Most solves in which contacts are dropped and taken up."""
 
 STILL = 1e-12
 """Velocity that counts as none [m/s]."""
@@ -58,33 +67,43 @@ THETA = {"implicit": 1.0, "newmark": 0.25}
 
 @dataclass
 class CoupledSoft:
-    """The soft bodies of a coupled solve, and what acts on them beside the fluid.
+    """The solids of a coupled solve, soft and rigid, and what acts on them beside the fluid.
 
-    external (n, 3) [N]: mean force over the step beside elasticity. pressure, viscous (n, 3) [N s]: impulses of the
-    fluid over the last step, without buoyancy. buoyancy (n, 3) [N]: of its hydrostatic pressure. dissipated [J]: what
-    viscosity and damping took in the last step. density: of the lightest body [kg/m3]. recovery: shortest time over
-    which closed shells regain the volume of their pocket [s].
+    external (n, 3) [N]: mean force on the nodes over the step beside elasticity; on the rigid bodies it is the impulse
+    of ``rigid``. bound: nodes that rigid bodies carry. rings: of incompressible bodies. contacts: of this step, None:
+    none. pressure, viscous (n, 3) [N s]: impulses of the fluid on nodes over the last step, without buoyancy; on rigid
+    bodies they are in ``rigid``. buoyancy (n, 3) [N]: of its hydrostatic pressure. touched (n + 2 m, 3) [N s, N m s]:
+    impulses of contact. dissipated [J]: what viscosity and damping took in the last step. passes: solves that contact
+    took. density: of the lightest soft body [kg/m3]. recovery: shortest time over which closed shells regain the volume
+    of their pocket [s].
     """
 
     bodies: SoftBodies
+    rigid: CoupledBodies
     stepper: str
     density: float
     recovery: float = 0.0
+    bound: Bound | None = None
+    rings: RingRows | None = None
+    contacts: Contacts | None = None
     external: Array = field(init=False)
     pressure: Array = field(init=False)
     viscous: Array = field(init=False)
     buoyancy: Array = field(init=False)
+    touched: Array = field(init=False)
     dissipated: float = 0.0
+    passes: int = 0
 
     def __post_init__(self) -> None:
         shape = (self.bodies.count, 3)
         self.external, self.pressure, self.viscous, self.buoyancy = (np.zeros(shape) for _ in range(4))
+        self.touched = np.zeros((self.bodies.count + 2 * self.rigid.bodies.count, 3))
 
 
 class SoftSolve:
     """The implicit solve of a ``Flow`` whose solids are ``SoftFields``; viscosity 0: pressure alone.
 
-    Viscous: fluid and nodes exchange momentum through the drag rows first, then through the pressure, both from the
+    Viscous: fluid and solids exchange momentum through the drag rows first, then through the pressure, both from the
     pressure of the step before (Van Kan 1986), unless a body is far lighter than the fluid.
     """
 
@@ -97,12 +116,15 @@ class SoftSolve:
         fields = domain.solids
         assert isinstance(fields, SoftFields)
         self.domain, self.tolerance, self.coupled, self.fields = domain, tolerance, coupled, fields
-        self.block = SoftVelocities(coupled.bodies)
+        rigid = coupled.rigid
+        self.block = SolidVelocities(coupled.bodies, rigid.bodies, coupled.bound, rigid.joints, coupled.rings)
         self.rows = SoftRows(domain, fields, self.block)
         self.pockets = Pockets(fields, coupled.bodies, coupled.recovery)
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         self.cycle = CycleStencil(self.rows)
-        self.level = SoftPreconditioner(self.multigrid, self.rows)
+        dynamic = rigid.bodies.kind_b == DYNAMIC
+        self.displaced_b = np.where(dynamic, domain.density * rigid.volume_b, 0.0)
+        self.level = SoftPreconditioner(self.multigrid, self.rows, self.displaced_b)
         planar = domain.grid.dimensions == 2
         fluid = VelocityBlock("fluid", domain.inv_mass_f, planar)
         self.system = CoupledSystem([fluid, self.block], [self.rows], {"pressure": self.level}, planar)
@@ -113,19 +135,26 @@ class SoftSolve:
         if viscosity > 0.0:
             slip = np.array([solid.slip for solid in fields.solids], dtype=np.int64)
             self.viscous = ViscousRows(domain, viscosity, folded=True, half=False)
-            rigid = copy(fields)
-            rigid.distance_f = fields.rows_distance_f
-            self.walls = WallRows(seeing(domain, rigid), viscosity, slip, folded=True, half=False)
+            walls = copy(fields)
+            walls.distance_f = fields.rows_distance_f
+            seen = seeing(domain, walls)
+            still = np.where(dynamic[: len(slip)], 1, slip).astype(np.int64)
+            self.walls = WallRows(seen, viscosity, still, folded=True, half=False)
             self.walls_z = np.zeros(self.walls.shape)
-            self.drag = SoftDrag(domain, fields, viscosity)
-            self.nodes_inverse = NodesInverse(self.drag, self.block)
+            self.drags: list[SoftDrag | RigidDrag] = [
+                SoftDrag(domain, fields, viscosity, rigid.bodies.count),
+                RigidDrag(self.block, seen, rigid.bodies, viscosity, slip, rigid.volume_b),
+            ]
+            self.nodes_inverse = NodesInverse(self.drags, self.block)
             self.viscous_system = CoupledSystem(
-                [fluid, self.block], [self.viscous, self.walls, self.drag], {BLOCK: self.nodes_inverse}, planar
+                [fluid, self.block], [self.viscous, self.walls, *self.drags], {BLOCK: self.nodes_inverse}, planar
             )
-        self.incremental = coupled.density > 0.05 * domain.density
+        lightest = np.min(rigid.bodies.mass_b[dynamic] / self.displaced_b[dynamic], initial=np.inf)
+        self.incremental = min(coupled.density / domain.density, float(lightest)) > 0.05
         self._v = np.zeros(self.block.shape)
         self._row, self._z = np.zeros(self.rows.shape), np.zeros(self.rows.shape)
         self._impulse_f = np.zeros(domain.inv_mass_f.shape)
+        self._start_f = np.zeros(domain.inv_mass_f.shape)
 
     def rebuild(self) -> None:
         """Take over a changed geometry."""
@@ -137,26 +166,59 @@ class SoftSolve:
     def place(self) -> None:
         """Take over the present velocities of solids, nodes and sides."""
         self.rows.set_wall_flux()
-        self.rows.v[...] = self.coupled.bodies.v
+        self.block.take(self.rows.v)
         if self.walls is not None:
             self.walls.rebuild()
-            self.drag.rebuild()
+            for drag in self.drags:
+                drag.rebuild()
 
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
-        """u* and the velocities of the nodes to n+1; z_c: dt p of the step before on entry, dt p on exit [Pa s]."""
-        coupled, dt = self.coupled, viscous_dt
+        """u* and the velocities of the solids to n+1; z_c: dt p of the step before on entry, dt p on exit [Pa s]."""
+        coupled, block, dt = self.coupled, self.block, viscous_dt
         lumped, carried = self.rows.lumped()
-        self.block.set_masses(dt, THETA[coupled.stepper], lumped)
+        block.set_masses(dt, THETA[coupled.stepper], lumped)
+        v, start = self._v, np.zeros(block.shape)
+        block.take(start)
+        self._add_forces(start, dt, self._carried_momentum(u_f, start, carried))
+        loose = start.copy()
+        block.settle(start, np.zeros(0))
+        np.copyto(self._start_f, u_f)
+        w = {"fluid": u_f, BLOCK: v}
+        active = None if coupled.contacts is None or not coupled.contacts.count else ActiveSet(block, coupled.contacts)
+        if active is not None:
+            active.choose(start + block.free_answer(self.rows.push(z_c)))
         self.null.setup()
         self.level.setup(self.null)
-        v = self._v
-        v[...] = coupled.bodies.v
-        self._add_forces(v, dt, self._carried_momentum(u_f, v, carried))
-        self.pockets.ask(self.rows, coupled.bodies.v, dt)
-        w = {"fluid": u_f, BLOCK: v}
+        self.pockets.ask(self.rows, self.rows.v, dt)
+        found: list[SolveStats] = []
+        for attempt in range(1, CONTACT_PASSES + 1):
+            if attempt > 1:
+                np.copyto(u_f, self._start_f)
+                self.null.setup()
+                self.level.correct()
+            v[...] = start
+            if active is not None:
+                v += block.free_answer(active.friction_push())
+            block.settle(v, np.zeros(0) if active is None else active.wanted)
+            found += self._advance(w, z_c, dt)
+            given = self.rows.push(z_c) + self._drag
+            led = start + block.free_answer(given)
+            coupled.passes = attempt
+            if active is None:
+                break
+            rubbed = led + block.free_answer(active.friction_push())
+            if active.accept(rubbed, v):
+                break
+            if attempt < CONTACT_PASSES:
+                active.choose(led)
+        self._finish(w, z_c, loose)
+        return found
+
+    def _advance(self, w: dict[str, Array], z_c: Array, dt: float) -> list[SolveStats]:
+        """w* -> w with the rows that are held now; z_c as for ``solve``."""
         incompatible = self._make_compatible(w)
         target = self.tolerance * self._scale(w)
-        coupled.viscous[...], coupled.dissipated = 0.0, 0.0
+        self._drag = np.zeros(self.block.shape)
         found: list[SolveStats] = []
         if self.walls is None or self.incremental:
             self._absorb(w, z_c)
@@ -166,27 +228,43 @@ class SoftSolve:
                 self._absorb(w, z_c)
         found += self._project(w, z_c, target)
         for _ in range(VOLUME_PASSES):
-            if not self.pockets.ask(self.rows, v, dt, again=True):
+            if not self.pockets.ask(self.rows, w[BLOCK], dt, again=True):
                 break
             found += self._project(w, z_c, target)
         self.null.remove(z_c.reshape(-1))
         if found:
             found[-1].incompatibility = incompatible
-        coupled.pressure[...] = self.rows.push(z_c)
-        self._measure_dissipation(w)
-        coupled.bodies.v[...] = v
-        self.rows.v[...] = v
-        self.fields.set_velocities()
-        self.set_coupled_faces(u_f)
         return found
+
+    def _finish(self, w: dict[str, Array], z_c: Array, loose: Array) -> None:
+        """Velocities to the solids, and what acted on them; loose: what they were before joints, contact and fluid."""
+        coupled, block, v = self.coupled, self.block, w[BLOCK]
+        rigid, count = coupled.rigid, coupled.bodies.count
+        pushed = self.rows.push(z_c)
+        coupled.pressure[...], coupled.viscous[...] = pushed[:count], self._drag[:count]
+        rigid.pressure_b[...], rigid.viscous_b[...] = block.twists(pushed), block.twists(self._drag)
+        coupled.touched[...] = 0.0 if coupled.contacts is None else coupled.contacts.push(block.shape)
+        self._measure_dissipation(w)
+        # what is left of the change of momentum: joints, and nodes that bodies carry
+        change = np.asarray(block.matrix @ (v - loose).reshape(-1)).reshape(block.shape)
+        change -= pushed + self._drag + coupled.touched
+        rigid.joint_b[...] = block.twists(change)
+        rigid.joint_b[rigid.bodies.kind_b != DYNAMIC] = 0.0
+        block.give(v)
+        self.rows.v[...] = v
+        self.fields.refresh_velocities()
+        self.set_coupled_faces(w["fluid"])
 
     def _carried_momentum(self, u_f: Array, v: Array, carried: Any) -> Array:
         """J^T beta (u* - J v) (n, 3) [N s]: what the fluid of coupled faces brings along."""
         voxel = self.fields.voxel
         if carried is None:
             return np.zeros_like(v)
-        excess = u_f.reshape(-1)[voxel.face] - voxel.wall @ v.reshape(-1)
-        return np.asarray(carried @ excess).reshape(-1, 3)
+        nodes = self.block.nodes
+        excess = u_f.reshape(-1)[voxel.face] - voxel.wall @ v[nodes].reshape(-1)
+        found = np.zeros_like(v)
+        found[nodes] = np.asarray(carried @ excess).reshape(-1, 3)
+        return found
 
     def set_coupled_faces(self, u_f: Array) -> None:
         """Faces that shells couple take the velocity of the shells."""
@@ -195,20 +273,21 @@ class SoftSolve:
             u_f.reshape(-1)[voxel.face] = voxel.wall @ self.coupled.bodies.v.reshape(-1)
 
     def _add_forces(self, v: Array, dt: float, impulse: Array) -> None:
-        """v^n -> v*: elasticity, what acts from outside, and an impulse (n, 3) [N s]."""
-        bodies, block = self.coupled.bodies, self.block
+        """v^n -> v*: elasticity, what acts from outside, and an impulse (n + 2 m, 3) [N s, N m s]; joints aside."""
+        bodies, block, coupled = self.coupled.bodies, self.block, self.coupled
+        nodes = block.nodes
         force = np.zeros_like(v)
-        bodies.forces.measure(bodies.x, force)
-        self.coupled.buoyancy[...] = self.rows.buoyancy(self.domain.density, self.gravity)
-        force += self.coupled.external + self.coupled.buoyancy
-        force *= dt
+        elastic = np.zeros((bodies.count, 3))
+        bodies.forces.measure(bodies.x, elastic)
+        coupled.buoyancy[...] = self.rows.buoyancy(self.domain.density, self.gravity)[nodes]
+        force[nodes] = dt * (elastic + coupled.external + coupled.buoyancy)
+        block.twists(force)[...] = coupled.rigid.impulse_b
         force += impulse
-        taken = block.damping + block.stiffness if self.coupled.stepper == "implicit" else block.damping
-        resisted = np.zeros_like(v)
-        bodies.forces.add_product(taken, v, resisted)
-        force -= resisted
-        block.apply_inverse_mass(force, force)
-        v += force
+        taken = block.damping + block.stiffness if coupled.stepper == "implicit" else block.damping
+        resisted = np.zeros((bodies.count, 3))
+        bodies.forces.add_product(taken, np.ascontiguousarray(v[nodes]), resisted)
+        force[nodes] -= resisted
+        v += block.loose_answer(force)
 
     def _absorb(self, w: dict[str, Array], z_c: Array) -> None:
         """w <- w - B^-1 K^T z"""
@@ -222,11 +301,14 @@ class SoftSolve:
     def _diffuse(self, w: dict[str, Array], dt: float) -> SolveStats:
         """Viscosity between faces and at walls, those of soft bodies included."""
         assert self.viscous is not None and self.walls is not None
-        self.viscous.time_step = self.drag.time_step = dt
+        self.viscous.time_step = dt
+        for drag in self.drags:
+            drag.time_step = dt
         self.walls.set_time_step(dt)
         self.nodes_inverse.setup()
         stats = self.viscous_system.solve(w, {"walls": self.walls_z}, self.tolerance)
-        self.coupled.viscous[...] = self.drag.impulse(w["fluid"], w[BLOCK])
+        for drag in self.drags:
+            self._drag += drag.impulse(w["fluid"], w[BLOCK])
         return stats
 
     def _project(self, w: dict[str, Array], z_c: Array, target: float) -> list[SolveStats]:
@@ -273,7 +355,14 @@ class SoftSolve:
     def _scale(self, w: dict[str, Array]) -> float:
         """What the tolerance is relative to: the rows before the solve, and at least their rounding."""
         grid = self.domain.grid
-        u_f, v = w["fluid"], w[BLOCK]
+        u_f, v = w["fluid"], w[BLOCK].copy()
+        # rigid bodies moved as the fluid about them lets them, however light they are
+        rigid, twist = self.coupled.rigid, self.block.twists(v)
+        light = self.displaced_b > 2.0 * rigid.bodies.mass_b
+        slowed = rigid.bodies.mass_b / np.maximum(rigid.bodies.mass_b + 0.5 * self.displaced_b, 1e-300)
+        now = np.concatenate([rigid.bodies.v_b, rigid.bodies.omega_b], axis=1)
+        twist[light] = now[light] + slowed[light, None] * (twist - now)[light]
+        w = {"fluid": u_f, BLOCK: v}
         fastest = max(float(u_f.max()), -float(u_f.min()), float(np.abs(v).max(initial=0.0)))
         rounding = 1e-14 * grid.face_area * fastest * np.sqrt(grid.cell_count)
         return max(self._norm(w), float(rounding) / self.tolerance, STILL * grid.face_area)
@@ -282,13 +371,14 @@ class SoftSolve:
         """What viscosity and damping take at the velocities of the end of the step."""
         bodies, total = self.coupled.bodies, 0.0
         if bodies.damped:
-            push = np.zeros_like(w[BLOCK])
-            bodies.forces.add_product(self.block.damping, w[BLOCK], push)
-            total += float((push * w[BLOCK]).sum())
+            v = np.ascontiguousarray(w[BLOCK][self.block.nodes])
+            push = np.zeros_like(v)
+            bodies.forces.add_product(self.block.damping, v, push)
+            total += float((push * v).sum())
         if self.walls is not None and self.viscous is not None:
             gram = {"fluid": self._impulse_f, BLOCK: np.zeros_like(w[BLOCK])}
             self._impulse_f[...] = 0.0
-            for row in (self.viscous, self.walls, self.drag):
+            for row in (self.viscous, self.walls, *self.drags):
                 row.add_gram(w, gram)
             total += float((gram["fluid"] * w["fluid"]).sum() + (gram[BLOCK] * w[BLOCK]).sum())
         self.coupled.dissipated = total

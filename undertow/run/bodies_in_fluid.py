@@ -32,9 +32,9 @@ class BodiesInFluid:
     them. coupled: what takes part in the solve. Walls and inflows of the domain stop bodies as planes do.
     """
 
-    def __init__(self, scene: Scene, grid: Grid, sides: Sides) -> None:
+    def __init__(self, scene: Scene, grid: Grid, sides: Sides, model: SolidsModel | None = None) -> None:
         self.scene, self.grid = scene, grid
-        self.model = SolidsModel(scene)
+        self.model = SolidsModel(scene) if model is None else model
         self.bodies = self.model.bodies
         self._add_walls(sides)
         self.placed, self.notes = build.build_solids(scene, grid)
@@ -75,7 +75,8 @@ class BodiesInFluid:
         limits = {}
         count = len(self.placed)
         v, omega = self.bodies.v_b[:count], self.bodies.omega_b[:count]
-        speed = float(np.max(np.linalg.norm(v, axis=1) + self._reach * np.linalg.norm(omega, axis=1)))
+        fastest = np.linalg.norm(v, axis=1) + self._reach * np.linalg.norm(omega, axis=1)
+        speed = float(np.max(fastest, initial=0.0))
         if speed > 0:
             limits["body_motion"] = self.grid.dx / speed
         fall = float(np.linalg.norm(self.gravity))

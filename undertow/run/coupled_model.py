@@ -33,6 +33,21 @@ SLIT = 0.2
 """Faces with less than this fraction open are slits where bodies touch."""
 
 
+def calm_slits(flow: Flow, work_f: np.ndarray) -> None:
+    """Faces that are nearly closed take the velocity about them before it is transported.
+
+    Between bodies that touch the fluid is squeezed through slits at many times their speed. It weighs next to nothing
+    there, but transport would carry its velocity to faces where it does.
+    """
+    assert flow.extrapolation is not None
+    np.copyto(work_f, flow.domain.open_f)
+    np.copyto(work_f, 0, where=flow.domain.area_f < SLIT)
+    flow.extrapolation.velocity(flow.state.u, work_f, 1)
+    if flow.settings.viscosity > 0.0:
+        flow.domain.set_wall_velocity(flow.state.u)
+    flow.sides.fill_velocity(flow.state.u)
+
+
 class CoupledModel(WithoutExtras):
     """A flow and the bodies in it, built from a scene.
 
@@ -81,23 +96,8 @@ class CoupledModel(WithoutExtras):
         self._take_forces(time_step)
         quantities = self._quantities(medium.report, solids)
         if solids.contacts:
-            self._calm()
+            calm_slits(self.flow, self._open_f)
         return ModelStep(medium.report.iterations, medium.report, quantities, tuple(self.solid.events(solids)))
-
-    def _calm(self) -> None:
-        """Faces that are nearly closed take the velocity about them before it is transported.
-
-        Between bodies that touch the fluid is squeezed through slits at many times their speed. It weighs next to
-        nothing there, but transport would carry its velocity to faces where it does.
-        """
-        flow = self.flow
-        assert flow.extrapolation is not None
-        np.copyto(self._open_f, flow.domain.open_f)
-        np.copyto(self._open_f, 0, where=flow.domain.area_f < SLIT)
-        flow.extrapolation.velocity(flow.state.u, self._open_f, 1)
-        if flow.settings.viscosity > 0.0:
-            flow.domain.set_wall_velocity(flow.state.u)
-        flow.sides.fill_velocity(flow.state.u)
 
     def _take_forces(self, dt: float) -> None:
         """Forces of the fluid; on bodies that it moves, what the solve gave them and buoyancy."""

@@ -95,43 +95,16 @@ def _check_soft_in_fluid(scene: Scene) -> None:
             "soft.stepper = 'leapfrog': in fluid elasticity is part of the solve; use 'implicit', or 'newmark', which "
             "loses no elastic energy"
         )
-    _check_no_contact(scene)
-    for name, body in scene.bodies.items():
-        if body.is_dynamic:
-            raise complain(
-                f"objects.{name}: beside soft bodies in fluid solids move as prescribed; give it a motion in place of "
-                f"a density, or make it a soft_body"
-            )
+    if scene.soft.tolerance != Soft().tolerance:
+        raise complain(
+            f"soft.tolerance = {scene.soft.tolerance:g}: in fluid elasticity is linearised once per step, without "
+            "iterations; remove it, and use time.max_step for smaller steps"
+        )
     for name, item in scene.softs.items():
         path = f"objects.{name}"
         if isinstance(item, Rope) and scene.dimensions == 3:
             raise complain(f"{path}: a rope has no area that fluid could push in 3D; use a cloth, or a thin soft_body")
         if isinstance(item, Cloth) and (item.drag > 0 or any(item.wind)):
             raise complain(f"{path}: the fluid itself drags it; remove wind and drag")
-        if isinstance(item, SoftBody) and item.incompressible:
-            raise complain(f"{path}.incompressible: belongs to soft bodies without fluid; remove it")
-        if any(hold.body is not None for hold in item.holds):
-            raise complain(f"{path}.holds: in fluid nodes are held or follow a motion; remove body")
-
-
-def _check_no_contact(scene: Scene) -> None:
-    """Soft bodies in fluid touch nothing: what asks for contact is refused."""
-    several = len(scene.softs) > 1 or any(isinstance(item, Cloth) for item in scene.softs.values())
-    if scene.dimensions == 3 and several and scene.soft.collisions:
-        raise complain(
-            "soft.collisions = true: soft bodies and cloth in fluid have no contact yet, neither with each other nor "
-            "with themselves; set soft.collisions = false to let them pass through each other, or remove the [domain]"
-        )
-    if scene.soft.tolerance != Soft().tolerance:
-        raise complain(
-            f"soft.tolerance = {scene.soft.tolerance:g}: in fluid elasticity is linearised once per step, without "
-            "iterations; remove it, and use time.max_step for smaller steps"
-        )
-    if scene.solids != type(scene.solids)():
-        raise complain("solids: beside soft bodies in fluid no rigid body is moved by forces; remove the table")
-    for name, item in scene.softs.items():
-        if item.friction != type(item).model_fields["friction"].default:
-            raise complain(
-                f"objects.{name}.friction = {item.friction:g}: soft bodies in fluid touch nothing but fluid; "
-                "remove it, or remove the [domain]"
-            )
+        if isinstance(item, SoftBody) and item.incompressible and scene.soft.stepper != "implicit":
+            raise complain(f"{path}.incompressible: in fluid needs soft.stepper = 'implicit'; change it, or remove it")

@@ -29,7 +29,16 @@ from undertow.rigid.narrow import ContactSpec
 from undertow.rigid.orientation import advance_poses, rotational_energy
 from undertow.rigid.shapes import BOUND, CollisionShapes
 from undertow.solids.collide import _collide_pairs
-from undertow.solids.contact import BODY, DEPTH, _clamp_rows, _invert_inertia, _order_rows, _solve_rows, make_rows
+from undertow.solids.contact import (
+    BODY,
+    DEPTH,
+    ContactRows,
+    _clamp_rows,
+    _invert_inertia,
+    _order_rows,
+    _solve_rows,
+    make_rows,
+)
 from undertow.solids.finder import ContactFinder
 from undertow.solids.interpenetration import Overlaps, resolve_interpenetration
 from undertow.solids.rows import (
@@ -267,6 +276,19 @@ class Solids:
         _evolve_velocities(spec, self.gravity, work.nothing, work.nothing, 0.5 * dt, work.v, work.omega)
         self._build_rows(*self._find_contacts(work.reach_of(spec, dt)), False, dt)
         return self._collide(dt)
+
+    def touching(self, dt: float) -> tuple[ContactRows, int]:
+        """Rows of the contacts that touch at the poses and velocities of now, for a solve that holds them; how many."""
+        self.prepare()
+        self.bodies.derive_velocities()
+        self._work.take_velocities(self.bodies.spec)
+        count = self._build_rows(*self._find_contacts(self._work.near), True, dt)
+        return self._rows, count
+
+    def count_contact(self, p_b: Array, L_b: Array) -> None:
+        """Impulses (n, 3) of contact that something else has given the bodies belong to the forces of this step."""
+        self._work.contact_force += p_b
+        self._work.contact_torque += L_b
 
     def part(self, central: bool = True) -> tuple[int, float]:
         """Interpenetration resolution alone, around central bodies or pair by pair; sweeps and the depth left [m]."""

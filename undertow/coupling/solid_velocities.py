@@ -1,0 +1,336 @@
+"""Velocities of all solids in a fluid as one block of the coupled system: nodes of soft bodies, twists of rigid ones.
+
+    w = (v of n nodes, (v, omega) of m rigid bodies), an array (n + 2 m, 3),      masses Mt = diag(M + C^T C, M_rigid),
+
+C^T C = theta dt^2 K + dt (-D) being elasticity and damping. Nodes that rigid bodies carry have no velocity of their
+own: w = T q, with q the free ones, and the mass is T^T Mt T, sparse, factored once per step (N: its inverse). What
+holds solids together or apart are rows G w = c, eliminated before the fluid is solved for,
+
+    N_G = N - N G^T (G N G^T + eps)^-1 G N,
+
+joints and the one-rings of incompressible bodies (thesis 5.10) first, then the contacts that act (``hold``). N_G is
+the inverse of T^T Mt T + G^T G / eps: kinetic energy in that metric never grows, and redundant rows (the corners of a
+box) are no trouble.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from undertow.grid import Array
+from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotation_matrix_of
+from undertow.rigid.joints import Joints
+from undertow.soft import SoftBodies
+from undertow.soft.rings import RingRows
+
+BLOCK = "solids"
+
+COMPLIANCE = 1e-11
+"""Of a row, relative to its own effective inverse mass."""
+
+
+@dataclass
+class Bound:
+    """Nodes (k,) that rigid bodies (k,) carry, from where they are."""
+
+    nodes: Any
+    bodies: Any
+
+
+def no_bound() -> Bound:
+    return Bound(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+class SolidVelocities:
+    """Velocities (n + 2 m, 3); held nodes, bodies that move as prescribed, and z in 2D, are prescribed."""
+
+    name = BLOCK
+
+    def __init__(
+        self, soft: SoftBodies, rigid: RigidBodies, bound: Bound | None = None, joints: Joints | None = None,
+        rings: RingRows | None = None,
+    ) -> None:  # fmt: skip
+        self.soft, self.rigid, self.joints, self.rings = soft, rigid, joints, rings
+        self.bound = no_bound() if bound is None else bound
+        self.stiffness, self.damping = soft.forces.make_matrix(), soft.forces.make_matrix()
+        self.inv_mass = np.zeros((soft.count + 2 * rigid.count, 3))
+        self.free = np.zeros(0, np.int64)
+        """Flat indices of the velocities q."""
+        self.matrix: Any = None
+        """Mt (3 n + 6 m, 3 n + 6 m), sparse."""
+        self.spread: Any = None
+        """T (3 n + 6 m, free), sparse."""
+        self._inverse: Any = None
+        self._joined = _no_rows(0)
+        self._held = _no_rows(0)
+        self._taken: Array | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.inv_mass.shape
+
+    @property
+    def nodes(self) -> slice:
+        """Rows of the nodes."""
+        return slice(0, self.soft.count)
+
+    def twists(self, w: Array) -> Array:
+        """The twists (m, 6) among velocities or impulses (n + 2 m, 3), a view."""
+        return w[self.soft.count :].reshape(-1, 6)
+
+    def take(self, out: Array) -> None:
+        """Velocities of now; nodes that bodies carry move with them."""
+        rigid, bound = self.rigid, self.bound
+        rigid.derive_velocities()
+        out[self.nodes] = self.soft.v
+        twist = self.twists(out)
+        twist[:, :3], twist[:, 3:] = rigid.v_b, rigid.omega_b
+        arm = self.soft.x[bound.nodes] - rigid.x_b[bound.bodies]
+        out[bound.nodes] = rigid.v_b[bound.bodies] + np.cross(rigid.omega_b[bound.bodies], arm)
+
+    def give(self, w: Array) -> None:
+        """Nodes and dynamic bodies take the velocities w."""
+        self.soft.v[...] = w[self.nodes]
+        twist = self.twists(w)
+        for b in np.flatnonzero(self.rigid.kind_b == DYNAMIC):
+            self.rigid.set_velocity(int(b), twist[b, :3], twist[b, 3:])
+
+    # masses -----------------------------------------------------------------------------------------------------------
+
+    def set_masses(self, dt: float, theta: float, lumped: Any = None) -> None:
+        """Mt for the places of now and a step dt [s]; lumped (3 n, 3 n): sparse, of fluid that moves along."""
+        import scipy.sparse as sparse
+
+        soft, forces = self.soft, self.soft.forces
+        forces.assemble(soft.x, theta * dt * dt, 0.0, self.stiffness)
+        self.damping[...] = 0.0
+        if soft.damped:
+            forces.assemble(soft.x, 0.0, dt, self.damping)
+        nodes = forces.sparse_matrix(self.stiffness + self.damping) + sparse.diags(np.repeat(soft.mass, 3))
+        parts = [nodes if lumped is None else nodes + lumped]
+        if self.rigid.count:
+            parts.append(sparse.block_diag(self._rigid_masses()))
+        self.matrix = sparse.block_diag(parts, format="csr") if len(parts) > 1 else parts[0].tocsr()
+        self._find_free()
+        self.inv_mass[...] = 0.0
+        self.inv_mass.reshape(-1)[self.free] = 1.0 / self.matrix.diagonal()[self.free]
+        self._inverse = factor(self.reduce(self.matrix))
+        self._held = self._joined = _no_rows(len(self.free))
+        self._taken = None
+        parts = []
+        if self.joints is not None:
+            joints = sparse.csr_matrix(self.joints.matrix())
+            parts.append(sparse.hstack([sparse.csr_matrix((joints.shape[0], 3 * soft.count)), joints]))
+        if self.rings is not None:
+            self.rings.measure(soft.x)
+            rings = self.rings.matrix()[self.rings.nodes]
+            parts.append(sparse.hstack([rings, sparse.csr_matrix((rings.shape[0], 6 * self.rigid.count))]))
+        if parts:
+            whole = sparse.vstack(parts, format="csr")
+            rows = self.rows_of(whole)
+            across = self._solve(rows.T.toarray())
+            self._joined = _Rows(rows, across, np.asarray(rows @ across), whole)
+
+    def _rigid_masses(self) -> list[Array]:
+        """diag(m, R I R^T) of every body."""
+        rigid = self.rigid
+        found = []
+        for b in range(rigid.count):
+            mass = np.zeros((6, 6))
+            if rigid.kind_b[b] == DYNAMIC:
+                R, inverse = rotation_matrix_of(rigid.q_b[b]), rigid.inv_inertia_b[b]
+                moments = np.where(inverse > 0, 1.0 / np.where(inverse > 0, inverse, 1.0), 0.0)
+                mass[:3, :3] = np.eye(3) / rigid.inv_mass_b[b]
+                mass[3:, 3:] = R @ np.diag(moments) @ R.T
+            found.append(mass)
+        return found
+
+    def _find_free(self) -> None:
+        """q and T."""
+        import scipy.sparse as sparse
+
+        soft, rigid, bound = self.soft, self.rigid, self.bound
+        free = np.zeros(self.shape, dtype=bool)
+        free[self.nodes, : soft.dimensions] = (soft.inv_mass > 0)[:, None]
+        free[bound.nodes] = False
+        twist = self.twists(free)
+        turns = slice(3, 6) if soft.dimensions == 3 else slice(5, 6)
+        twist[rigid.kind_b == DYNAMIC, : soft.dimensions] = True
+        twist[rigid.kind_b == DYNAMIC, turns] = True
+        self.free = np.flatnonzero(free.reshape(-1))
+        number = np.full(free.size, -1, np.int64)
+        number[self.free] = np.arange(len(self.free))
+        carried = rigid.kind_b[bound.bodies] == DYNAMIC if len(bound.bodies) else np.zeros(0, bool)
+        nodes, bodies = bound.nodes[carried], bound.bodies[carried]
+        arm = soft.x[nodes] - rigid.x_b[bodies]
+        at, to, value = [self.free], [np.arange(len(self.free))], [np.ones(len(self.free))]
+        for axis in range(soft.dimensions):
+            lever = np.cross(arm, np.eye(3)[axis])
+            for c, factor_c in ((axis, np.ones(len(nodes))), *((3 + i, lever[:, i]) for i in range(3))):
+                column = number[3 * soft.count + 6 * bodies + c]
+                used = column >= 0
+                at.append(3 * nodes[used] + axis)
+                to.append(column[used])
+                value.append(factor_c[used])
+        shape = (free.size, len(self.free))
+        self.spread = sparse.csr_matrix((np.concatenate(value), (np.concatenate(at), np.concatenate(to))), shape=shape)
+
+    def reduce(self, matrix: Any) -> Any:
+        """T^T A T of a sparse matrix on all velocities."""
+        return (self.spread.T @ matrix @ self.spread).tocsc()
+
+    def rows_of(self, G: Any) -> Any:
+        """G T of sparse rows on all velocities."""
+        return (G @ self.spread).tocsr()
+
+    # what rows hold -------------------------------------------------------------------------------------------------
+
+    def _solve(self, y: Array) -> Array:
+        """N y of one or several columns."""
+        return self._inverse.solve(y) if len(self.free) else np.zeros_like(y)
+
+    def _solve_joined(self, y: Array) -> Array:
+        """N y as joints allow it."""
+        return self._joined.restrict(self._solve(y))
+
+    def answer_of(self, G: Any) -> tuple[Any, Array, Array]:
+        """G T, N G^T and G N G^T of sparse rows, as joints allow them."""
+        rows = self.rows_of(G)
+        across = self._solve_joined(rows.T.toarray()) if rows.shape[0] else np.zeros((len(self.free), 0))
+        return rows, across, np.asarray(rows @ across)
+
+    def hold(self, whole: Any, rows: Any, across: Array, gram: Array) -> None:
+        """From now on these rows (``whole``: on all velocities), a part of what ``answer_of`` gave, do not change."""
+        self._held, self._taken = _Rows(rows, across, gram, whole), None
+
+    def held_rows(self) -> list[Any]:
+        """The rows on q of joints and of what ``hold`` named, as far as there are any."""
+        return [part.rows for part in (self._joined, self._held) if part.count]
+
+    def settle(self, w: Array, wanted: Array) -> None:
+        """w (n + 2 m, 3) <- the nearest velocities with joints closed and held rows as wanted (k,) [m/s], in energy."""
+        flat = w.reshape(-1)
+        for rows, value in ((self._joined, 0.0), (self._held, wanted)):
+            if rows.count:
+                # twice: the first time leaves eps of what it meets
+                for _ in range(2):
+                    short = value - rows.whole @ flat
+                    flat += self.spread @ (rows.across @ rows.solve(short))
+
+    def held_impulse(self, wanted: Array, w0: Array) -> Array:
+        """Impulses (k,) [N s] that hold the rows as wanted (k,) [m/s] where all else leads to w0 (n + 2 m, 3)."""
+        rows = self._held
+        if not rows.count:
+            return np.zeros(0)
+        return rows.solve(wanted - rows.whole @ w0.reshape(-1))
+
+    def restricted_inverse(self, added: Any) -> Any:
+        """(Mt + added)^-1 with what rows allow, added (3 n + 6 m, 3 n + 6 m) sparse; call it with forces (free,)."""
+        inverse = factor(self.reduce(self.matrix + added))
+        if inverse is None:
+            return np.zeros_like
+        joined, held = self._joined.rows, self._held.rows
+        across = inverse.solve(joined.T.toarray()) if joined.shape[0] else np.zeros((len(self.free), 0))
+        first = _Rows(joined, across, np.asarray(joined @ across))
+        across = first.restrict(inverse.solve(held.T.toarray())) if held.shape[0] else np.zeros((len(self.free), 0))
+        second = _Rows(held, across, np.asarray(held @ across))
+        return lambda force: second.restrict(first.restrict(inverse.solve(force)))
+
+    # a block of the coupled system ----------------------------------------------------------------------------------
+
+    def loose_answer(self, force: Array) -> Array:
+        """N force (n + 2 m, 3), whatever joints and contacts hold."""
+        return np.asarray(self.spread @ self._solve(self.spread.T @ force.reshape(-1))).reshape(self.shape)
+
+    def free_answer(self, force: Array) -> Array:
+        """N force (n + 2 m, 3), with joints, whatever contacts hold."""
+        return np.asarray(self.spread @ self._solve_joined(self.spread.T @ force.reshape(-1))).reshape(self.shape)
+
+    def apply_inverse_mass(self, force: Array, out: Array) -> None:
+        """out = T N_G T^T force, 0 where prescribed; out may be force."""
+        q = self._held.restrict(self._solve_joined(self.spread.T @ force.reshape(-1)))
+        out.reshape(-1)[...] = self.spread @ q
+
+    def apply_inertia(self, v: Array, force: Array, out: Array) -> None:
+        """out = Mt v + force, as seen by q and without what rows take; 0 where prescribed."""
+        total = self.spread.T @ (self.matrix @ v.reshape(-1) + force.reshape(-1))
+        self.place_seen(total, out)
+
+    def place_seen(self, force: Array, out: Array) -> None:
+        """Forces (free,) on q, less what joints and held rows take, in their places of out (n + 2 m, 3)."""
+        if self._taken is None:
+            self._taken = _basis([self._joined.rows, self._held.rows])
+        out[...] = 0.0
+        out.reshape(-1)[self.free] = force - self._taken @ (self._taken.T @ force)
+
+    def fold_diagonal(self, diagonal: Array, work: Array) -> Array:
+        """diagonal <- diag(Mt) + diagonal where free, 0 elsewhere; its inverse in ``work``, which is returned."""
+        flat, inverse = diagonal.reshape(-1), work.reshape(-1)
+        total = (flat + self.matrix.diagonal())[self.free]
+        flat[...], inverse[...] = 0.0, 0.0
+        flat[self.free], inverse[self.free] = total, 1.0 / total
+        return work
+
+
+class _Rows:
+    """Rows (k, free) with N G^T and G N G^T: what is left of velocities that they do not let change.
+
+    whole (k, 3 n + 6 m): the same rows on all velocities, prescribed ones included.
+    """
+
+    def __init__(self, rows: Any, across: Array, gram: Array, whole: Any = None) -> None:
+        self.rows, self.across, self.whole = rows, across, whole
+        self.count = rows.shape[0]
+        self._factor: Any = None
+        if self.count:
+            from scipy.linalg import cho_factor
+
+            own = np.diagonal(gram)
+            # a row that moves nothing is no row
+            soft = COMPLIANCE * np.where(own > 0.0, own, 1.0)
+            self._factor = cho_factor(0.5 * (gram + gram.T) + np.diag(soft), lower=True)
+
+    def solve(self, rate: Array) -> Array:
+        """(G N G^T + eps)^-1 rate."""
+        from scipy.linalg import cho_solve
+
+        return np.asarray(cho_solve(self._factor, rate))
+
+    def restrict(self, q: Array) -> Array:
+        """q or columns of it without what the rows take."""
+        # twice: the first time leaves eps of what the rows take
+        for _ in range(2 if self.count else 0):
+            q = q - self.across @ self.solve(self.rows @ q)
+        return q
+
+
+def _no_rows(size: int) -> _Rows:
+    import scipy.sparse as sparse
+
+    return _Rows(sparse.csr_matrix((0, size)), np.zeros((size, 0)), np.zeros((0, 0)))
+
+
+def _basis(rows: list[Any]) -> Array:
+    """Orthonormal vectors (free, r) that span the transposed rows."""
+    from scipy.linalg import qr
+
+    stacked = np.concatenate([part.toarray() for part in rows])
+    if not len(stacked):
+        return np.zeros((stacked.shape[1], 0))
+    size = np.linalg.norm(stacked, axis=1)
+    stacked = stacked[size > 0.0] / size[size > 0.0, None]
+    Q, R, _ = qr(stacked.T, mode="economic", pivoting=True)
+    value = np.abs(np.diagonal(R))
+    return np.ascontiguousarray(Q[:, : len(value)][:, value > 1e-10 * value.max(initial=0.0)])
+
+
+def factor(matrix: Any) -> Any:
+    """The factors of a symmetric positive definite sparse matrix; None of an empty one."""
+    from scipy.sparse.linalg import splu
+
+    if not matrix.shape[0]:
+        return None
+    return splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
