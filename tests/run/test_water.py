@@ -144,3 +144,29 @@ def test_water_that_touches_an_open_side_draws_none_in() -> None:
     # six cells across; the side as a mirror would have made it 2.6 times the start
     assert max(volumes) < 1.08 * start
     assert min(volumes) > 0.9 * start
+
+
+def test_a_heaving_box_takes_no_water_away() -> None:
+    """The surface moves with the velocity of the step's start and the box to where it is at its end: what is missing
+    meanwhile is about the volume that it sweeps in a step, and it comes back: -0.19% after two periods on 24 cells."""
+    width, speed = 0.3, 0.3
+    heave = ut.PrescribedVelocity(linear=ut.Sine(amplitude=[0.0, speed], frequency=2.0))
+    scene = ut.Scene(
+        name="heave",
+        domain=ut.Domain(upper=[1.0, 1.0], resolution=24),
+        time=ut.Time(end=1.0, frame_rate=20),
+        fluid=ut.Fluid(material="water", viscosity=0.0),
+        objects={
+            "pool": ut.Water(shape=ut.Plane(normal=[0.0, 1.0, 0.0]), position=[0.5, 0.5]),
+            "box": ut.RigidBody(shape=ut.Box(size=[width, 0.3]), position=[0.5, 0.5], motion=heave),
+        },
+    )
+    sim = ut.Simulation(scene, threads=1)
+    volumes, steps = [], []
+    while sim.frame < scene.time.frames:
+        report = sim.step()
+        volumes.append(report.ledger["fluid_volume"] + report.ledger["spray_volume"])
+        steps.append(report.time_step)
+    off = np.array(volumes) - volumes[0]
+    assert np.abs(off).max() < 1.3 * max(steps) * speed * width, np.abs(off).max() / (max(steps) * speed * width)
+    assert abs(off[-1]) < 4e-3 * volumes[0], off[-1] / volumes[0]
