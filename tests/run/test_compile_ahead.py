@@ -16,6 +16,9 @@ from undertow.run.build import build_grid, build_solids
 from undertow.run.kernel_cache import PACKAGE
 from undertow.scene import Scene, find_scene
 
+OTHERS = 4
+"""Kernels of no body and no coupling that the coupled scene compiles all the same."""
+
 NEW_KERNELS = """
 import sys
 import undertow as ut
@@ -78,10 +81,9 @@ def test_the_small_scene_uses_the_kernels_of_the_water() -> None:
     """What the coupled scene compiles after it belongs to bodies and coupling."""
     done = subprocess.run([sys.executable, "-c", NEW_KERNELS], capture_output=True, text=True, check=True)
     left = [line.split() for line in done.stdout.splitlines()]
-    packages = {module.split(".")[1] for module, _ in left}
-    assert left and packages <= {"rigid", "solids", "coupling", "linalg", "geometry"}, done.stdout
-    # products over the rows of bodies; distances of shapes as collisions ask for them
-    assert sum(module.split(".")[1] in ("linalg", "geometry") for module, _ in left) <= 6, done.stdout
+    others = [name for module, name in left if module.split(".")[1] not in ("rigid", "solids", "coupling")]
+    # distances of shapes as contacts ask for them, products with the rows of bodies
+    assert len(left) > 10 and len(others) <= OTHERS, f"{len(left)}: {others}"
 
 
 def test_the_process_ends_with_the_block(cold: Path, monkeypatch: pytest.MonkeyPatch) -> None:

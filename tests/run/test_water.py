@@ -157,3 +157,29 @@ def test_a_wave_gauge_reads_the_level(tmp_path: Path) -> None:
     assert surface_height(sim.flow, (0.3, 0.1)) == 0.0, "no water: the floor"
     sim.model.flow.state.surface.phi_c[...] = -1.0  # type: ignore[attr-defined]
     assert surface_height(sim.flow, (0.3, 0.1)) == 0.8, "full to the top"
+
+
+def test_a_heaving_box_takes_no_water_away() -> None:
+    """The surface moves with the velocity of the step's start and the box to where it is at its end: what is missing
+    meanwhile is about the volume that it sweeps in a step, and it comes back: -0.19% after two periods on 24 cells."""
+    width, speed = 0.3, 0.3
+    heave = ut.PrescribedVelocity(linear=ut.Sine(amplitude=[0.0, speed], frequency=2.0))
+    scene = ut.Scene(
+        name="heave",
+        domain=ut.Domain(upper=[1.0, 1.0], resolution=24),
+        time=ut.Time(end=1.0, frame_rate=20),
+        fluid=ut.Fluid(material="water", viscosity=0.0),
+        objects={
+            "pool": ut.Water(shape=ut.Plane(normal=[0.0, 1.0, 0.0]), position=[0.5, 0.5]),
+            "box": ut.RigidBody(shape=ut.Box(size=[width, 0.3]), position=[0.5, 0.5], motion=heave),
+        },
+    )
+    sim = ut.Simulation(scene, threads=1)
+    volumes, steps = [], []
+    while sim.frame < scene.time.frames:
+        report = sim.step()
+        volumes.append(report.ledger["fluid_volume"] + report.ledger["spray_volume"])
+        steps.append(report.time_step)
+    off = np.array(volumes) - volumes[0]
+    assert np.abs(off).max() < 1.3 * max(steps) * speed * width, np.abs(off).max() / (max(steps) * speed * width)
+    assert abs(off[-1]) < 4e-3 * volumes[0], off[-1] / volumes[0]

@@ -482,7 +482,7 @@ def _sun_through_smoke(medium, sun, x, y, z):  # type: ignore[no-untyped-def]
     return 0.8 * math.exp(-tau) + 0.2 * math.exp(-0.3 * tau)
 
 
-@helper
+@njit(cache=True)
 def _march_smoke(medium, stage, ox, oy, oz, dx, dy, dz, end, jitter, step, out):  # type: ignore[no-untyped-def]
     """Radiance of the smoke on o + s d, |d| = 1, s < end, added to out (3,); returns the transmittance."""
     first, last = _box_span(medium, ox, oy, oz, dx, dy, dz)
