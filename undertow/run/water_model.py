@@ -205,7 +205,19 @@ class WaterModel(WithoutExtras):
         surface = self.flow.state.surface
         spray = surface.spray
         drops = drop_mesh(spray.position, spray.radius(), spray.velocity)
-        return SurfaceFrame(*join_meshes(surface_mesh(self.grid, surface.phi_c, self.flow.state.u), drops))
+        return SurfaceFrame(*join_meshes(surface_mesh(self.grid, self._seen_water(), self.flow.state.u), drops))
+
+    def _seen_water(self) -> Array:
+        """The level set [m], without the water that it has inside bodies that are not drawn and would hide it."""
+        phi, grid = self.flow.state.surface.phi_c, self.grid
+        hidden = [solid for solid in self.solids if not self.scene.bodies[solid.name].drawn]
+        if not hidden:
+            return phi
+        time = self.flow.solids.time if self.flow.solids is not None else 0.0
+        points = self._centres()
+        for solid in hidden:
+            phi = np.maximum(phi, -solid.distance(points, time, grid.dimensions).reshape(grid.padded))
+        return phi
 
     def arrays(self) -> dict[str, Array]:
         return self.flow.arrays()

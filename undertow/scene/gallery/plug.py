@@ -12,7 +12,7 @@ from undertow.scene.shapes import Box, Hull, Sphere, Torus
 CARD = {
     "description": "a ball sinks into the neck of an hour-glass and stops the water that runs through it",
     "source": "Carlson, Mucha and Turk 2004, section 8 (named there as what their method cannot do)",
-    "cost": "about 5 minutes",
+    "cost": "about 15 minutes",
 }
 
 WIDTH, HEIGHT = 0.5, 1.0
