@@ -6,6 +6,7 @@ import pytest
 import undertow as ut
 from undertow.coupling.one_sided import ActiveSet, gather, of_nodes
 from undertow.coupling.solid_velocities import BLOCK
+from undertow.errors import UserError
 
 PERIODIC = dict.fromkeys(("x_low", "x_high", "y_low", "y_high"), "periodic")
 
@@ -252,3 +253,47 @@ def test_soft_bodies_meet_each_other_in_the_fluid():
     assert row["contacts_held"] > 9
     assert sim.body("upper").velocity[1] > -0.1
     assert sim.body("lower").contact_force[1] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"coupling": "lumped"}, "objects.disc: .*needs coupling = 'monolithic'"),
+        ({"coupling": "rigid_fluid"}, "objects.disc: .*needs coupling = 'monolithic'"),
+        (
+            {"extra": {"pool": ut.Water(shape=ut.Box(size=(1.0, 0.5)), position=(0.5, 0.25))}},
+            "objects.disc: .* no coupling moves them in water .* remove the water",
+        ),
+    ],
+)
+def test_a_coupling_that_does_not_move_a_body_says_which_does(changes, words):
+    with pytest.raises(ValueError, match=words):
+        mixed(**changes)
+
+
+def test_a_soft_body_that_fills_the_domain_is_named():
+    disc = {"shape": ut.Box(size=(2.0, 2.0)), "position": (0.5, 0.5), "element_size": 0.25}
+    scene = mixed(8, sides={}, disc=disc)
+    scene = scene.model_copy(update={"objects": {"disc": scene.objects["disc"]}})
+    with pytest.raises(UserError, match="objects.disc fill the whole domain and leave no fluid; make them smaller"):
+        ut.Simulation(scene)
+
+
+def test_saved_and_loaded_it_goes_on_bit_for_bit(tmp_path):
+    """With contact, friction, an incompressible body and a joint."""
+    disc = {"incompressible": True, "position": (0.32, 0.21), "density": 5.0, "velocity": (0.3, -0.5)}
+    pin = ut.Joint(kind="hinge", child="ball", position=(0.8, 0.55))
+    sim = ut.Simulation(
+        mixed(8, sides={}, disc=disc, extra={"pin": pin}, gravity=(0.0, -10.0), fluid=ut.Fluid(density=1.0))
+    )
+    for _ in range(3):
+        sim.step()
+    sim.save(tmp_path / "state.h5")
+    again = ut.load(tmp_path / "state.h5")
+    for one in (sim, again):
+        one.step()
+        row = one.step().ledger
+    assert row["contacts_held"] > 0
+    for name, array in sim.model.arrays().items():
+        assert np.array_equal(array, again.model.arrays()[name]), name
+    assert np.array_equal(sim.body("disc").contact_force, again.body("disc").contact_force)

@@ -41,6 +41,7 @@ class Bound:
 
 
 def no_bound() -> Bound:
+    """No node is carried."""
     return Bound(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 

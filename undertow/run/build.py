@@ -138,9 +138,9 @@ class SideValues:
 def check_room(scene: Scene, stencil: Stencil | None) -> None:
     """Bodies that leave no cell of the fluid's pressure are a mistake."""
     if stencil is not None and stencil.regions == 0:
+        names = ", ".join(f"objects.{name}" for name in (*scene.bodies, *scene.softs))
         raise UserError(
-            f"{scene.name}: the bodies fill the whole domain and leave no fluid; make them smaller, or the "
-            f"domain larger"
+            f"{scene.name}: {names} fill the whole domain and leave no fluid; make them smaller, or the domain larger"
         )
 
 

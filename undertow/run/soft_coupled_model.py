@@ -387,7 +387,12 @@ class SoftCoupledModel(WithoutExtras):
         return self.solid.soft_frame()
 
     def arrays(self) -> dict[str, Array]:
-        return {**self.flow.state.arrays(), **self.soft.arrays(), **SolidsModel.arrays(self.solid)}
+        return {**self._own_arrays(), **SolidsModel.arrays(self.solid)}
+
+    def _own_arrays(self) -> dict[str, Array]:
+        """What evolves beside the rigid bodies."""
+        rings = self.solid.soft_solids.rings
+        return {**self.flow.state.arrays(), **self.soft.arrays(), **({} if rings is None else rings.arrays())}
 
     def scalars(self) -> dict[str, Any]:
         forces = {name: [f.pressure, f.viscous, f.torque] for name, f in self._forces.items()}
@@ -398,7 +403,7 @@ class SoftCoupledModel(WithoutExtras):
         }  # fmt: skip
 
     def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
-        own = {**self.flow.state.arrays(), **self.soft.arrays()}
+        own = self._own_arrays()
         take_arrays(own, {name: array for name, array in arrays.items() if name in own})
         SolidsModel.restore(self.solid, {name: array for name, array in arrays.items() if name not in own}, {}, time)
         self.flow.state.restore_scalars(scalars["flow"])

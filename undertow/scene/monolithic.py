@@ -89,7 +89,10 @@ def _check_compared(scene: Scene) -> None:
 def _check_soft_in_fluid(scene: Scene) -> None:
     """What soft bodies in fluid do without is refused."""
     if scene.waters or scene.water_regions:
-        raise complain("coupling = 'monolithic': soft bodies move in a fluid that fills the domain; remove the water")
+        raise complain(
+            f"objects.{next(iter(scene.softs))}: coupling = 'monolithic' moves soft bodies in a fluid that fills the "
+            "domain, and no coupling moves them in water with a surface; remove the water, or make it a rigid_body"
+        )
     if scene.soft.stepper == "leapfrog":
         raise complain(
             "soft.stepper = 'leapfrog': in fluid elasticity is part of the solve; use 'implicit', or 'newmark', which "

@@ -206,6 +206,10 @@ class RingProjection:
         scale = float(np.linalg.norm(self.rows.rest)) / dt
         return self.system.solve({"soft": v}, {"rings": pressure}, self.tolerance, 5000, scale)
 
+    def arrays(self) -> dict[str, Array]:
+        """What evolves: the pressures that the next solves start from."""
+        return {"soft_ring_positions": self._pressure[True], "soft_ring_velocities": self._pressure[False]}
+
     def error(self, x: Array) -> float:
         """Largest relative error of the volume of a whole body (closed part) at x (n, 3)."""
         now = self.rows.measure(x)
