@@ -36,7 +36,7 @@ def test_a_ring_that_is_pulled_about_keeps_its_smoke_and_its_volume(tmp_path):
     found = sim.model.solve.pockets.find_cells(sim.model.solve.rows.stencil)
     assert np.array_equal(found[grid.interior].reshape(-1), inside)
     assert smoke[inside].max() > 0.5 and (smoke[~inside] == 0.0).all()
-    assert max(errors) < 2e-5
+    assert max(errors) < 1e-4
     again = ut.load(tmp_path / "state.h5")
     for _ in range(12):
         again.step()

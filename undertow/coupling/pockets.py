@@ -46,9 +46,10 @@ class Pockets:
 
     def __init__(self, fields: SoftFields, bodies: SoftBodies, recovery: float) -> None:
         self.fields, self.bodies, self.recovery = fields, bodies, recovery
-        self.unmet = np.zeros(0)
+        self.unmet: Array = np.zeros(0)
         """Net flux of every region [m3/s; 2D m2/s] that the last solve could not take up; empty without any."""
-        self._size, self._asked = np.zeros(0), np.zeros(0)
+        self._size: Array = np.zeros(0)
+        self._asked: Array = np.zeros(0)
         self._inside: list[np.ndarray] = []
         self.pockets = []
         for part in bodies.parts:
@@ -110,7 +111,7 @@ class Pockets:
         self.unmet = np.zeros(0)
         if removed is not None:
             flat = removed.reshape(-1)
-            self.unmet = np.bincount(stencil.label[: flat.size], flat, stencil.regions + 1).astype(np.float64)
+            self.unmet = np.asarray(np.bincount(stencil.label[: flat.size], flat, stencil.regions + 1), dtype=float)
 
     def explain(self, stencil: Stencil, periodic: tuple[bool, bool, bool]) -> str:
         """A sentence about the region whose flux is taken up the least; empty if all are."""

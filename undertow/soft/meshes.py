@@ -292,20 +292,17 @@ def balloon_triangles(width: float, height: float, spacing: float, opening: floa
     points: list[Array] = []
     cells: list[tuple[int, int, int]] = []
     for a, b, c in corners[faces]:
-        place: dict[tuple[int, int], int] = {}
-        number = sum(len(p) for p in points)
-        rows: list[Array] = []
+        place = {}
         for i in range(n + 1):
             for j in range(n + 1 - i):
-                place[i, j] = number + len(rows)
-                rows.append(a + (b - a) * i / n + (c - a) * j / n)
-        points.append(np.array(rows))
+                place[i, j] = len(points)
+                points.append(a + (b - a) * i / n + (c - a) * j / n)
         for i in range(n):
             for j in range(n - i):
                 cells.append((place[i, j], place[i + 1, j], place[i, j + 1]))
                 if i + j < n - 1:
                     cells.append((place[i + 1, j], place[i + 1, j + 1], place[i, j + 1]))
-    x = np.concatenate(points)
+    x = np.array(points)
     x /= np.linalg.norm(x, axis=1)[:, None]
     _, first, where = np.unique(np.round(x, 9), axis=0, return_index=True, return_inverse=True)
     triangles = where.reshape(-1)[np.array(cells, dtype=np.int64)]
