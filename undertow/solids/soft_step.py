@@ -29,6 +29,7 @@ from undertow.rigid.shapes import BOUND, CollisionShapes
 from undertow.soft import BackwardEuler, Carriers, Held, Leapfrog, Newmark, SoftBodies
 from undertow.soft.collision import CollisionReport, SurfaceCollisions, rigid_motion
 from undertow.soft.rings import RingProjection
+from undertow.solids.points import RigidPoints
 from undertow.solids.touches import Touches
 
 PASSES = 100
@@ -40,6 +41,9 @@ SETTLE = 10
 RUBBED = 5
 """From this iteration on a step ends when nodes have settled and nothing enters or pulls: changes of friction alone are
 left to the next step."""
+
+HURRY = 40
+"""Up to this iteration a step goes on while points of rigid bodies on soft faces are out of balance."""
 
 LOOSE = 0.01
 """Nodes that touched are taken to touch still up to this gap, as a part of an element, until they are pulled."""
@@ -159,6 +163,7 @@ class SoftSolids:
         tolerance: float = 1e-3,
         rings: RingProjection | None = None,
         surfaces: SurfaceCollisions | None = None,
+        points: RigidPoints | None = None,
     ) -> None:
         self.soft, self.contacts, self.rings, self.surfaces = soft, contacts, rings, surfaces
         self.met = CollisionReport()
@@ -171,7 +176,7 @@ class SoftSolids:
             self.implicit = BackwardEuler(soft, length, tolerance)
         else:
             self.explicit = Newmark(soft) if stepper == "newmark" else Leapfrog(soft)
-        self.touches = Touches(soft, surfaces if self.implicit is not None else None)
+        self.touches = Touches(soft, surfaces, points)
         k = len(contacts.nodes)
         self.bound, self.bone = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         """Nodes that rigid bodies carry, and the bodies."""
@@ -183,6 +188,9 @@ class SoftSolids:
         self.impulse = np.zeros((k, 3))
         self._arm, self._lever = np.zeros((k, 3)), np.zeros((0, 3))
         self._chosen, self._expected = np.zeros(0, dtype=np.int64), np.zeros((0, 6))
+        self._pointed, self._carrier_of = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        """Bodies with points near soft faces; which carrier every body is."""
+        self._point_push = np.zeros((0, 3)), np.zeros((0, 3))
         self._step = 1.0
         self.force_b, self.torque_b = np.zeros((0, 3)), np.zeros((0, 3))
 
@@ -205,6 +213,9 @@ class SoftSolids:
                 if ((self.bound[own] >= part.first) & (self.bound[own] < part.stop)).any():
                     contacts.ignored[(contacts.nodes >= part.first) & (contacts.nodes < part.stop), b] = 1
         contacts.ignored[np.isin(contacts.nodes, self.bound)] = 1
+        if self.touches.points is not None:
+            own, body = np.nonzero(contacts.ignored)
+            self.touches.points.ignored = set(zip(contacts.nodes[own].tolist(), body.tolist(), strict=True))
         self._loose = self.soft.inv_mass.copy()
         self._loose[self.bound] = 0.0
 
@@ -230,7 +241,10 @@ class SoftSolids:
         fastest = float(np.linalg.norm(contacts.rigid.v_b, axis=1).max(initial=0.0))
         fall = float(np.linalg.norm(external, axis=1).max(initial=0.0) / soft.mass.min()) * dt
         contacts.find(soft.x, 2.0 * dt * (speed + fastest + fall) + contacts.radius + 1e-9)
-        rigid = contacts.rigid
+        rigid, points = contacts.rigid, self.touches.points
+        self._pointed = self._pointed[:0]
+        if rigid.count and points is not None and self.implicit is not None:
+            self._pointed = points.gather(2.0 * dt * (float(speed.max(initial=0.0)) + fastest + fall) + 1e-9)
         if rigid.count:
             # impulses act where the solve has them: at the places of the start
             self._arm[...] = soft.x[contacts.nodes] - rigid.x_b[np.maximum(contacts.body, 0)]
@@ -266,7 +280,7 @@ class SoftSolids:
             if newton == 1:
                 stepper.system.touching = self.touches.begin(dt, creep)
                 stepper.prepare(dt, external, held, before, v)
-                self.touches.look(v)
+                self._look(v, carriers)
             placed = stepper.place(dt, external, held, before, v)
             done = placed or stepper.solve(dt, external, held, before, v, 1)
             iterations, stuck = iterations + done.iterations, stuck + done.stuck
@@ -282,7 +296,7 @@ class SoftSolids:
             enters = near & ~touching & (approach < -stepper.tolerance * stepper.length / dt)
             # forces of an iteration that moved nodes by elements tell nothing
             lets_go = touching & (found < -scale) & undecided & (done.moved < 0.3 * stepper.length)
-            news = self.touches.look(v) if done.moved < 0.3 * stepper.length else 0
+            news = self._look(v, carriers) if done.moved < 0.3 * stepper.length else 0
             if placed is not None:
                 # nor do those of nodes that have just been moved along
                 fresh = False
@@ -293,15 +307,19 @@ class SoftSolids:
             rubs = slides & (np.abs(found - press) > 1e-2 * found + scale) & (mu > 0) & undecided
             catches = slides & slow & (mu > 0) & ~lets_go & ~rubs & undecided
             changes = bool((enters | lets_go).any()) or news > 0
-            rubs_soft = undecided and self.touches.rub(v, carriers.w, scale)
+            rub, differs, too_much = self.touches.rub(v, carriers.w, scale)
             if newton < RUBBED:
-                changes |= bool((slips | catches | rubs).any()) or rubs_soft
+                changes |= bool((slips | catches | rubs).any()) or differs
+            if newton < HURRY:
+                changes |= too_much or self._unbalanced(carriers, stepper, dt)
             if done.converged and not changes and not fresh:
                 break
             # friction is weak at the first move of a node that begins to slide: look again
             fresh = changes and newton < RUBBED
             state[enters] = np.where(mu[enters] > 0, STICKS, SLIDES)
             state[lets_go], state[slips], state[catches] = FREE, SLIDES, STICKS
+            # late in a step friction only falls
+            self.touches.rows.rub = rub if undecided else np.minimum(rub, self.touches.rows.rub)
             if undecided:
                 press = np.where(state > FREE, np.maximum(found, 0.0), 0.0)
         else:
@@ -314,6 +332,9 @@ class SoftSolids:
         work = float((stepper.reaction[driven] * v[driven]).sum())
         led = near & (contacts.carrier < 0)
         work += float((self.impulse[led] * contacts.velocity[led]).sum())
+        self._point_push = np.zeros((contacts.rigid.count, 3)), np.zeros((contacts.rigid.count, 3))
+        pressing, done_by = self.touches.give(v, carriers.w, *self._point_push)
+        work += done_by
         stepper.balance(v)
         solves = self._move(v, dt, held, state)
         if self.surfaces is not None or self.rings is not None:
@@ -328,16 +349,37 @@ class SoftSolids:
         depth = float(np.max(-(contacts.gap + dt * (approach + closing))[near], initial=0.0))
         touching = state > FREE
         return SoftStepReport(
-            int(touching.sum()), newton, iterations + solves, elastic, depth, self._volume_error(), work, stuck
+            int(touching.sum()) + pressing,
+            newton,
+            iterations + solves,
+            elastic,
+            depth,
+            self._volume_error(),
+            work,
+            stuck,
         )
+
+    def _unbalanced(self, carriers: Carriers, stepper: BackwardEuler, dt: float) -> bool:
+        """Whether bodies would be moved by what the iterations have left of their momentum: the rows of points feel
+        every small change of a velocity by their friction."""
+        if not len(carriers.w) or not self.touches.points or not self.touches.points.near:
+            return False
+        left = np.linalg.solve(carriers.mass, stepper.push[:, :, None])[:, :, 0]
+        left[:, 3:] *= 0.5 * stepper.length
+        return dt * float(np.abs(left).max()) > stepper.tolerance * stepper.length
+
+    def _look(self, v: Array, carriers: Carriers) -> int:
+        return self.touches.look(v, carriers.w, self._carrier_of)
 
     def _carriers(self, dt: float, gravity: Array) -> Carriers:
         """The dynamic bodies that nodes are near, as they would move without them."""
         rigid, contacts = self.contacts.rigid, self.contacts
-        chosen = np.unique(np.concatenate([contacts.body[contacts.body >= 0], self.bone]))
+        chosen = np.unique(np.concatenate([contacts.body[contacts.body >= 0], self.bone, self._pointed]))
         chosen = chosen[rigid.kind_b[chosen] == DYNAMIC] if len(chosen) else chosen
         contacts.carrier[...] = -1
         self._chosen = chosen
+        self._carrier_of = np.full(rigid.count, -1, dtype=np.int64)
+        self._carrier_of[chosen] = np.arange(len(chosen))
         self._carried_by = np.full(len(self.bone), -1, dtype=np.int64)
         count = len(chosen)
         found = Carriers(np.zeros((count, 6, 6)), np.ones((count, 6)), np.zeros((count, 6)), np.zeros((count, 6)))
@@ -515,6 +557,9 @@ class SoftSolids:
         force = -self._bound_impulse / dt
         np.add.at(self.force_b, self.bone, force)
         np.add.at(self.torque_b, self.bone, np.cross(self._lever, force))
+        if len(self._point_push[0]) == rigid.count:
+            self.force_b += self._point_push[0] / dt
+            self.torque_b += self._point_push[1] / dt
 
     def give_momentum(self, dt: float, gravity: Array) -> tuple[Array, Array]:
         """Forces [N] and torques [N m] (b, 3) for the step of the rigid bodies that follows.
