@@ -336,7 +336,8 @@ class SoftSolids:
         pressing, done_by = self.touches.give(v, carriers.w, *self._point_push)
         work += done_by
         stepper.balance(v)
-        solves = self._move(v, dt, held, state)
+        allowed = self._energy_allowed(before, carriers, work)
+        solves = self._move(v, dt, held, state, external, allowed)
         if self.surfaces is not None or self.rings is not None:
             elastic = stepper.elastic_energy(soft.x)
         # the push out of an overlap moves positions alone
@@ -429,7 +430,22 @@ class SoftSolids:
             carriers,
         )  # fmt: skip
 
-    def _move(self, v: Array, dt: float, held: Held, state: Any) -> int:
+    def _energy_allowed(self, before: Array, carriers: Carriers, work: float) -> float:
+        """Kinetic and elastic energy of the soft bodies at the end of a step that began with ``before`` (n, 3), without
+        what forces from outside will do, if none is gained [J]: less what they gave to the carriers."""
+        rigid, soft = self.contacts.rigid, self.soft
+        if self.rings is None and self.surfaces is None:
+            return np.inf
+        start = np.concatenate([rigid.v_b[self._chosen], rigid.omega_b[self._chosen]], axis=1)
+        momentum = np.einsum("bij,bj->bi", carriers.mass, carriers.w)
+        given = 0.5 * float((momentum * carriers.w).sum())
+        given -= 0.5 * float((np.einsum("bij,bj->bi", carriers.mass, start) * start).sum())
+        given -= float((momentum * (carriers.wanted - start)).sum())
+        kinetic = 0.5 * float((soft.mass[:, None] * before * before).sum())
+        assert self.implicit is not None
+        return kinetic + self.implicit.elastic_energy(soft.x) + work - given
+
+    def _move(self, v: Array, dt: float, held: Held, state: Any, external: Array, allowed: float) -> int:
         """Positions with v, corrected for volume (3.1); then v without divergence (3.2); iterations of the solves.
 
         What holds nodes back takes the impulse of the pressure on them.
@@ -444,8 +460,9 @@ class SoftSolids:
         self._keep_apart(way, v, dt)
         start = self.soft.x.copy()
         self.soft.x += dt * way
+        allowed += dt * float((external * way).sum())
         if self.rings is None:
-            self._pay(start, solved, way, v, dt, held)
+            self._pay(start, solved, way, v, dt, held, allowed)
             return 0
         second = self.rings.project(v, self.soft.x, dt, held)
         pressed = np.zeros_like(v)
@@ -456,7 +473,7 @@ class SoftSolids:
         self.impulse += np.where((state == STICKS)[:, None], part, 0.0) + np.where(
             (state == SLIDES)[:, None], along, 0.0
         )
-        self._pay(start, solved, way, v, dt, held)
+        self._pay(start, solved, way, v, dt, held, allowed)
         return first + second.iterations
 
     def _keep_apart(self, way: Array, v: Array, dt: float) -> None:
@@ -467,31 +484,35 @@ class SoftSolids:
                 yielding = np.where(self._loose > 0, 1.0 / (self.soft.mass + self.implicit.stiffness()), 0.0)
             self.met = self.surfaces.resolve(self.soft.x, way, v, dt, self._loose, yielding)
 
-    def _pay(self, start: Array, solved: Array, way: Array, v: Array, dt: float, held: Held) -> None:
-        """Take from v (n, 3) what the changes after the solve have added to the energy, body by body.
+    def _pay(
+        self, start: Array, solved: Array, way: Array, v: Array, dt: float, held: Held, allowed: float
+    ) -> None:  # fmt: skip
+        """Take from v (n, 3) the energy beyond what is ``allowed`` [J], from bodies that got it after the solve.
 
         The solve led from ``start`` to start + dt solved; volume and sweeps have made that start + dt way, and v of
-        solved. The elastic energy gained on that way, less the kinetic energy lost, is taken from the motion of
-        the free nodes about their best rigid one: momenta stay.
+        solved: elastic energy gained on the way, less kinetic energy lost. It is taken from the motion of the free
+        nodes about their best rigid one: momenta stay.
         """
         stepper, soft = self.implicit, self.soft
         if stepper is None or np.array_equal(way, solved):
             return
+        forces = np.zeros_like(v), np.zeros_like(v)
+        soft.forces.measure(start + dt * solved, forces[0])
+        excess = soft.forces.measure(soft.x, forces[1]) + soft.kinetic_energy() - allowed
+        gained = -0.5 * dt * ((forces[0] + forces[1]) * (way - solved)).sum(axis=1)
+        gained -= 0.5 * soft.mass * ((solved * solved).sum(axis=1) - (v * v).sum(axis=1))
+        owed = np.array([max(0.0, float(gained[part.nodes].sum())) for part in soft.parts])
+        if excess <= 0 or owed.sum() <= 0:
+            return
         free = self._loose > 0
         free[held.fixed] = False
         free[held.slip] = False
-        forces = np.zeros_like(v), np.zeros_like(v)
-        for x, force in zip((start + dt * solved, soft.x), forces, strict=True):
-            soft.forces.measure(x, force)
-        gained = -0.5 * dt * ((forces[0] + forces[1]) * (way - solved)).sum(axis=1)
-        gained -= 0.5 * soft.mass * ((solved * solved).sum(axis=1) - (v * v).sum(axis=1))
-        for part in soft.parts:
-            owed = float(gained[part.nodes].sum())
+        for part, debt in zip(soft.parts, owed * min(1.0, excess / owed.sum()), strict=True):
             chosen = part.first + np.flatnonzero(free[part.nodes])
-            if owed > 0 and len(chosen) > 1:
+            if debt > 0 and len(chosen) > 1:
                 own = v[chosen] - rigid_motion(soft.mass[chosen], soft.x[chosen], v[chosen])
                 has = 0.5 * float((soft.mass[chosen, None] * own * own).sum())
-                v[chosen] -= (1.0 - np.sqrt(max(0.0, 1.0 - owed / max(has, 1e-300)))) * own
+                v[chosen] -= (1.0 - np.sqrt(max(0.0, 1.0 - debt / max(has, 1e-300)))) * own
 
     def _volume_error(self) -> float:
         return 0.0 if self.rings is None else self.rings.error(self.soft.x)
