@@ -61,6 +61,10 @@ def test_the_gradient_is_that_of_the_potential_and_its_diagonal_that_of_the_prod
     rows.add_diagonal(blocks, carried, free)
     for i in range(len(v)):
         assert np.allclose(A[3 * i : 3 * i + 3, 3 * i : 3 * i + 3].reshape(-1), blocks[i])
+    # without carriers given their points stand still
+    still, none6 = np.zeros_like(v), np.zeros((0, 6))
+    rows.add_product(v, none6, none6, still, none6.copy())
+    assert np.allclose(still.reshape(-1), A[: v.size, : v.size] @ v.reshape(-1))
     for i in range(2):
         b = v.size + 6 * i
         assert np.allclose(A[b : b + 6, b : b + 6], carried[i])

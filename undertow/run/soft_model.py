@@ -20,6 +20,7 @@ from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_me
 from undertow.soft.collision import SurfaceCollisions
 from undertow.soft.embedding import Embedding
 from undertow.soft.rings import RingProjection
+from undertow.solids.points import RigidPoints
 from undertow.solids.soft_step import SoftContacts, SoftSolids, SoftStepReport
 
 if TYPE_CHECKING:
@@ -58,7 +59,14 @@ class SoftModel(SolidsModel):
         rings = self._make_rings(chosen.volume_recovery)
         surfaces = self._make_surfaces() if chosen.collisions else None
         self.soft_solids = SoftSolids(
-            self.soft, contacts, chosen.stepper, min(sizes), chosen.tolerance, rings, surfaces
+            self.soft,
+            contacts,
+            chosen.stepper,
+            min(sizes),
+            chosen.tolerance,
+            rings,
+            surfaces,
+            self._make_points(min(sizes)),
         )
         if self._bound:
             nodes_of = np.concatenate([nodes for nodes, _ in self._bound])
@@ -204,6 +212,20 @@ class SoftModel(SolidsModel):
             reach[part.nodes] = min(wanted, 0.2 * item.element_size)
             friction[part.nodes] = item.friction
         return SurfaceCollisions(self.soft.x, np.concatenate([part.surface for part in parts]), reach, friction)
+
+    def _make_points(self, length: float) -> RigidPoints | None:
+        """What keeps points of rigid bodies out of faces of solids and cloth; none in 2D."""
+        parts = [part for part in self.soft.parts if part.surface.shape[1] == 3]
+        if self.soft.dimensions == 2 or not parts or not self.bodies.count:
+            return None
+        radius, friction = np.zeros(self.soft.count), np.zeros(self.soft.count)
+        for part in parts:
+            item = self.scene.softs[part.name]
+            radius[part.nodes] = 0.5 * item.thickness if isinstance(item, Cloth) else 0.0
+            friction[part.nodes] = item.friction
+        triangles = np.concatenate([part.surface for part in parts])
+        closed = np.concatenate([np.full(len(part.surface), part.closed) for part in parts])
+        return RigidPoints(self.soft, self.bodies, self.shapes, triangles, closed, radius, friction, length)
 
     # the step ---------------------------------------------------------------------------------------------------------
 

@@ -106,8 +106,8 @@ class Touching:
         return np.asarray(np.einsum("ma,mai->mi", self.weight, v[self.nodes]) + self.base + self._points(w))
 
     def _points(self, w: Array) -> Array:
-        """Velocities (m, 3) of the points that carriers with w (b, 6) move."""
-        found, led = np.zeros((self.count, 3)), self.body >= 0
+        """Velocities (m, 3) of the points that carriers with w (b, 6) move; carriers that are not given stand still."""
+        found, led = np.zeros((self.count, 3)), (self.body >= 0) & (self.body < len(w))
         twist = w[self.body[led]]
         found[led] = twist[:, :3] + np.cross(twist[:, 3:], self.arm[led])
         return found
@@ -146,7 +146,7 @@ class Touching:
 
     def _collect(self, f: Array, free: Array, out: Array) -> None:
         """out (b, 6) += impulses f (m, 3) at the points of the carriers."""
-        led = self.body >= 0
+        led = (self.body >= 0) & (self.body < len(out))
         b, f = self.body[led], f[led]
         part = np.concatenate([f, np.cross(self.arm[led], f)], axis=1) * free[b]
         np.add.at(out, b, part)
@@ -174,7 +174,7 @@ class Touching:
         """blocks (n, 9), carried (b, 6, 6) += the diagonal of the second derivative."""
         for a in range(4):
             np.add.at(blocks, self.nodes[:, a], self.weight[:, a, None] ** 2 * self.block)
-        led = self.body >= 0
+        led = (self.body >= 0) & (self.body < len(carried))
         if led.any():
             J = point_rows(self.arm[led]) * free[self.body[led], None, :]
             np.add.at(carried, self.body[led], np.swapaxes(J, 1, 2) @ self.block[led].reshape(-1, 3, 3) @ J)

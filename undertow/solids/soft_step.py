@@ -29,6 +29,7 @@ from undertow.rigid.shapes import BOUND, CollisionShapes
 from undertow.soft import BackwardEuler, Carriers, Held, Leapfrog, Newmark, SoftBodies
 from undertow.soft.collision import CollisionReport, SurfaceCollisions, rigid_motion
 from undertow.soft.rings import RingProjection
+from undertow.solids.points import RigidPoints
 from undertow.solids.touches import Touches
 
 PASSES = 100
@@ -40,6 +41,9 @@ SETTLE = 10
 RUBBED = 5
 """From this iteration on a step ends when nodes have settled and nothing enters or pulls: changes of friction alone are
 left to the next step."""
+
+HURRY = 40
+"""Up to this iteration a step goes on while points of rigid bodies on soft faces are out of balance."""
 
 LOOSE = 0.01
 """Nodes that touched are taken to touch still up to this gap, as a part of an element, until they are pulled."""
@@ -159,6 +163,7 @@ class SoftSolids:
         tolerance: float = 1e-3,
         rings: RingProjection | None = None,
         surfaces: SurfaceCollisions | None = None,
+        points: RigidPoints | None = None,
     ) -> None:
         self.soft, self.contacts, self.rings, self.surfaces = soft, contacts, rings, surfaces
         self.met = CollisionReport()
@@ -171,7 +176,7 @@ class SoftSolids:
             self.implicit = BackwardEuler(soft, length, tolerance)
         else:
             self.explicit = Newmark(soft) if stepper == "newmark" else Leapfrog(soft)
-        self.touches = Touches(soft, surfaces if self.implicit is not None else None)
+        self.touches = Touches(soft, surfaces, points)
         k = len(contacts.nodes)
         self.bound, self.bone = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         """Nodes that rigid bodies carry, and the bodies."""
@@ -183,6 +188,9 @@ class SoftSolids:
         self.impulse = np.zeros((k, 3))
         self._arm, self._lever = np.zeros((k, 3)), np.zeros((0, 3))
         self._chosen, self._expected = np.zeros(0, dtype=np.int64), np.zeros((0, 6))
+        self._pointed, self._carrier_of = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        """Bodies with points near soft faces; which carrier every body is."""
+        self._point_push = np.zeros((0, 3)), np.zeros((0, 3))
         self._step = 1.0
         self.force_b, self.torque_b = np.zeros((0, 3)), np.zeros((0, 3))
 
@@ -205,6 +213,9 @@ class SoftSolids:
                 if ((self.bound[own] >= part.first) & (self.bound[own] < part.stop)).any():
                     contacts.ignored[(contacts.nodes >= part.first) & (contacts.nodes < part.stop), b] = 1
         contacts.ignored[np.isin(contacts.nodes, self.bound)] = 1
+        if self.touches.points is not None:
+            own, body = np.nonzero(contacts.ignored)
+            self.touches.points.ignored = set(zip(contacts.nodes[own].tolist(), body.tolist(), strict=True))
         self._loose = self.soft.inv_mass.copy()
         self._loose[self.bound] = 0.0
 
@@ -230,7 +241,10 @@ class SoftSolids:
         fastest = float(np.linalg.norm(contacts.rigid.v_b, axis=1).max(initial=0.0))
         fall = float(np.linalg.norm(external, axis=1).max(initial=0.0) / soft.mass.min()) * dt
         contacts.find(soft.x, 2.0 * dt * (speed + fastest + fall) + contacts.radius + 1e-9)
-        rigid = contacts.rigid
+        rigid, points = contacts.rigid, self.touches.points
+        self._pointed = self._pointed[:0]
+        if rigid.count and points is not None and self.implicit is not None:
+            self._pointed = points.gather(2.0 * dt * (float(speed.max(initial=0.0)) + fastest + fall) + 1e-9)
         if rigid.count:
             # impulses act where the solve has them: at the places of the start
             self._arm[...] = soft.x[contacts.nodes] - rigid.x_b[np.maximum(contacts.body, 0)]
@@ -266,7 +280,7 @@ class SoftSolids:
             if newton == 1:
                 stepper.system.touching = self.touches.begin(dt, creep)
                 stepper.prepare(dt, external, held, before, v)
-                self.touches.look(v)
+                self._look(v, carriers)
             placed = stepper.place(dt, external, held, before, v)
             done = placed or stepper.solve(dt, external, held, before, v, 1)
             iterations, stuck = iterations + done.iterations, stuck + done.stuck
@@ -282,7 +296,7 @@ class SoftSolids:
             enters = near & ~touching & (approach < -stepper.tolerance * stepper.length / dt)
             # forces of an iteration that moved nodes by elements tell nothing
             lets_go = touching & (found < -scale) & undecided & (done.moved < 0.3 * stepper.length)
-            news = self.touches.look(v) if done.moved < 0.3 * stepper.length else 0
+            news = self._look(v, carriers) if done.moved < 0.3 * stepper.length else 0
             if placed is not None:
                 # nor do those of nodes that have just been moved along
                 fresh = False
@@ -293,15 +307,19 @@ class SoftSolids:
             rubs = slides & (np.abs(found - press) > 1e-2 * found + scale) & (mu > 0) & undecided
             catches = slides & slow & (mu > 0) & ~lets_go & ~rubs & undecided
             changes = bool((enters | lets_go).any()) or news > 0
-            rubs_soft = undecided and self.touches.rub(v, carriers.w, scale)
+            rub, differs, too_much = self.touches.rub(v, carriers.w, scale)
             if newton < RUBBED:
-                changes |= bool((slips | catches | rubs).any()) or rubs_soft
+                changes |= bool((slips | catches | rubs).any()) or differs
+            if newton < HURRY:
+                changes |= too_much or self._unbalanced(carriers, stepper, dt)
             if done.converged and not changes and not fresh:
                 break
             # friction is weak at the first move of a node that begins to slide: look again
             fresh = changes and newton < RUBBED
             state[enters] = np.where(mu[enters] > 0, STICKS, SLIDES)
             state[lets_go], state[slips], state[catches] = FREE, SLIDES, STICKS
+            # late in a step friction only falls
+            self.touches.rows.rub = rub if undecided else np.minimum(rub, self.touches.rows.rub)
             if undecided:
                 press = np.where(state > FREE, np.maximum(found, 0.0), 0.0)
         else:
@@ -314,8 +332,12 @@ class SoftSolids:
         work = float((stepper.reaction[driven] * v[driven]).sum())
         led = near & (contacts.carrier < 0)
         work += float((self.impulse[led] * contacts.velocity[led]).sum())
+        self._point_push = np.zeros((contacts.rigid.count, 3)), np.zeros((contacts.rigid.count, 3))
+        pressing, done_by = self.touches.give(v, carriers.w, *self._point_push)
+        work += done_by
         stepper.balance(v)
-        solves = self._move(v, dt, held, state)
+        allowed = self._energy_allowed(before, carriers, work)
+        solves = self._move(v, dt, held, state, external, allowed)
         if self.surfaces is not None or self.rings is not None:
             elastic = stepper.elastic_energy(soft.x)
         # the push out of an overlap moves positions alone
@@ -328,16 +350,37 @@ class SoftSolids:
         depth = float(np.max(-(contacts.gap + dt * (approach + closing))[near], initial=0.0))
         touching = state > FREE
         return SoftStepReport(
-            int(touching.sum()), newton, iterations + solves, elastic, depth, self._volume_error(), work, stuck
+            int(touching.sum()) + pressing,
+            newton,
+            iterations + solves,
+            elastic,
+            depth,
+            self._volume_error(),
+            work,
+            stuck,
         )
+
+    def _unbalanced(self, carriers: Carriers, stepper: BackwardEuler, dt: float) -> bool:
+        """Whether bodies would be moved by what the iterations have left of their momentum: the rows of points feel
+        every small change of a velocity by their friction."""
+        if not len(carriers.w) or not self.touches.points or not self.touches.points.near:
+            return False
+        left = np.linalg.solve(carriers.mass, stepper.push[:, :, None])[:, :, 0]
+        left[:, 3:] *= 0.5 * stepper.length
+        return dt * float(np.abs(left).max()) > stepper.tolerance * stepper.length
+
+    def _look(self, v: Array, carriers: Carriers) -> int:
+        return self.touches.look(v, carriers.w, self._carrier_of)
 
     def _carriers(self, dt: float, gravity: Array) -> Carriers:
         """The dynamic bodies that nodes are near, as they would move without them."""
         rigid, contacts = self.contacts.rigid, self.contacts
-        chosen = np.unique(np.concatenate([contacts.body[contacts.body >= 0], self.bone]))
+        chosen = np.unique(np.concatenate([contacts.body[contacts.body >= 0], self.bone, self._pointed]))
         chosen = chosen[rigid.kind_b[chosen] == DYNAMIC] if len(chosen) else chosen
         contacts.carrier[...] = -1
         self._chosen = chosen
+        self._carrier_of = np.full(rigid.count, -1, dtype=np.int64)
+        self._carrier_of[chosen] = np.arange(len(chosen))
         self._carried_by = np.full(len(self.bone), -1, dtype=np.int64)
         count = len(chosen)
         found = Carriers(np.zeros((count, 6, 6)), np.ones((count, 6)), np.zeros((count, 6)), np.zeros((count, 6)))
@@ -387,7 +430,22 @@ class SoftSolids:
             carriers,
         )  # fmt: skip
 
-    def _move(self, v: Array, dt: float, held: Held, state: Any) -> int:
+    def _energy_allowed(self, before: Array, carriers: Carriers, work: float) -> float:
+        """Kinetic and elastic energy of the soft bodies at the end of a step that began with ``before`` (n, 3), without
+        what forces from outside will do, if none is gained [J]: less what they gave to the carriers."""
+        rigid, soft = self.contacts.rigid, self.soft
+        if self.rings is None and self.surfaces is None:
+            return np.inf
+        start = np.concatenate([rigid.v_b[self._chosen], rigid.omega_b[self._chosen]], axis=1)
+        momentum = np.einsum("bij,bj->bi", carriers.mass, carriers.w)
+        given = 0.5 * float((momentum * carriers.w).sum())
+        given -= 0.5 * float((np.einsum("bij,bj->bi", carriers.mass, start) * start).sum())
+        given -= float((momentum * (carriers.wanted - start)).sum())
+        kinetic = 0.5 * float((soft.mass[:, None] * before * before).sum())
+        assert self.implicit is not None
+        return kinetic + self.implicit.elastic_energy(soft.x) + work - given
+
+    def _move(self, v: Array, dt: float, held: Held, state: Any, external: Array, allowed: float) -> int:
         """Positions with v, corrected for volume (3.1); then v without divergence (3.2); iterations of the solves.
 
         What holds nodes back takes the impulse of the pressure on them.
@@ -402,8 +460,9 @@ class SoftSolids:
         self._keep_apart(way, v, dt)
         start = self.soft.x.copy()
         self.soft.x += dt * way
+        allowed += dt * float((external * way).sum())
         if self.rings is None:
-            self._pay(start, solved, way, v, dt, held)
+            self._pay(start, solved, way, v, dt, held, allowed)
             return 0
         second = self.rings.project(v, self.soft.x, dt, held)
         pressed = np.zeros_like(v)
@@ -414,7 +473,7 @@ class SoftSolids:
         self.impulse += np.where((state == STICKS)[:, None], part, 0.0) + np.where(
             (state == SLIDES)[:, None], along, 0.0
         )
-        self._pay(start, solved, way, v, dt, held)
+        self._pay(start, solved, way, v, dt, held, allowed)
         return first + second.iterations
 
     def _keep_apart(self, way: Array, v: Array, dt: float) -> None:
@@ -425,31 +484,35 @@ class SoftSolids:
                 yielding = np.where(self._loose > 0, 1.0 / (self.soft.mass + self.implicit.stiffness()), 0.0)
             self.met = self.surfaces.resolve(self.soft.x, way, v, dt, self._loose, yielding)
 
-    def _pay(self, start: Array, solved: Array, way: Array, v: Array, dt: float, held: Held) -> None:
-        """Take from v (n, 3) what the changes after the solve have added to the energy, body by body.
+    def _pay(
+        self, start: Array, solved: Array, way: Array, v: Array, dt: float, held: Held, allowed: float
+    ) -> None:  # fmt: skip
+        """Take from v (n, 3) the energy beyond what is ``allowed`` [J], from bodies that got it after the solve.
 
         The solve led from ``start`` to start + dt solved; volume and sweeps have made that start + dt way, and v of
-        solved. The elastic energy gained on that way, less the kinetic energy lost, is taken from the motion of
-        the free nodes about their best rigid one: momenta stay.
+        solved: elastic energy gained on the way, less kinetic energy lost. It is taken from the motion of the free
+        nodes about their best rigid one: momenta stay.
         """
         stepper, soft = self.implicit, self.soft
         if stepper is None or np.array_equal(way, solved):
             return
+        forces = np.zeros_like(v), np.zeros_like(v)
+        soft.forces.measure(start + dt * solved, forces[0])
+        excess = soft.forces.measure(soft.x, forces[1]) + soft.kinetic_energy() - allowed
+        gained = -0.5 * dt * ((forces[0] + forces[1]) * (way - solved)).sum(axis=1)
+        gained -= 0.5 * soft.mass * ((solved * solved).sum(axis=1) - (v * v).sum(axis=1))
+        owed = np.array([max(0.0, float(gained[part.nodes].sum())) for part in soft.parts])
+        if excess <= 0 or owed.sum() <= 0:
+            return
         free = self._loose > 0
         free[held.fixed] = False
         free[held.slip] = False
-        forces = np.zeros_like(v), np.zeros_like(v)
-        for x, force in zip((start + dt * solved, soft.x), forces, strict=True):
-            soft.forces.measure(x, force)
-        gained = -0.5 * dt * ((forces[0] + forces[1]) * (way - solved)).sum(axis=1)
-        gained -= 0.5 * soft.mass * ((solved * solved).sum(axis=1) - (v * v).sum(axis=1))
-        for part in soft.parts:
-            owed = float(gained[part.nodes].sum())
+        for part, debt in zip(soft.parts, owed * min(1.0, excess / owed.sum()), strict=True):
             chosen = part.first + np.flatnonzero(free[part.nodes])
-            if owed > 0 and len(chosen) > 1:
+            if debt > 0 and len(chosen) > 1:
                 own = v[chosen] - rigid_motion(soft.mass[chosen], soft.x[chosen], v[chosen])
                 has = 0.5 * float((soft.mass[chosen, None] * own * own).sum())
-                v[chosen] -= (1.0 - np.sqrt(max(0.0, 1.0 - owed / max(has, 1e-300)))) * own
+                v[chosen] -= (1.0 - np.sqrt(max(0.0, 1.0 - debt / max(has, 1e-300)))) * own
 
     def _volume_error(self) -> float:
         return 0.0 if self.rings is None else self.rings.error(self.soft.x)
@@ -515,6 +578,9 @@ class SoftSolids:
         force = -self._bound_impulse / dt
         np.add.at(self.force_b, self.bone, force)
         np.add.at(self.torque_b, self.bone, np.cross(self._lever, force))
+        if len(self._point_push[0]) == rigid.count:
+            self.force_b += self._point_push[0] / dt
+            self.torque_b += self._point_push[1] / dt
 
     def give_momentum(self, dt: float, gravity: Array) -> tuple[Array, Array]:
         """Forces [N] and torques [N m] (b, 3) for the step of the rigid bodies that follows.

@@ -1,31 +1,35 @@
-"""Which soft surfaces touch in a step, as rows of its implicit solve."""
+"""Which soft surfaces touch each other, or points of rigid bodies, in a step, as rows of its implicit solve."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from undertow.grid import Array
 from undertow.soft import SoftBodies
-from undertow.soft.collision import SurfaceCollisions
+from undertow.soft.collision import Stencils, SurfaceCollisions
 from undertow.soft.implicit import Joined
 from undertow.soft.touching import STIFF, Touching, effective_mass
+from undertow.solids.points import RigidPoints
 
 LOOKS = 10
 """Most times in a step that surfaces are looked at for new contacts; what is found later is left to the sweeps."""
 
 
 class Touches:
-    """The contacts among soft surfaces in the step of now.
+    """The contacts among soft surfaces, and of points of rigid bodies with them, in the step of now.
 
     Those that are near, or meet on the way that the first guess leads, are rows from the start; those that meet on the
     way an iteration has found are added to them, none is taken away: a row that does not press does nothing.
     """
 
-    def __init__(self, soft: SoftBodies, surfaces: SurfaceCollisions | None) -> None:
-        self.soft, self.surfaces = soft, surfaces
+    def __init__(self, soft: SoftBodies, surfaces: SurfaceCollisions | None, points: RigidPoints | None) -> None:
+        self.soft, self.surfaces, self.points = soft, surfaces, points
         self.rows = Touching()
         self._keys = np.zeros((0, 5), dtype=np.int64)
         self._looked, self._dt = 0, 1.0
+        self._mass = soft.mass
         blocks = soft.forces.make_matrix()
         soft.forces.assemble(soft.rest, 1.0, 0.0, blocks)
         self._stiffness = np.asarray(blocks[soft.forces.pattern.diagonal][:, ::4].mean(axis=1))
@@ -35,41 +39,85 @@ class Touches:
         """No rows yet, for a step of dt [s]."""
         self.rows = Touching(creep=creep)
         self._keys, self._looked, self._dt = self._keys[:0], 0, dt
+        self._mass = np.where(self.soft.inv_mass > 0, self.soft.mass + dt * dt * self._stiffness, np.inf)
         return self.rows
 
-    def look(self, v: Array) -> int:
-        """Rows for what would meet on the way with v (n, 3); how many are new."""
-        if self.surfaces is None or self._looked >= LOOKS:
+    def look(self, v: Array, w: Array, carrier: Any) -> int:
+        """Rows for what would meet on the way with v (n, 3), carriers moving with w (b, 6); how many are new.
+
+        carrier (bodies,): which of the carriers a rigid body is, -1: none.
+        """
+        if self._looked >= LOOKS:
             return 0
         self._looked += 1
-        dt, x = self._dt, self.soft.x
-        found = self.surfaces.meeting(x, dt * v)
-        keys = np.concatenate([self._keys, np.concatenate([found.edges[:, None], found.nodes], axis=1)])
-        _, first = np.unique(keys, axis=0, return_index=True)
-        new = np.sort(first[first >= len(self._keys)])
-        if not len(new):
-            return 0
-        self._keys = keys[np.concatenate([np.arange(len(self._keys)), new])]
-        part = found.take(new - (len(keys) - len(found.nodes)))
-        apart = np.einsum("ma,mai,mi->m", part.weight, x[part.nodes], part.normal)
-        mass = np.where(self.soft.inv_mass > 0, self.soft.mass + dt * dt * self._stiffness, np.inf)
-        stiff = STIFF * np.minimum(effective_mass(part.weight, mass[part.nodes]), 1e300)
-        free = (self.soft.inv_mass[part.nodes] > 0).any(axis=1)
-        wanted = (part.thickness - apart) / dt
-        self.rows.add(part.nodes, part.weight, part.normal, wanted, np.where(free, stiff, 0.0), part.friction)
-        return len(new)
+        count = self.rows.count
+        if self.surfaces is not None:
+            found = self.surfaces.meeting(self.soft.x, self._dt * v)
+            new = self._new(np.concatenate([found.edges[:, None], found.nodes], axis=1))
+            part = found.take(new)
+            apart = np.einsum("ma,mai,mi->m", part.weight, self.soft.x[part.nodes], part.normal)
+            self._add(part, apart)
+        if self.points is not None and self.points.near:
+            self._look_at_points(v, w, carrier)
+        return self.rows.count - count
 
-    def rub(self, v: Array, w: Array, scale: float) -> bool:
-        """Friction of the impulses at v (n, 3) and w (b, 6) from now on; whether it has changed by more than a
-        hundredth and scale [N s]."""
+    def _look_at_points(self, v: Array, w: Array, carrier: Any) -> None:
+        assert self.points is not None
+        rigid = self.points.rigid
+        twist = np.concatenate([rigid.v_b, rigid.omega_b], axis=1)
+        led = carrier >= 0
+        twist[led] = w[carrier[led]]
+        found, body, arm = self.points.meeting(self._dt, v, twist)
+        new = self._new(np.concatenate([np.full((len(body), 1), 2), found.nodes], axis=1))
+        part, body, arm = found.take(new), body[new], arm[new]
+        place = np.einsum("ma,mai->mi", part.weight[:, 1:], self.soft.x[part.nodes[:, 1:]])
+        apart = np.einsum("mi,mi->m", place + rigid.x_b[body] + arm, part.normal)
+        # the point has no node: the first one of the row has no weight
+        part.weight[:, 0], part.nodes[:, 0] = 0.0, part.nodes[:, 1]
+        moved = twist[body, :3] + np.cross(twist[body, 3:], arm)
+        base = np.where((carrier[body] < 0)[:, None], moved, 0.0)
+        self._add(part, apart, carrier[body], arm, base)
+
+    def _new(self, keys: Any) -> Any:
+        """Which of the keys (m, 5) have no row yet; they are remembered."""
+        both = np.concatenate([self._keys, keys])
+        _, first = np.unique(both, axis=0, return_index=True)
+        new = np.sort(first[first >= len(self._keys)])
+        self._keys, before = np.concatenate([self._keys, both[new]]), len(self._keys)
+        return new - before
+
+    def _add(self, part: Stencils, apart: Array, body: Any = None, arm: Any = None, base: Any = None) -> None:
+        """Rows that part what is ``apart`` (m,) [m] to its thickness."""
+        stiff = STIFF * effective_mass(part.weight, self._mass[part.nodes])
+        free = (self.soft.inv_mass[part.nodes] * (part.weight != 0) > 0).any(axis=1)
+        wanted = (part.thickness - apart) / self._dt
+        stiff = np.where(free, np.minimum(stiff, 1e300), 0.0)
+        self.rows.add(part.nodes, part.weight, part.normal, wanted, stiff, part.friction, body, arm, base)
+
+    def rub(self, v: Array, w: Array, scale: float) -> tuple[Array, bool, bool]:
+        """Friction (m,) of the normal impulses at v (n, 3) and w (b, 6) [N s], whether it differs from that of the rows
+        by more than a hundredth and scale [N s], and whether that of the rows is too much by a fifth."""
         rows = self.rows
-        rub = rows.mu * rows.press(v, w)
-        changed = bool((np.abs(rub - rows.rub) > 1e-2 * rub + scale).any())
-        rows.rub = rub
-        return changed
+        rub = np.asarray(rows.mu * rows.press(v, w))
+        differs = np.abs(rub - rows.rub) > 1e-2 * rub + scale
+        return rub, bool(differs.any()), bool((rows.rub > 1.2 * rub + 10.0 * scale).any())
 
     def joined(self, v: Array, w: Array) -> Joined:
-        """What presses on each other at v (n, 3) and w (b, 6)."""
+        """Soft surfaces that press on each other at v (n, 3) and w (b, 6)."""
         rows = self.rows
-        chosen = (rows.press(v, w) > 0) & (rows.body < 0)
+        chosen = (rows.press(v, w) > 0) & (self._keys[:, 0] < 2)
         return Joined(rows.nodes[chosen], rows.weight[chosen], rows.normal[chosen])
+
+    def give(self, v: Array, w: Array, out_force: Array, out_torque: Array) -> tuple[int, float]:
+        """Impulses [N s] and angular impulses [N m s] (bodies, 3) of soft faces on rigid points, at v (n, 3) and w (b,
+        6), are added; how many points press, and the work [J] on the faces of those that no carrier moves."""
+        chosen = self._keys[:, 0] == 2
+        if not chosen.any():
+            return 0, 0.0
+        assert self.points is not None
+        impulse = self.rows.impulse(v, w)[chosen]
+        body = self.points.body[self._keys[chosen, 1] - self.soft.count]
+        np.add.at(out_force, body, impulse)
+        np.add.at(out_torque, body, np.cross(self.rows.arm[chosen], impulse))
+        work = -float((impulse * self.rows.base[chosen]).sum())
+        return int((self.rows.press(v, w)[chosen] > 0).sum()), work

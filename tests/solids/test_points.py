@@ -1,0 +1,86 @@
+"""Points of rigid bodies against soft faces: a corner and a small ball do not sink in between the nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import undertow as ut
+
+BLOCK = ut.SoftBody(
+    shape=ut.Box(size=(0.4, 0.2, 0.4)), position=(0.0, 0.0, 0.0), element_size=0.2, youngs_modulus=5e4, damping=2e-3,
+    friction=0.8,
+)  # fmt: skip
+# a corner points down
+TURN = ut.Rotation(axis=(1.0, 0.0, -1.0), degrees=float(np.degrees(np.arctan(np.sqrt(2.0)))))
+
+
+def _simulate(body: ut.RigidBody, gravity: float, **more: Any) -> ut.Simulation:
+    return ut.Simulation(
+        ut.Scene(
+            name="corner",
+            time=ut.Time(end=1.0, frame_rate=10, max_step=0.005),
+            gravity=(0.0, gravity, 0.0),
+            soft=ut.Soft(tolerance=1e-4),
+            objects={"block": BLOCK, "body": body, **more},
+        )  # fmt: skip
+    )
+
+
+def _depth(sim: ut.Simulation) -> float:
+    """How far the deepest point of the body is below the top of the block [m]."""
+    soft, points = sim.model.soft, sim.model.soft_solids.touches.points  # type: ignore[attr-defined]
+    points._collect(1.0)
+    p = points.points()
+    low = np.argmin(p[:, 1])
+    corner = p[low] - np.array([0.0, points._round[low], 0.0])
+    deepest = -1.0
+    for a, b, c in soft.x[points.triangles]:
+        A = np.array([[a[0], b[0], c[0]], [a[2], b[2], c[2]], [1.0, 1.0, 1.0]])
+        if abs(np.linalg.det(A)) > 1e-6:
+            w = np.linalg.solve(A, [corner[0], corner[2], 1.0])
+            if w.min() > -1e-9:
+                deepest = max(deepest, float(w @ [a[1], b[1], c[1]] - corner[1]))
+    return deepest
+
+
+@pytest.mark.parametrize("shape", ["box", "sphere"])
+def test_a_small_body_bounces_off_a_coarse_face(shape: str) -> None:
+    """It meets the face far from all nodes: no node touches it. Momenta are exchanged exactly."""
+    solid: Any = ut.Box(size=(0.06, 0.06, 0.06)) if shape == "box" else ut.Sphere(radius=0.03)
+    body = ut.RigidBody(
+        shape=solid, position=(0.06, 0.17, 0.05), rotation=TURN, density=3000.0, velocity=(0.4, -1.0, 0.0), friction=0.8
+    )
+    sim = _simulate(body, 0.0)
+    start = sim.step().ledger
+    deepest, row = -1.0, start
+    for _ in range(25):
+        row = sim.step().ledger
+        deepest = max(deepest, _depth(sim))
+    assert -0.01 < deepest < 0.001
+    assert sim.body("body").velocity[1] > -0.2
+    for axis in "xyz":
+        assert row[f"momentum_{axis}"] == pytest.approx(start[f"momentum_{axis}"], abs=1e-9)
+    assert row["angular_momentum_z"] == pytest.approx(start["angular_momentum_z"], abs=1e-3)
+    assert row["energy"] < start["energy"] * (1.0 + 1e-9)
+    if shape == "sphere":
+        # sticking friction turns a sliding ball into one that rolls: 5/7 of its speed, the block being heavy
+        assert sim.body("body").velocity[0] == pytest.approx(5.0 / 7.0 * 0.4, rel=0.01)
+    # friction takes the block along
+    block = sim.body("block").velocity
+    assert block[0] > 1e-3 and block[1] < -1e-2
+
+
+def test_a_corner_rests_on_a_coarse_face() -> None:
+    """The weight of a heavy box that stands on a corner, held upright, is carried by the three nodes of a face."""
+    ground = ut.RigidBody(shape=ut.Plane(normal=(0.0, 1.0, 0.0)), position=(0.0, -0.1, 0.0))
+    body = ut.RigidBody(
+        shape=ut.Box(size=(0.06, 0.06, 0.06)), position=(0.06, 0.155, 0.05), rotation=TURN, density=3000.0
+    )
+    sim = _simulate(body, -10.0, ground=ground)
+    for _ in range(20):
+        sim.step()
+    assert _depth(sim) < 0.004
+    assert sim.body("body").position[1] > 0.12
