@@ -27,7 +27,7 @@ _SCENE = (
     "Fluid", "FluxProbe", "ForceProbe", "Gear", "Hold", "Hull", "Inflow", "Joint", "Keyframes", "LineProbe", "Mesh",
     "MeshSequence", "Open", "Outflow", "Output", "Periodic", "Plane", "PointProbe", "PrescribedVelocity", "RigidBody",
     "RigidFluid", "Rope", "Rotation", "Scene", "Sine", "Smoke", "Soft", "SoftBody", "Solids", "Sph", "SphFluid",
-    "Sphere", "Static", "Surface", "Table", "Time", "Torus", "View", "Wall", "Water", "WaterSource",
+    "Sphere", "Static", "Surface", "Table", "Tetrahedra", "Time", "Torus", "View", "Wall", "Water", "WaterSource",
 )  # fmt: skip
 _HOME = {
     **dict.fromkeys(_SCENE, "undertow.scene"),

@@ -51,6 +51,7 @@ from undertow.scene.shapes import (
     MeshSequence,
     Plane,
     Sphere,
+    Tetrahedra,
     Torus,
 )
 from undertow.scene.soft import Cloth, Hold, Rope, Soft, SoftBody
@@ -62,7 +63,7 @@ __all__ = [
     "Joint", "Keyframes", "LineProbe", "Material", "Mesh", "MeshSequence", "Open", "Outflow", "Output", "Periodic",
     "Plane", "PointProbe", "PrescribedVelocity", "RigidBody", "RigidFluid", "Rope", "Rotation", "Scene", "Sine",
     "Smoke", "Soft", "SoftBody", "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table",
-    "Time", "Torus", "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names", "with_frames",
+    "Tetrahedra", "Time", "Torus", "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names", "with_frames",
 ]  # fmt: skip
 
 
