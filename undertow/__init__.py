@@ -27,8 +27,8 @@ _SCENE = (
     "FluxProbe", "ForceProbe", "GaugeProbe", "Gear", "Hold", "Hull", "Inflow", "Joint", "Keyframes", "LineProbe",
     "Lumped", "Mesh", "MeshSequence", "Open", "Outflow", "Output", "Periodic", "Plane", "PointProbe",
     "PrescribedVelocity", "RigidBody", "RigidFluid", "Rope", "Rotation", "Scene", "Sine", "Smoke", "Soft", "SoftBody",
-    "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Time", "Torus", "View", "Wall", "Water",
-    "WaterSource",
+    "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Tetrahedra", "Time", "Torus", "View", "Wall",
+    "Water", "WaterSource",
 )  # fmt: skip
 _HOME = {
     **dict.fromkeys(_SCENE, "undertow.scene"),

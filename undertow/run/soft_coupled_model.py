@@ -90,7 +90,7 @@ class SoftCoupledModel(WithoutExtras):
         assert isinstance(solve, SoftSolve)
         self.solve = solve
         build.check_room(scene, solve.rows.stencil)
-        self._length = min(item.element_size for item in scene.softs.values())
+        self._length = self.solid.element_size
         self._ignore_embedded()
         self._gravity = np.array(build.vector3(scene.gravity))
         self._weight = self.soft.mass[:, None] * self._gravity

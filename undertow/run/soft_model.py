@@ -15,11 +15,13 @@ from undertow.grid import Array
 from undertow.run import build
 from undertow.run.models import BodyForces, BodyState, ModelStep, vector
 from undertow.run.solids_model import SolidsModel
-from undertow.scene import Box, Cloth, Hold, Rope, Scene, SoftBody, Sphere
+from undertow.scene import Box, Cloth, Hold, Rope, Scene, SoftBody, Sphere, Tetrahedra
 from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_membrane, make_solid, meshes
 from undertow.soft.collision import SurfaceCollisions
-from undertow.soft.embedding import Embedding
+from undertow.soft.embedding import Embedding, split_long
+from undertow.soft.materials import cell_volumes
 from undertow.soft.rings import RingProjection
+from undertow.soft.tetfiles import load_tetrahedra
 from undertow.solids.points import RigidPoints
 from undertow.solids.soft_step import SoftContacts, SoftSolids, SoftStepReport
 
@@ -51,7 +53,8 @@ class SoftModel(SolidsModel):
             nodes.append(touching)
             radius.append(np.full(len(touching), 0.0 if isinstance(item, SoftBody) else 0.5 * item.thickness))
             friction.append(np.full(len(touching), item.friction))
-        sizes = [item.element_size for item in scene.softs.values()]
+        self.element_size = min(self._element_size(part) for part in self.soft.parts)
+        """Of the body with the smallest elements [m]."""
         contacts = SoftContacts(
             self.soft, self.bodies, self.shapes, np.concatenate(nodes), np.concatenate(radius), np.concatenate(friction)
         )
@@ -62,11 +65,11 @@ class SoftModel(SolidsModel):
             self.soft,
             contacts,
             chosen.stepper,
-            min(sizes),
+            self.element_size,
             chosen.tolerance,
             rings,
             surfaces,
-            self._make_points(min(sizes)),
+            self._make_points(self.element_size),
         )
         if self._bound:
             nodes_of = np.concatenate([nodes for nodes, _ in self._bound])
@@ -104,7 +107,8 @@ class SoftModel(SolidsModel):
         if item.embed:
             solid = build.make_shape(name, item)
             assert not isinstance(solid, geometry.AnimatedMesh)
-            vertices, triangles = solid.surface(48)
+            assert item.element_size is not None
+            vertices, triangles = split_long(*solid.surface(48), item.element_size)
             points = self._place(item, vertices)
             self._embedded[name] = Embedding(f"objects.{name}", points, triangles, x, cells, self.soft.count)
         return self.soft.add(name, x, mass, [elements], cells, surface, closed=True, velocity=velocity)
@@ -112,6 +116,14 @@ class SoftModel(SolidsModel):
     def _mesh(self, name: str, item: SoftBody) -> meshes.Mesh:
         """Nodes and elements of a solid in its own frame."""
         h, shape = item.element_size, item.shape
+        if isinstance(shape, Tetrahedra):
+            if self.soft.dimensions == 2:
+                raise UserError(f"objects.{name}.shape: a 2D scene has no tetrahedra; use a box or a sphere (disc)")
+            try:
+                return load_tetrahedra(shape.file, shape.scale)
+            except UserError as error:
+                raise UserError(f"objects.{name}.shape: {error}") from None
+        assert h is not None
         if isinstance(shape, Box):
             counts = [max(1, round(s / h)) for s in shape.size[: self.soft.dimensions]]
             if self.soft.dimensions == 2:
@@ -126,7 +138,30 @@ class SoftModel(SolidsModel):
         solid = build.make_shape(name, item)
         assert not isinstance(solid, geometry.AnimatedMesh)
         lower, upper = solid.bounds()
-        return meshes.fill_shape(f"objects.{name}", solid.distance, lower, upper, h)
+        x, cells = meshes.fill_shape(f"objects.{name}", solid.distance, lower, upper, h)
+        if isinstance(solid, geometry.MeshShape):
+            self._check_filled(name, float(cell_volumes(x, cells).sum()) / solid.volume(), h)
+        return x, cells
+
+    def _check_filled(self, name: str, share: float, size: float) -> None:
+        """Elements must fill a mesh: they lose what is thinner than they are, and what its triangles turn inside out
+        counts as outside."""
+        if not 0.5 < share < 1.5:
+            raise UserError(
+                f"objects.{name}.shape: cannot be meshed with elements of {size:g} m: they fill {100 * share:.0f}% of "
+                f"the volume that its surface encloses; make element_size smaller where parts are thin, and repair a "
+                f"surface that crosses itself or is partly inside out"
+            )
+        if abs(share - 1.0) > 0.1:
+            self.notes.append(f"objects.{name}: its elements fill {100 * share:.0f}% of the volume of its surface")
+
+    def _element_size(self, part: Any) -> float:
+        """Size of the elements of a body [m]: as given, or the mean length of their edges."""
+        item = self.scene.softs[part.name]
+        if item.element_size is not None:
+            return item.element_size
+        ends = self.soft.rest[meshes.edges_of(part.cells)]
+        return float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).mean())
 
     def _add_cloth(self, name: str, item: Cloth) -> Any:
         counts = [max(1, round(s / item.element_size)) for s in item.size]
@@ -207,9 +242,10 @@ class SoftModel(SolidsModel):
         for part in parts:
             item = self.scene.softs[part.name]
             assert not isinstance(item, Rope)
-            wanted = 0.5 * item.thickness if isinstance(item, Cloth) else 0.01 * item.element_size
+            size = self._element_size(part)
+            wanted = 0.5 * item.thickness if isinstance(item, Cloth) else 0.01 * size
             # thinner than the triangles, or neighbours would repel each other
-            reach[part.nodes] = min(wanted, 0.2 * item.element_size)
+            reach[part.nodes] = min(wanted, 0.2 * size)
             friction[part.nodes] = item.friction
         return SurfaceCollisions(self.soft.x, np.concatenate([part.surface for part in parts]), reach, friction)
 

@@ -49,6 +49,7 @@ from undertow.scene.shapes import (
     MeshSequence,
     Plane,
     Sphere,
+    Tetrahedra,
     Torus,
 )
 from undertow.scene.soft import Cloth, Hold, Rope, Soft, SoftBody
@@ -60,8 +61,8 @@ __all__ = [
     "Inflow", "Joint", "Keyframes", "LineProbe", "Lumped", "Material", "Mesh", "MeshSequence", "Open", "Outflow",
     "Output", "Periodic", "Plane", "PointProbe", "PrescribedVelocity", "RigidBody", "RigidFluid", "Rope", "Rotation",
     "Scene", "Sine", "Smoke", "Soft", "SoftBody", "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static",
-    "Surface", "Table", "Time", "Torus", "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names",
-    "with_frames",
+    "Surface", "Table", "Tetrahedra", "Time", "Torus", "View", "Wall", "Water", "WaterSource", "find_scene",
+    "gallery_names", "with_frames",
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import runpy
 import traceback
 from collections.abc import Iterable
@@ -34,7 +35,7 @@ def gallery_cards() -> list[tuple[str, str, str, str]]:
         if written.is_file():
             card = toml.parse(written.read_text(encoding="utf-8"), name)
         else:
-            card = importlib.import_module(f"undertow.scene.gallery.{name.replace('-', '_')}").CARD
+            card = _computed(name).CARD
         cards.append((name, card["description"], card["source"], card["cost"]))
     return cards
 
@@ -56,7 +57,7 @@ def find_scene(
     elif text.endswith(".toml"):
         data, where = toml.read_tables(Path(text)), text
     elif text in gallery_names():
-        data, where = _from_gallery(text), text
+        data, where = _from_gallery(text, resolution), text
     else:
         raise UserError(
             f"scene {text!r}: not in the gallery and no file FILE.toml or FILE.py; {suggest(text, gallery_names())}"
@@ -65,6 +66,11 @@ def find_scene(
     toml.override(data, assignments)
     if resolution is not None and isinstance(data.get("domain"), dict):
         data["domain"]["resolution"] = resolution
+    elif resolution is not None and not _takes_resolution(text):
+        raise UserError(
+            f"--resolution {resolution}: scene {text!r} has no domain of cells and no size that it sets; leave it out, "
+            f"or set the sizes of its objects with --set objects.NAME.KEY=VALUE"
+        )
     if coupling is not None:
         data["coupling"] = coupling
     scene = toml.scene_from_dict(data, where)
@@ -75,13 +81,29 @@ def find_scene(
     return with_frames(scene, frames)
 
 
-def _from_gallery(name: str) -> dict[str, Any]:
-    """A scene of the gallery: written in TOML, or computed where it has hundreds of bodies."""
-    written = GALLERY / f"{name}.toml"
-    if written.is_file():
-        return toml.read_tables(written)
-    module = importlib.import_module(f"undertow.scene.gallery.{name.replace('-', '_')}")
-    return toml.scene_to_dict(module.make_scene())
+def _computed(name: str) -> Any:
+    """The module of a scene of the gallery that is computed, else None."""
+    if name not in gallery_names() or (GALLERY / f"{name}.toml").is_file():
+        return None
+    return importlib.import_module(f"undertow.scene.gallery.{name.replace('-', '_')}")
+
+
+def _takes_resolution(name: str) -> bool:
+    """Whether a scene is computed from a resolution: what it counts is in its line of the gallery."""
+    module = _computed(name)
+    return module is not None and "resolution" in inspect.signature(module.make_scene).parameters
+
+
+def _from_gallery(name: str, resolution: int | None) -> dict[str, Any]:
+    """A scene of the gallery: written in TOML, or computed where it has hundreds of bodies or elements of a size."""
+    module = _computed(name)
+    if module is None:
+        return toml.read_tables(GALLERY / f"{name}.toml")
+    if resolution is None or not _takes_resolution(name):
+        return toml.scene_to_dict(module.make_scene())
+    if resolution < 1:
+        raise UserError(f"--resolution {resolution}: must be at least 1")
+    return toml.scene_to_dict(module.make_scene(resolution=resolution))
 
 
 def with_frames(scene: Scene, frames: int) -> Scene:

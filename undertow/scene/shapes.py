@@ -205,7 +205,19 @@ class Boat(Model):
         return (self.length / 2, self.height / 2, self.width / 2)
 
 
-Shape = Annotated[
+class Tetrahedra(Model):
+    """A solid given as tetrahedra, of a soft body: a Gmsh file (.msh, text), or an .npz with ``points`` (n, 3) and
+    ``tetrahedra`` (m, 4)."""
+
+    type: Literal["tetrahedra"] = "tetrahedra"
+    file: Text = Field(description="path of the file, relative to the scene file")
+    scale: PositiveNumber = Field(1.0, description="metres per unit of the file")
+
+    def half_size(self) -> Half:
+        return (math.inf, math.inf, math.inf)
+
+
+_AnyShape = (
     Annotated[Sphere, Tag("<sphere>")]
     | Annotated[Box, Tag("<box>")]
     | Annotated[Capsule, Tag("<capsule>")]
@@ -217,20 +229,13 @@ Shape = Annotated[
     | Annotated[Hull, Tag("<hull>")]
     | Annotated[Gear, Tag("<gear>")]
     | Annotated[Boat, Tag("<boat>")]
-    | Annotated[Bunny, Tag("<bunny>")],
-    BY_TYPE,
-    check_type(
-        "sphere",
-        "box",
-        "capsule",
-        "cylinder",
-        "torus",
-        "plane",
-        "mesh",
-        "mesh_sequence",
-        "hull",
-        "gear",
-        "boat",
-        "bunny",
-    ),
+    | Annotated[Bunny, Tag("<bunny>")]
+)
+_NAMES = (
+    "sphere", "box", "capsule", "cylinder", "torus", "plane", "mesh", "mesh_sequence", "hull", "gear", "boat", "bunny",
+)  # fmt: skip
+Shape = Annotated[_AnyShape, BY_TYPE, check_type(*_NAMES)]
+SoftShape = Annotated[
+    _AnyShape | Annotated[Tetrahedra, Tag("<tetrahedra>")], BY_TYPE, check_type(*_NAMES, "tetrahedra")
 ]
+"""What a soft body can be made of."""

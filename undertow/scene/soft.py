@@ -25,7 +25,7 @@ from undertow.scene.base import (
     complain,
 )
 from undertow.scene.motion import Motion, Rotation, Static
-from undertow.scene.shapes import Box, MeshSequence, Plane, Shape
+from undertow.scene.shapes import Box, MeshSequence, Plane, Shape, SoftShape, Tetrahedra
 
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene
@@ -75,12 +75,12 @@ class SoftBody(Model):
     """An elastic solid: tetrahedra in 3D, triangles under plane strain in 2D."""
 
     type: Literal["soft_body"] = "soft_body"
-    shape: Shape = Field(description="the shape at rest, such as { type = 'sphere', radius = 0.1 }")
+    shape: SoftShape = Field(description="the shape at rest, such as { type = 'sphere', radius = 0.1 }")
     position: Point = Field(description="position of the centre at t = 0 [m]")
     rotation: Rotation = Field(Rotation(), description="rotation at t = 0")
     velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
     angular_velocity: AngularVelocity = Field((0.0, 0.0, 0.0), description="at t = 0 [rad/s]; along z in 2D")
-    element_size: Metres = Field(description="size of the elements [m]")
+    element_size: Metres | None = Field(None, description="size of the elements [m]; tetrahedra have their own")
     density: Density = Field(1000.0, description="density [kg/m3]")
     youngs_modulus: Pascals = Field(1e5, description="Young's modulus [Pa]")
     poisson_ratio: Poisson = Field(0.3, description="Poisson ratio, -1 to 0.5 [-]")
@@ -100,8 +100,13 @@ class SoftBody(Model):
     def _check(self) -> SoftBody:
         if isinstance(self.shape, MeshSequence | Plane):
             raise complain(f"a soft body cannot be a {self.shape.type}; use a shape that encloses a volume")
-        if self.embed and isinstance(self.shape, Box):
-            raise complain("embed: the elements of a box have its surface already; remove it")
+        given = isinstance(self.shape, Tetrahedra)
+        if given and self.element_size is not None:
+            raise complain("element_size has no effect on a shape of given tetrahedra; remove it")
+        if not given and self.element_size is None:
+            raise complain("element_size is missing; give the size of the elements in m")
+        if self.embed and (given or isinstance(self.shape, Box)):
+            raise complain(f"embed: the elements of a {self.shape.type} have its surface already; remove it")
         return self
 
 

@@ -49,3 +49,28 @@ class Embedding:
     def carry(self, values: Array) -> Array:
         """Means (p, 3) of values (n, 3) of the nodes: positions or velocities."""
         return np.asarray(np.einsum("pa,pai->pi", self.weight, values[self.nodes]))
+
+
+def split_long(points: Array, triangles: Any, longest: float) -> tuple[Array, Any]:
+    """The same surface with no edge longer than ``longest`` [m]: long edges get a node in their middle, until none is
+    left. A surface whose straight parts are single triangles could not bend."""
+    points, triangles = np.asarray(points, dtype=float), np.asarray(triangles, dtype=np.int64)
+    while True:
+        ends = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]], axis=2)
+        length = np.linalg.norm(points[ends[:, :, 1]] - points[ends[:, :, 0]], axis=2)
+        long = length > longest
+        if not long.any():
+            return points, triangles
+        edges, number = np.unique(ends[long], axis=0, return_inverse=True)
+        middle = np.full(long.shape, -1)
+        middle[long] = len(points) + number.reshape(-1)
+        points = np.concatenate([points, points[edges].mean(axis=1)])
+        # cut from the middle m of the longest edge, then each half from the middle of its own edge where there is one
+        order = (np.argmax(np.where(long, length, 0.0), axis=1)[:, None] + np.arange(3)) % 3
+        (a, b, c), (m, n, k) = (np.take_along_axis(t, order, 1).T for t in (triangles, middle))
+        parts = [
+            (m < 0, a, b, c),
+            ((m >= 0) & (k < 0), a, m, c), ((m >= 0) & (k >= 0), a, m, k), ((m >= 0) & (k >= 0), m, c, k),
+            ((m >= 0) & (n < 0), m, b, c), ((m >= 0) & (n >= 0), m, b, n), ((m >= 0) & (n >= 0), m, n, c),
+        ]  # fmt: skip
+        triangles = np.concatenate([np.stack(corners, axis=1)[where] for where, *corners in parts])

@@ -87,8 +87,9 @@ def fill_shape(name: str, distance: Callable[[Array], Array], lower: Array, uppe
     origin = 0.5 * (np.asarray(lower) + np.asarray(upper)) - 0.5 * spacing * np.array(counts)
     points, cells, long = _lattice(origin, counts, spacing)
     value = np.asarray(distance(points), dtype=float)
+    nothing = UserError(f"{name}: elements of {spacing:g} m find nothing inside the shape; make them smaller")
     if not (value < 0).any():
-        raise UserError(f"{name}: elements of {spacing:g} m find nothing inside the shape; make them smaller")
+        raise nothing
     near = (value[cells] < 0).any(axis=1)
     cells, long = cells[near], long[near]
     points, value = _warp(points, value, cells, long)
@@ -99,6 +100,8 @@ def fill_shape(name: str, distance: Callable[[Array], Array], lower: Array, uppe
     edges = points[cells[:, 1:]] - points[cells[:, :1]]
     kept = np.linalg.det(edges) > 1e-6 * spacing**3
     cells = cells[kept]
+    if not len(cells):
+        raise nothing
     used, cells = np.unique(cells, return_inverse=True)
     return _sorted_along(points[used], cells.reshape(-1, 4))
 

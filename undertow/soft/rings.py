@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array, share
-from undertow.linalg import CoupledSystem, Stencil
+from undertow.linalg import CoupledSystem, Stencil, VelocityBlock
 from undertow.linalg.coupled import SolveStats
 from undertow.soft.bodies import SoftBodies
 from undertow.soft.implicit import Held, Joined, NodeBlock
@@ -59,7 +59,8 @@ def _add_rings_transposed(starts, columns, rows, z, out, start, stop):  # type: 
 
 class RingRows:
     """The rows of the rings of chosen nodes as constraints on the velocities ``soft``: one row per node of all bodies,
-    empty for those not chosen."""
+    empty for those not chosen. With velocities ``slack`` (rows,), rates of volume beside those of the nodes:
+    G^T v + slack."""
 
     name = "rings"
     damping = False
@@ -98,14 +99,20 @@ class RingRows:
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         p = self.pattern
         share(_apply_rings, len(out), self._rows.size, p.rows, p.columns, self._rows, w["soft"], out)
+        if "slack" in w:
+            out += w["slack"]
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
         p = self.pattern
         share(_add_rings_transposed, len(z), self._rows.size, p.rows, p.columns, self._columns, z, w["soft"])
+        if "slack" in w:
+            w["slack"][...] += z
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
         squares = np.einsum("pi,pi,pi->p", self._rows, self._rows, inv_mass["soft"][self.pattern.columns])
         out += np.add.reduceat(squares, self.pattern.rows[:-1])
+        if "slack" in inv_mass:
+            out += inv_mass["slack"]
 
     def matrix(self) -> Any:
         """G^T as a sparse matrix (rows, 3 n)."""
@@ -128,6 +135,15 @@ ROUNDS = 4
 """Most corrections in a step, each from where the last has led, where volume is regained at once."""
 
 
+ITERATIONS = 20000
+"""Most of a solve: a ball pressed to 2% of its thickness takes 6000."""
+
+SLACK = 1e-7
+"""How much a ring yields to its own pressure, as a part of what its nodes would if nothing held them. Where contact
+holds every node of an element, some pressures move nothing and some rates have no velocity; without slack conjugate
+gradients diverge there."""
+
+
 class RingProjection:
     """Keeps the volume of rings: corrects the velocity of the positions (3.1), and projects velocities (3.2).
 
@@ -143,7 +159,9 @@ class RingProjection:
         chosen = np.isin(np.arange(bodies.count), nodes)
         self.parts = {part.name for part in bodies.parts if chosen[part.first]}
         self.block = NodeBlock(bodies)
-        self.system = CoupledSystem([self.block], [self.rows])
+        self._slack = VelocityBlock("slack", np.zeros(self.rows.shape))
+        self._yielded = np.zeros(self.rows.shape)
+        self.system = CoupledSystem([self.block, self._slack], [self.rows])
         self._length = float(np.mean(self.rows.rest[self.rows.nodes])) ** (1.0 / bodies.dimensions)
         self._pressure = {False: np.zeros(self.rows.shape), True: np.zeros(self.rows.shape)}
 
@@ -204,7 +222,13 @@ class RingProjection:
         self.block.hold(held or Held())
         pressure = self._pressure[positions]
         scale = float(np.linalg.norm(self.rows.rest)) / dt
-        return self.system.solve({"soft": v}, {"rings": pressure}, self.tolerance, 5000, scale)
+        diagonal = self._slack.inv_mass
+        diagonal[...] = 0.0
+        self.rows.add_diagonal({"soft": self.block.inv_mass}, diagonal)
+        diagonal *= SLACK
+        self._yielded[...] = 0.0
+        w = {"soft": v, "slack": self._yielded}
+        return self.system.solve(w, {"rings": pressure}, self.tolerance, ITERATIONS, scale)
 
     def arrays(self) -> dict[str, Array]:
         """What evolves: the pressures that the next solves start from."""

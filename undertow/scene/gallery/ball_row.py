@@ -10,7 +10,7 @@ from undertow.scene.soft import SoftBody
 CARD = {
     "description": "a rigid ball hits a row of incompressible soft and rigid balls in space; 1.5k tets each",
     "source": "Schroeder 2011, thesis, figure 4.3",
-    "cost": "about a minute",
+    "cost": "about a minute; --resolution N: elements across a soft ball",
 }
 
 RADIUS, SPEED = 0.1, 2.0
@@ -47,5 +47,5 @@ def make_scene(balls: int = 4, resolution: int = 6) -> Scene:
         gravity=(0.0, 0.0, 0.0),
         time=Time(end=0.8, frame_rate=60, max_step=1 / 480),
         objects=objects,
-        view=View(camera=Camera(position=(0.4, 0.7, 2.0), look_at=(0.4, 0.0, 0.0))),
+        view=View(camera=Camera(position=(0.5, 0.7, 2.2), look_at=(0.5, 0.0, 0.0))),
     )

@@ -11,7 +11,7 @@ from undertow.scene.soft import Cloth, Soft
 CARD = {
     "description": "a sheet falls over a ball, slides down and folds onto itself; 3.2k triangles",
     "source": "Bridson, Fedkiw and Anderson 2002",
-    "cost": "about ten minutes",
+    "cost": "about ten minutes; --resolution N: elements along the sheet, 71 for 10k triangles",
 }
 
 

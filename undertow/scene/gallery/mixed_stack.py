@@ -43,5 +43,5 @@ def make_scene(boxes: int = 5, resolution: int = 4) -> Scene:
         **CARD,
         time=Time(end=2.0, frame_rate=24, max_step=1 / 192),
         objects=objects,
-        view=View(camera=Camera(position=(1.2, 1.0, 2.0), look_at=(0.0, 0.5, 0.0))),
+        view=View(camera=Camera(position=(1.5, 1.1, 2.5), look_at=(0.0, 0.48, 0.0))),
     )

@@ -14,14 +14,14 @@ from undertow.scene.soft import Hold, Soft, SoftBody
 CARD = {
     "description": "a snake of 12 driven joints inside a soft body winds sideways over the ground; 4k tets",
     "source": "Schroeder 2011, thesis, figure 4.7, on flat ground",
-    "cost": "about ten minutes",
+    "cost": "about ten minutes; --resolution N: elements across the body of 10 cm",
 }
 
 PITCH, RADIUS = 0.12, 0.05
 
 
-def make_scene(joints: int = 12, elements: int = 3) -> Scene:
-    """``joints`` hinges, by turns upright and level; ``elements`` across the body."""
+def make_scene(joints: int = 12, resolution: int = 3) -> Scene:
+    """``joints`` hinges, by turns upright and level; ``resolution`` elements across the body."""
     length = joints * PITCH
     bones = [f"bone-{i:02d}" for i in range(joints + 1)]
     places = [(i * PITCH - 0.5 * length, RADIUS + 0.005, 0.0) for i in range(joints + 1)]
@@ -35,7 +35,7 @@ def make_scene(joints: int = 12, elements: int = 3) -> Scene:
             shape=Capsule(radius=RADIUS, length=length),
             position=(0.0, RADIUS + 0.005, 0.0),
             rotation=Rotation(axis=(0.0, 0.0, 1.0), degrees=90.0),
-            element_size=2 * RADIUS / elements,
+            element_size=2 * RADIUS / resolution,
             density=1000.0,
             youngs_modulus=4e4,
             poisson_ratio=0.4,

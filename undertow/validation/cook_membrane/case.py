@@ -12,6 +12,7 @@ from undertow.soft import Elastic, SoftBodies, make_solid
 from undertow.soft.meshes import grid_triangles
 from undertow.soft.rings import RingRows
 from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.drawing import curves
 from undertow.validation.soft_bodies import edge_load
 
 E, TRACTION = 70e6, 6.25e6
@@ -87,6 +88,10 @@ def run(full: bool = False) -> Iterator[Quantity]:
     # corners keep the order near one and a half: from the last three, by Aitken's rule
     a, b, c = ringed[1:]
     exact = c - (c - b) ** 2 / ((c - b) - (b - a))
-    yield quantity("rings_8", ringed[0] / exact, rings=ringed, plain=plain, extrapolated=exact)
+    drawn = curves(
+        "Cook's membrane, Poisson ratio 0.499", "elements per side", "rise of the corner [mm]",
+        with_one_rings=(sizes, ringed), without=(sizes, plain), of_extrapolation=(sizes, [exact] * len(sizes)),
+    )  # fmt: skip
+    yield quantity("rings_8", ringed[0] / exact, rings=ringed, plain=plain, extrapolated=exact, curves=drawn)
     yield quantity("rings_32", ringed[2] / exact)
     yield quantity("locked_8", plain[0] / exact)

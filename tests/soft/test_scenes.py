@@ -1,0 +1,100 @@
+"""Soft scenes of the gallery, small: each by what its physics says, and the creatures by their own control."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import undertow as ut
+from undertow.errors import UserError
+from undertow.scene import find_scene
+from undertow.scene.gallery import armadillo_drop, chain_twist, fish_flop, maggot, pile_1600
+
+
+def _mass(sim: ut.Simulation) -> float:
+    """All that can move [kg]."""
+    inverse = sim.model.bodies.inv_mass_b  # type: ignore[attr-defined]
+    return float((1.0 / inverse[inverse > 0]).sum() + sim.model.soft.mass.sum())  # type: ignore[attr-defined]
+
+
+def _flop(scene: ut.Scene, name: str, end: float) -> tuple[float, float, float]:
+    """(Error of the momentum at the end over all that the ground has given, highest speed upwards of the centre in the
+    second half, when it has landed [m/s], how far it went over the ground [m])."""
+    sim = ut.Simulation(scene, threads=1)
+    weight = np.array([0.0, -9.81 * _mass(sim), 0.0])
+    given, fastest = np.zeros(3), 0.0
+    start = sim.body(name).position
+    while sim.time < end - 1e-9:
+        time = sim.time
+        row = sim.step().ledger
+        # what the ground feels is what it gives, turned round
+        given -= (sim.time - time) * sim.body("ground").contact_force
+        fastest = max(fastest, float(sim.body(name).velocity[1])) if sim.time > 0.5 * end else 0.0
+    momentum = np.array([row[f"momentum_{axis}"] for axis in "xyz"])
+    error = float(np.abs(momentum - given - sim.time * weight).max() / np.linalg.norm(given))
+    return error, fastest, float(np.linalg.norm((sim.body(name).position - start)[[0, 2]]))
+
+
+def test_a_fish_throws_itself_up_by_its_joints_alone() -> None:
+    """Its momentum is what gravity and the ground give it, as far as joints know the flesh on the bones; without
+    control it stays where it falls."""
+    error, fastest, _ = _flop(fish_flop.make_scene(resolution=10), "fish", 0.45)
+    assert error < 0.08
+    _, limp, _ = _flop(fish_flop.make_scene(resolution=10, amplitude=0.0), "fish", 0.45)
+    assert fastest > 0.25 and limp < 0.3 * fastest
+
+
+def test_a_maggot_wriggles_by_its_joints_alone() -> None:
+    error, _, way = _flop(maggot.make_scene(resolution=2), "maggot", 0.4)
+    assert error < 0.08 and way > 0.008
+
+
+def test_a_chain_hangs_from_its_ends() -> None:
+    """A soft ring linked with two rigid ones falls until it hangs on them, and no farther."""
+    sim = ut.Simulation(chain_twist.make_scene(resolution=2, links=3, end=400.0), threads=1)
+    start, heights = sim.body("link-1").position[1], []
+    while sim.time < 0.25:
+        sim.step()
+        heights.append(start - sim.body("link-1").position[1])
+    ends = [float(sim.body(name).contact_force[1]) for name in ("link-0", "link-2")]
+    assert 0.01 < max(heights) < 0.12
+    assert max(ends) < 0.0
+
+
+def test_a_pile_of_soft_and_rigid_bodies_loses_energy() -> None:
+    """Two of every kind fall on the pegs: nothing gains energy, passes the ground or comes apart."""
+    sim = ut.Simulation(pile_1600.make_scene(resolution=1, elements=2), threads=1)
+    energy, rows = [], []
+    while sim.time < 0.35:
+        rows.append(sim.step().ledger)
+        energy.append(rows[-1]["energy"])
+    assert max(row["soft_contacts"] for row in rows) > 5
+    # of the energy of the fall
+    rise = max(now - min(energy[: i + 1]) for i, now in enumerate(energy))
+    assert rise < 5e-3 * (energy[0] - energy[-1]) and energy[-1] < 0.9 * energy[0]
+    assert max(row["joint_error"] for row in rows) < 1e-8
+    assert sim.model.soft.x[:, 1].min() > -2e-3  # type: ignore[attr-defined]
+
+
+def test_a_rabbit_keeps_its_volume() -> None:
+    """It lands on its ears, whose elements have every node on the ground: rings that nothing can change."""
+    sim = ut.Simulation(armadillo_drop.make_scene(resolution=8), threads=1)
+    soft = sim.model.soft  # type: ignore[attr-defined]
+    start = soft.volume(soft.parts[0])
+    error, most = 0.0, 0.0
+    while sim.time < 0.45:
+        row = sim.step().ledger
+        error, most = max(error, abs(row["soft_volume"] / start - 1.0)), max(most, row["soft_contacts"])
+    assert most > 10 and error < 2e-3
+
+
+def test_the_resolution_of_a_computed_scene() -> None:
+    assert find_scene("soft-sphere-drop", resolution=20).objects["plain"].element_size == pytest.approx(0.05)
+    balls: Any = find_scene("pile-1600", resolution=2).softs
+    assert len(balls) == 4
+    with pytest.raises(UserError, match="--resolution 3: scene 'chain' has no domain of cells"):
+        find_scene("chain", resolution=3)
+    with pytest.raises(UserError, match="--resolution 0: must be at least 1"):
+        find_scene("snake", resolution=0)
