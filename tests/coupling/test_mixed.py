@@ -231,7 +231,7 @@ def test_incompressible_bodies_keep_every_ring_in_the_solve():
 
 
 def test_soft_bodies_meet_each_other_in_the_fluid():
-    """In 3D: a block falls on another that rests on the floor; nothing crosses, the floor carries both."""
+    """In 3D: a block falls on another on the floor; nothing crosses, and then it is carried: weight less buoyancy."""
     block = {"shape": ut.Box(size=(0.4, 0.4, 0.4)), "element_size": 0.2, "density": 3000.0, "youngs_modulus": 1e6}
     sim = ut.Simulation(
         ut.Scene(
@@ -246,13 +246,15 @@ def test_soft_bodies_meet_each_other_in_the_fluid():
             },
         )
     )
-    for _ in range(8):
+    carried = []
+    for _ in range(30):
         row = sim.step().ledger
         assert sim.model.solid.soft_solids.surfaces.crossings(sim.model.soft.x) == 0
-        assert row["contact_left"] < 0.01  # of an impact of 0.5 m/s
+        assert row["contact_left"] < 0.05  # of an impact of 0.5 m/s; 0.024 when the upper one parts
+        carried.append(sim.body("upper").contact_force[1])
     assert row["contacts_held"] > 9
-    assert sim.body("upper").velocity[1] > -0.1
-    assert sim.body("lower").contact_force[1] > 0.0
+    assert abs(sim.body("upper").velocity[1]) < 0.01
+    assert np.mean(carried[-10:]) == pytest.approx(2000.0 * 0.4**3 * 9.81, rel=0.02)
 
 
 @pytest.mark.parametrize(

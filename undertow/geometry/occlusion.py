@@ -253,7 +253,7 @@ def _crosses(p, x, y, z, ex, ey, ez, reach):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _gather_elements(spec, occluder, low_x, low_y, low_z, high_x, high_y, high_z, stamp, near):  # type: ignore[no-untyped-def]
+def gather_elements(spec, occluder, low_x, low_y, low_z, high_x, high_y, high_z, stamp, near):  # type: ignore[no-untyped-def]
     """Elements that may reach into a box, each once, in ``near[1 : near[0] + 1]``; their number.
 
     stamp (m + 1,): when each element was met last, and the number of the search.
@@ -288,7 +288,7 @@ def _gather_elements(spec, occluder, low_x, low_y, low_z, high_x, high_y, high_z
 
 
 @helper
-def _is_hidden(occluder, near, x, y, z, ex, ey, ez, reach):  # type: ignore[no-untyped-def]
+def is_hidden(occluder, near, x, y, z, ex, ey, ez, reach):  # type: ignore[no-untyped-def]
     """Whether one of the gathered elements stands in the way from (x, y, z) by (ex, ey, ez)."""
     for n in range(1, near[0] + 1):
         e = near[n]
@@ -311,8 +311,8 @@ def _see_pairs(spec, occluder, start, stop, out):  # type: ignore[no-untyped-def
     for n in range(len(start)):
         x, y, z = start[n, 0], start[n, 1], start[n, 2]
         p, q, r = stop[n, 0], stop[n, 1], stop[n, 2]
-        _gather_elements(spec, occluder, min(x, p), min(y, q), min(z, r), max(x, p), max(y, q), max(z, r), stamp, near)
-        out[n] = not _is_hidden(occluder, near, x, y, z, p - x, q - y, r - z, THICKNESS)
+        gather_elements(spec, occluder, min(x, p), min(y, q), min(z, r), max(x, p), max(y, q), max(z, r), stamp, near)
+        out[n] = not is_hidden(occluder, near, x, y, z, p - x, q - y, r - z, THICKNESS)
 
 
 @helper

@@ -224,8 +224,9 @@ class RingProjection:
         scale = float(np.linalg.norm(self.rows.rest)) / dt
         diagonal = self._slack.inv_mass
         diagonal[...] = 0.0
-        self.rows.add_diagonal({"soft": self.block.inv_mass}, diagonal)
-        diagonal *= SLACK
+        if held is not None and len(held.body):
+            self.rows.add_diagonal({"soft": self.block.inv_mass}, diagonal)
+            diagonal *= SLACK
         self._yielded[...] = 0.0
         w = {"soft": v, "slack": self._yielded}
         return self.system.solve(w, {"rings": pressure}, self.tolerance, ITERATIONS, scale)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from undertow.geometry.occlusion import THICKNESS, Occlusion, _gather_elements, _is_hidden
+from undertow.geometry.occlusion import THICKNESS, Occlusion, gather_elements, is_hidden
 from undertow.grid import GHOSTS, Array, share
 from undertow.grid.jitting import helper
 from undertow.transport.advection import Advection, _confine, _find_offsets, _find_range, _group
@@ -161,7 +161,7 @@ def _blend_visible(frame, occluder, near, q, base, location, x, y, z):  # type: 
         w = (fx if a else 1.0 - fx) * (fy if b else 1.0 - fy) * (fz if c else 1.0 - fz)
         if w <= 0.0:
             continue
-        if near[0] > 0 and _is_hidden(
+        if near[0] > 0 and is_hidden(
             occluder, near, x, y, z, i + a + hx - x, j + b + hy - y, k + c + hz - z, THICKNESS
         ):
             complete = False
@@ -177,7 +177,7 @@ def _blend_visible(frame, occluder, near, q, base, location, x, y, z):  # type: 
 @helper
 def _gather_around(spec, occluder, x, y, z, stamp, near):  # type: ignore[no-untyped-def]
     """Elements among all values that are blended at (x, y, z)."""
-    return _gather_elements(spec, occluder, x - 1.0, y - 1.0, z - 1.0, x + 1.0, y + 1.0, z + 1.0, stamp, near)
+    return gather_elements(spec, occluder, x - 1.0, y - 1.0, z - 1.0, x + 1.0, y + 1.0, z + 1.0, stamp, near)
 
 
 @helper
@@ -209,15 +209,15 @@ def _stop_path(spec, frame, occluder, x, y, z, p, q, r, margin, stamp, near):  #
     whole = 1 if px == p and py == q and pz == r else 0
     ex, ey, ez = px - x, py - y, pz - z
     reach = 2.0 * THICKNESS
-    if _gather_elements(
+    if gather_elements(
         spec, occluder, min(x, px) - reach, min(y, py) - reach, min(z, pz) - reach, max(x, px) + reach,
         max(y, py) + reach, max(z, pz) + reach, stamp, near,
-    ) == 0 or not _is_hidden(occluder, near, x, y, z, ex, ey, ez, reach):  # fmt: skip
+    ) == 0 or not is_hidden(occluder, near, x, y, z, ex, ey, ez, reach):  # fmt: skip
         return px, py, pz, whole
     seen, hidden = 0.0, 1.0
     for _ in range(_HALVINGS):
         t = 0.5 * (seen + hidden)
-        if _is_hidden(occluder, near, x, y, z, t * ex, t * ey, t * ez, reach):
+        if is_hidden(occluder, near, x, y, z, t * ex, t * ey, t * ez, reach):
             hidden = t
         else:
             seen = t
@@ -387,7 +387,7 @@ def _look_around(  # type: ignore[no-untyped-def]
                 ex = float(side) if axis == 0 else 0.0
                 ey = float(side) if axis == 1 else 0.0
                 ez = float(side) if axis == 2 else 0.0
-                if _is_hidden(occluder, near, x, y, z, ex, ey, ez, THICKNESS):
+                if is_hidden(occluder, near, x, y, z, ex, ey, ez, THICKNESS):
                     continue
                 for m in range(fields):
                     if count == 0:
