@@ -62,39 +62,52 @@ class ThinWalls:
 
     def _crossed(self, b: int) -> np.ndarray:
         fields = self.fields
-        grid, near = fields.grid, fields.body_c == b
-        found = []
-        for axis in grid.axes:
+        grid, solid, size = fields.grid, fields.solids[b], int(np.prod(fields.grid.padded))
+        near = fields.body_c == b
+        stride = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])
+        high, axes = [], []
+        for a in grid.axes:
             inner = [slice(GHOSTS, GHOSTS + n) for n in reversed(grid.cells)]
-            inner[2 - axis] = slice(GHOSTS + 1, GHOSTS + grid.cells[axis])
-            either = near | np.roll(near, 1, axis=2 - axis)
+            inner[2 - a] = slice(GHOSTS + 1, GHOSTS + grid.cells[a])
+            either = near | np.roll(near, 1, axis=2 - a)
             index = np.argwhere(either[tuple(inner)]) + [part.start for part in inner]
-            high = np.array(grid.lower) + (index[:, ::-1] - GHOSTS + 0.5) * grid.dx
-            across = _is_between(fields, fields.solids[b], high - grid.dx * np.eye(3)[axis], axis)
-            flat = np.ravel_multi_index(tuple(index[across].T), grid.padded)
-            found.append(axis * int(np.prod(grid.padded)) + flat)
-        return np.concatenate(found)
+            high.append(np.ravel_multi_index(tuple(index.T), grid.padded))
+            axes.append(np.full(len(index), a))
+        cell, axis = np.concatenate(high), np.concatenate(axes)
+        low = cell - stride[axis]
+        # every centre is looked at once
+        centre, where = np.unique(np.concatenate([low, cell]), return_inverse=True)
+        index = np.stack(np.unravel_index(centre, grid.padded)[::-1], axis=1)
+        place = np.array(grid.lower) + (index - GHOSTS + 0.5) * grid.dx
+        gap, first, last = _distances(fields, solid, place), where[: len(cell)], where[len(cell) :]
+        # two balls that cover the way between the centres leave no room for the solid
+        between = (gap[first] > 0.0) & (gap[last] > 0.0) & (gap[first] + gap[last] < grid.dx)
+        cell, axis, first, last = cell[between], axis[between], first[between], last[between]
+        across = _is_between(fields, solid, place[first], gap[first], gap[last], axis)
+        return np.asarray(axis * size + cell)[across]
 
 
-def _is_between(fields: SolidFields, solid: Solid, start: Array, axis: int) -> np.ndarray:
-    """Whether the solid lies between points (n, 3) and those one cell further along the axis, both being outside it."""
-    grid = fields.grid
+def _distances(fields: SolidFields, solid: Solid, points: Array) -> Array:
+    """Signed distances (n,) [m] of a solid from points (n, 3) as it stands now, the nearest of its images."""
     position = solid.motion.pose(fields.time)[0]
+    return solid.distance(position + fields.arms(points, position), fields.time, fields.grid.dimensions)
 
-    def distance(points: Array) -> Array:
-        return solid.distance(position + fields.arms(points, position), fields.time, grid.dimensions)
 
-    step, crossed = grid.dx * np.eye(3)[axis], np.zeros(len(start), dtype=bool)
-    active = (
-        np.flatnonzero((distance(start) > 0.0) & (distance(start + step) > 0.0)) if len(start) else np.zeros(0, int)
-    )
-    way = np.zeros(len(active))
+def _is_between(
+    fields: SolidFields, solid: Solid, start: Array, gap: Array, gap_end: Array, axis: np.ndarray
+) -> np.ndarray:
+    """Whether the solid lies between points (n, 3) and those one cell further along their axes (n,), whose distances
+    from it are positive."""
+    dx = fields.grid.dx
+    step, crossed = np.eye(3)[axis], np.zeros(len(start), dtype=bool)
+    active, way = np.arange(len(start)), gap
     for _ in range(TRACED):
         if not active.size:
             break
-        gap = distance(start[active] + (way / grid.dx)[:, None] * step)
-        crossed[active[gap < 1e-6 * grid.dx]] = True
+        gap = _distances(fields, solid, start[active] + way[:, None] * step[active])
+        met = gap < 1e-6 * dx
+        crossed[active[met]] = True
         way = way + gap
-        left = (gap >= 1e-6 * grid.dx) & (way < grid.dx)
+        left = ~met & (way + gap_end[active] < dx)
         active, way = active[left], way[left]
     return crossed
