@@ -204,7 +204,7 @@ def _free_faces(grid: Grid, sides: Sides) -> np.ndarray:
 
 
 @helper
-def _closest_point(surface, q, e, x, y, z):  # type: ignore[no-untyped-def]
+def closest_point(surface, q, e, x, y, z):  # type: ignore[no-untyped-def]
     """Squared distance of a point from an element, and the weights of the element's nodes at the nearest point.
 
     Triangles after Ericson 2005, Real-Time Collision Detection, 5.1.5; in 2D the z of the point is that of the nodes.
@@ -273,7 +273,7 @@ def _open_middle(spec, area, axis, k, j, i):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _index_range(origin, dx, n, low, high):  # type: ignore[no-untyped-def]
+def index_range(origin, dx, n, low, high):  # type: ignore[no-untyped-def]
     """Padded indices of the first and the last of n points origin + i dx in an interval."""
     first = max(int(np.ceil((low - origin) / dx)) + GHOSTS, 0)
     return first, min(int(np.floor((high - origin) / dx)) + GHOSTS, n + 2 * GHOSTS - 1)
@@ -296,18 +296,18 @@ def _mark_nearest(spec, surface, area, band, out_square, out_element):  # type: 
                 x0 = spec.x0 + (0.0 if axis == 0 else h)
                 y0 = spec.y0 + (0.0 if axis == 1 else h)
                 z0 = spec.z0 + (0.0 if axis == 2 else h)
-                i0, i1 = _index_range(x0, spec.dx, spec.nx, low[0], high[0])
-                j0, j1 = _index_range(y0, spec.dx, spec.ny, low[1], high[1])
+                i0, i1 = index_range(x0, spec.dx, spec.nx, low[0], high[0])
+                j0, j1 = index_range(y0, spec.dx, spec.ny, low[1], high[1])
                 k0, k1 = GHOSTS, GHOSTS
                 if spec.dimensions == 3:
-                    k0, k1 = _index_range(z0, spec.dx, spec.nz, low[2], high[2])
+                    k0, k1 = index_range(z0, spec.dx, spec.nz, low[2], high[2])
                 for k in range(k0, k1 + 1):
                     for j in range(j0, j1 + 1):
                         for i in range(i0, i1 + 1):
                             sx, sy, sz = _open_middle(spec, area, axis, k, j, i)
                             x, y = x0 + (i - GHOSTS) * spec.dx + sx, y0 + (j - GHOSTS) * spec.dx + sy
                             z = z0 + (k - GHOSTS) * spec.dx + sz
-                            square, _, _, _ = _closest_point(surface, image, e, x, y, z)
+                            square, _, _, _ = closest_point(surface, image, e, x, y, z)
                             if square < out_square[axis, k, j, i] and square < band * band:
                                 out_square[axis, k, j, i] = square
                                 out_element[axis, k, j, i] = image * m + e
@@ -335,7 +335,7 @@ def _gather_nearest(spec, surface, area, square, element, out):  # type: ignore[
                         x, y = x0 + (i - GHOSTS) * spec.dx + sx, y0 + (j - GHOSTS) * spec.dx + sy
                         z = z0 + (k - GHOSTS) * spec.dx + sz
                         image, e = code // len(surface.element), code % len(surface.element)
-                        s, u, v, w = _closest_point(surface, image, e, x, y, z)
+                        s, u, v, w = closest_point(surface, image, e, x, y, z)
                         out.face[found] = ((axis * nz + k) * ny + j) * nx + i
                         out.element[found] = code
                         out.weight[found, 0], out.weight[found, 1], out.weight[found, 2] = u, v, w

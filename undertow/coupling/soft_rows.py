@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from undertow.coupling.drag import DragRows
+from undertow.coupling.pieces import PieceSpec
 from undertow.coupling.soft_fields import AWAY, SoftFields
 from undertow.coupling.solid_velocities import BLOCK, SolidVelocities
 from undertow.coupling.walls import BodyWalls
@@ -46,10 +47,14 @@ class SoftRows(DivergenceRows):
 
     def __init__(self, domain: FluidDomain, fields: SoftFields, block: SolidVelocities) -> None:
         super().__init__(domain)
+        self.take_solids(fields, block)
+
+    def take_solids(self, fields: SoftFields, block: SolidVelocities) -> None:
+        """The solids that move the fluid; alone: the domain with the rigid ones only."""
         self.fields, self.block = fields, block
-        alone = seeing(domain, fields.rigid)
-        alone.area_f = fields.rigid.area_f
-        self.walls = BodyWalls(alone, block.rigid.count)
+        self.alone = seeing(self.domain, fields.rigid)
+        self.alone.area_f = fields.rigid.area_f
+        self.walls = BodyWalls(self.alone, block.rigid.count)
         self.v = np.zeros(block.shape)
         self.flux: Any = None
         """F (cells, 3 n + 6 m) [m2, m3; 2D m, m2], a sparse matrix."""
@@ -169,22 +174,26 @@ class SoftRows(DivergenceRows):
         out.reshape(-1)[...] += self.flux.multiply(self.flux) @ inv_mass[BLOCK].reshape(-1)
 
     def buoyancy(self, density: float, gravity: Array) -> Array:
-        """Force (n + 2 m, 3) [N] of the hydrostatic pressure density gravity . (x - top) on nodes; top: of the domain.
+        """Force (n + 2 m, 3) [N] of the hydrostatic pressure on nodes.
 
         That on rigid bodies is known from their volume, and is not here.
         """
-        pieces, fields = self.fields.pieces.arrays(), self.fields
-        grid, element = self.domain.grid, fields.closed
+        pieces, element = self.fields.pieces.arrays(), self.fields.closed
         if not pieces.cell.size:
             return np.zeros(self.block.shape)
-        top = np.where(gravity > 0.0, np.array(grid.lower), np.array(grid.upper))
-        image, e = pieces.element // len(element), pieces.element % len(element)
-        pressure = density * ((pieces.centre - fields.surface.shift[image] - top) @ gravity)
-        force = -(pressure[:, None] * pieces.area)
+        e = pieces.element % len(element)
+        force = -(density * self._depth(pieces, gravity)[:, None] * pieces.area)
         total = np.zeros(self.block.shape)
         for a in range(element.shape[1]):
             np.add.at(total, element[e, a], pieces.weight[:, a, None] * force)
         return total
+
+    def _depth(self, pieces: PieceSpec, gravity: Array) -> Array:
+        """gravity . (x - top) of pieces (r,) [m2/s2]; top: of the domain."""
+        grid, fields = self.domain.grid, self.fields
+        top = np.where(gravity > 0.0, np.array(grid.lower), np.array(grid.upper))
+        image = pieces.element // len(fields.closed)
+        return np.asarray((pieces.centre - fields.surface.shift[image] - top) @ gravity)
 
     def push(self, z_c: Array) -> Array:
         """Impulses (n + 2 m, 3) [N s, N m s] of a pressure's impulse z [Pa s] on the solids."""

@@ -110,15 +110,17 @@ class SoftSolve:
     strain_z = np.zeros(0)
 
     def __init__(
-        self, domain: FluidDomain, tolerance: float, viscosity: float, gravity: Array, coupled: CoupledSoft
-    ) -> None:
+        self, domain: FluidDomain, tolerance: float, viscosity: float, gravity: Array, coupled: CoupledSoft,
+        make_rows: Callable[[SolidVelocities], SoftRows] | None = None,
+    ) -> None:  # fmt: skip
+        """make_rows: the rows where they are not those of a fluid that fills the domain."""
         self.gravity = gravity
         fields = domain.solids
         assert isinstance(fields, SoftFields)
         self.domain, self.tolerance, self.coupled, self.fields = domain, tolerance, coupled, fields
         rigid = coupled.rigid
         self.block = SolidVelocities(coupled.bodies, rigid.bodies, coupled.bound, rigid.joints, coupled.rings)
-        self.rows = SoftRows(domain, fields, self.block)
+        self.rows = SoftRows(domain, fields, self.block) if make_rows is None else make_rows(self.block)
         self.pockets = Pockets(fields, coupled.bodies, coupled.recovery)
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         self.cycle = CycleStencil(self.rows)
@@ -126,7 +128,7 @@ class SoftSolve:
         self.displaced_b = np.where(dynamic, domain.density * rigid.volume_b, 0.0)
         self.level = SoftPreconditioner(self.multigrid, self.rows, self.displaced_b)
         planar = domain.grid.dimensions == 2
-        fluid = VelocityBlock("fluid", domain.inv_mass_f, planar)
+        fluid = VelocityBlock("fluid", self.rows.inv_mass_f, planar)
         self.system = CoupledSystem([fluid, self.block], [self.rows], {"pressure": self.level}, planar)
         self.null = self.system.null_space("pressure")
         self.viscous: ViscousRows | None = None
@@ -293,7 +295,7 @@ class SoftSolve:
         """w <- w - B^-1 K^T z"""
         self._impulse_f[...] = 0.0
         self.rows.add_transpose(z_c, {"fluid": self._impulse_f})
-        subtract_scaled(self.domain.inv_mass_f, self._impulse_f, 1.0, w["fluid"])
+        subtract_scaled(self.rows.inv_mass_f, self._impulse_f, 1.0, w["fluid"])
         change = self.rows.push(z_c)
         self.block.apply_inverse_mass(change, change)
         w[BLOCK] += change

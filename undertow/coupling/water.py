@@ -1,14 +1,9 @@
 """Water with a free surface and the bodies that move it and are moved by it, in one solve (Robinson-Mosher 2008).
 
 The rows of ``coupling.rows`` in the liquid cells, solved for q = p - rho (g.x - c) as without bodies
-(``fluid.free_surface``). What is left of the pressure acts on the wet walls of a body as a known impulse,
-
-    J = dt sum rho (g.x_w - c) F_c,
-
-x_w being the foot of the cell's centre on the wall. Under a level surface q is zero, so that water at rest stays at
-rest to rounding around a body that weighs what it displaces. Over all walls of a body sum (g.x_w) F should be the force
--V g without a torque, V being the true volume; what it misses is added in proportion to the wet part of the body, so
-that a submerged body feels exactly its buoyant weight.
+(``fluid.free_surface``). What is left of the pressure acts on the wet walls of a body as a
+known impulse (``coupling.hydrostatic``). Under a level surface q is zero, so that water at rest stays at rest to
+rounding around a body that weighs what it displaces.
 """
 
 from __future__ import annotations
@@ -16,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
 from undertow.coupling.drag import BodiesInverse, DragRows
+from undertow.coupling.hydrostatic import Hydrostatic
 from undertow.coupling.lumped import LumpedSolve
 from undertow.coupling.monolithic import CoupledBodies, MonolithicSolve
 from undertow.coupling.rows import CoupledOperator, CoupledRows
@@ -27,13 +22,10 @@ from undertow.fluid.domain import FluidDomain
 from undertow.fluid.free_surface import FreeSurfaceRows, FreeSurfaceSolve
 from undertow.fluid.pressure import DivergenceRows
 from undertow.fluid.strain import FreeViscosity
-from undertow.grid import GHOSTS, Array
+from undertow.grid import Array
 from undertow.linalg import CoupledSystem, DenseBlock, SolveStats, used_planes
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.rows import BLOCK
-
-CLOSED = 1e-9
-"""A body whose walls' area vectors add up to less than this part of their area lies wholly inside the domain."""
 
 
 class CoupledWaterRows(CoupledRows, FreeSurfaceRows):
@@ -70,14 +62,9 @@ class CoupledWaterSolve(FreeSurfaceSolve):
         rows = self.monolithic.rows
         assert isinstance(rows, CoupledWaterRows)
         self.rows: CoupledWaterRows = rows
-        self.all_walls = BodyWalls(domain, bodies.count)
-        self.missed_b = np.zeros((bodies.count, 6))
-        """-V g less the sum over all walls, for bodies that lie wholly inside the domain."""
-        self.lift_b = np.zeros(bodies.count)
-        """g . (sum over all walls), 0 where ``missed_b`` does not count."""
+        self.hydrostatic = Hydrostatic(domain, rows, rows.walls, coupled, self._more_weight())
         self.known_b = np.zeros((bodies.count, 6))
         self.z_c, self.start_c = domain.grid.cell_field(), domain.grid.cell_field()
-        self._everywhere_c = np.ones(domain.grid.padded)
 
     def _make_solve(self, make_rows: Callable[[DenseBlock], CoupledRows]) -> MonolithicSolve:
         """The solve for water and bodies."""
@@ -89,45 +76,11 @@ class CoupledWaterSolve(FreeSurfaceSolve):
     def rebuild(self) -> None:
         self.monolithic.rebuild()
         self.monolithic.place()
-        self._measure_volumes()
+        self.hydrostatic.measure()
 
-    def _measure_volumes(self) -> None:
-        """What the sums over the walls of whole bodies miss."""
-        coupled, walls, g = self.coupled, self.all_walls, np.array(self.rows.gravity)
-        dynamic = coupled.bodies.kind_b == DYNAMIC
-        self.lift_b[...] = 0.0
-        if not g.any():
-            return
-        walls.rebuild(dynamic.astype(np.int64), coupled.bodies.x_b, self._everywhere_c)
-        count = coupled.bodies.count
-        found, area, vector = np.zeros((count, 6)), np.zeros((count, 3)), np.zeros((count, 3))
-        self._add_potential(walls, 0.0, found)
-        np.add.at(area, walls.spec.body[: walls.size], np.abs(walls.spec.f[: walls.size, :3]))
-        np.add.at(vector, walls.spec.body[: walls.size], walls.spec.f[: walls.size, :3])
-        whole = area.sum(axis=1)
-        closed = dynamic & (np.abs(vector).sum(axis=1) <= CLOSED * whole) & (whole > 0.0)
-        lift = found[:, :3] @ g
-        # a body of a few cells may have walls that enclose nothing like its volume
-        closed &= lift < -0.5 * coupled.volume_b * (g @ g)
-        self.lift_b[closed] = lift[closed]
-        self.missed_b[...] = -found
-        self.missed_b[:, :3] -= coupled.volume_b[:, None] * g
-
-    def _add_potential(self, walls: BodyWalls, level: float, out_b: Array) -> None:
-        """out += sum (g.x_w - level) F."""
-        solids = self.domain.solids
-        assert solids is not None
-        spec = self.domain.grid.spec
-        _add_potential(spec, walls.spec, walls.size, solids.wall_n, self.rows.gravity, level, out_b)
-
-    def _hydrostatic(self, dt: float, out_b: Array) -> None:
-        """J of the head of the module (n, 6) [N s, N m s]."""
-        out_b[...] = 0.0
-        self._add_potential(self.rows.walls, self.rows.level, out_b)
-        whole = self.lift_b < 0.0
-        wet = (out_b[whole, :3] @ np.array(self.rows.gravity)) / self.lift_b[whole]
-        out_b[whole] += np.clip(wet, 0.0, 1.0)[:, None] * self.missed_b[whole]
-        out_b *= self.domain.density * dt
+    def _more_weight(self) -> Callable[[bool, Array], None] | None:
+        """What bodies carry beside the pressure on their walls."""
+        return None
 
     def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
         """u* (known impulse added) and the bodies' momenta to n+1; p_c: guess on entry, the pressure on exit [Pa]."""
@@ -135,7 +88,7 @@ class CoupledWaterSolve(FreeSurfaceSolve):
         rows.dual_of(p_c, dt, z)
         # the impulse of start_c has been given to the water: the bodies get theirs with what is known
         np.subtract(used_planes(z), used_planes(self.start_c), out=used_planes(z))
-        self._hydrostatic(dt, known)
+        self.hydrostatic.impulse(dt, known)
         rows.walls.add_force(1.0, self.start_c, known)
         coupled.impulse_b += known
         coupled.pressure_b[...] = known
@@ -175,10 +128,12 @@ class LumpedWaterSolve(CoupledWaterSolve):
         self.lumped = LumpedSolve(self.domain, self.tolerance, self.coupled, make_rows, self.mass)
         return self.lumped
 
-    def _add_potential(self, walls: BodyWalls, level: float, out_b: Array) -> None:
-        super()._add_potential(walls, level, out_b)
-        faces = self.lumped.wet if walls is self.rows.walls else self.lumped.faces
-        faces.add_weight(np.array(self.rows.gravity) / self.domain.density, out_b)
+    def _more_weight(self) -> Callable[[bool, Array], None]:
+        def add(everywhere: bool, out_b: Array) -> None:
+            faces = self.lumped.faces if everywhere else self.lumped.wet
+            faces.add_weight(np.array(self.rows.gravity) / self.domain.density, out_b)
+
+        return add
 
     def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
         self.lumped.bring(u_f)
@@ -217,35 +172,3 @@ class CoupledViscosity(FreeViscosity):
         self.drag.add_impulse(u_f, twist, coupled.viscous_b)
         coupled.give_twists(twist)
         return stats
-
-
-@njit(cache=True)
-def _add_potential(spec, walls, size, phi_n, g, level, out):  # type: ignore[no-untyped-def]
-    """out_b += (g.x_w - level) F over the walls, x_w being the foot of the cell's centre on the wall."""
-    row = spec.nx + 2 * GHOSTS
-    plane = row * (spec.ny + 2 * GHOSTS)
-    over = 1 if spec.dimensions == 3 else 0
-    for m in range(size):
-        k = walls.cell[m] // plane
-        j = walls.cell[m] % plane // row
-        i = walls.cell[m] % row
-        mean, dx, dy, dz = 0.0, 0.0, 0.0, 0.0
-        for c in range(1 + over):
-            for b in range(2):
-                for a in range(2):
-                    value = phi_n[k + c, j + b, i + a]
-                    mean += value
-                    dx += value if a == 1 else -value
-                    dy += value if b == 1 else -value
-                    dz += (value if c == 1 else -value) * over
-        mean /= 4.0 * (1 + over)
-        square = dx * dx + dy * dy + dz * dz
-        length = np.sqrt(square)
-        push = mean / length if length > 0.0 else 0.0
-        x = spec.x0 + (i - GHOSTS + 0.5) * spec.dx - push * dx
-        y = spec.y0 + (j - GHOSTS + 0.5) * spec.dx - push * dy
-        z = spec.z0 + (k - GHOSTS + 0.5) * spec.dx - push * dz
-        b = walls.body[m]
-        value = g[0] * x + g[1] * y + g[2] * z - level
-        for c in range(6):
-            out[b, c] += value * walls.f[m, c]

@@ -353,7 +353,7 @@ class WaterFlow:
 
     def forces(self) -> dict[str, SolidForce]:
         """Force and torque of the water on every solid, from the pressure on the walls inside cut cells."""
-        if self.solids is None:
+        if self.solids is None or not self.solids.solids:
             return {}
         grid, none = self.grid, np.zeros((3, 1, 1, 1))
         count = len(self.solids.solids)

@@ -59,11 +59,15 @@ class BodiesInWater(WaterModel, ABC):
         around = self._surround(time, time_step)
         self._solids_report = self.within.model.solids.step(time, time_step, medium=around)
         self._end_step(time_step)
-        self._forces = self.flow.forces() | self.within.fluid_forces(time_step)
+        self._take_forces(time_step)
         quantities = self._quantities(around.report)
         self._check_volume(quantities, time + time_step)
         events = tuple(self.within.model.events(self._solids_report))
         return ModelStep(around.report.iterations, around.report, quantities, events)
+
+    def _take_forces(self, dt: float) -> None:
+        """Of the water over a step of dt [s]."""
+        self._forces = self.flow.forces() | self.within.fluid_forces(dt)
 
     def _end_step(self, time_step: float) -> None:
         """What follows the contact at the end of a step."""

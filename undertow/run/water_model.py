@@ -62,7 +62,7 @@ class WaterModel(WithoutExtras):
             limiter=fluid.limiter,
             tolerance=fluid.tolerance,
         )
-        fields = self._make_fields() if self.solids else None
+        fields = self._make_fields()
         emitters, drains = self._regions()
         self.flow = WaterFlow(
             self.grid, self.sides, fields, surface, settings, emitters, drains, side_velocity, self._make_solve,
@@ -79,9 +79,9 @@ class WaterModel(WithoutExtras):
         self.notes += notes
         return solids
 
-    def _make_fields(self) -> SolidFields:
-        """The solids as the grid sees them."""
-        return SolidFields(self.grid, self.solids)
+    def _make_fields(self) -> SolidFields | None:
+        """The solids as the grid sees them; None without any."""
+        return SolidFields(self.grid, self.solids) if self.solids else None
 
     def _make_solve(self, *args: Any) -> FreeSurfaceSolve:
         """The pressure solve, from the arguments of ``FreeSurfaceSolve``."""

@@ -88,11 +88,8 @@ def _check_compared(scene: Scene) -> None:
 
 def _check_soft_in_fluid(scene: Scene) -> None:
     """What soft bodies in fluid do without is refused."""
-    if scene.waters or scene.water_regions:
-        raise complain(
-            f"objects.{next(iter(scene.softs))}: coupling = 'monolithic' moves soft bodies in a fluid that fills the "
-            "domain, and no coupling moves them in water with a surface; remove the water, or make it a rigid_body"
-        )
+    if scene.has_surface:
+        _check_soft_in_water(scene)
     if scene.soft.stepper == "leapfrog":
         raise complain(
             "soft.stepper = 'leapfrog': in fluid elasticity is part of the solve; use 'implicit', or 'newmark', which "
@@ -111,3 +108,18 @@ def _check_soft_in_fluid(scene: Scene) -> None:
             raise complain(f"{path}: the fluid itself drags it; remove wind and drag")
         if isinstance(item, SoftBody) and item.incompressible and scene.soft.stepper != "implicit":
             raise complain(f"{path}.incompressible: in fluid needs soft.stepper = 'implicit'; change it, or remove it")
+
+
+def _check_soft_in_water(scene: Scene) -> None:
+    """Water with a surface moves soft bodies that enclose a volume, without viscosity."""
+    for name, item in scene.softs.items():
+        if not isinstance(item, SoftBody):
+            raise complain(
+                f"objects.{name}: no coupling moves a {item.type} in water with a surface; make it a thin "
+                "soft_body, or remove the water, so that the fluid fills the domain"
+            )
+    if scene.fluid.viscosity > 0:
+        raise complain(
+            f"fluid.viscosity = {scene.fluid.viscosity:g}: water with a surface moves soft bodies without viscosity; "
+            "remove it, or make the soft bodies rigid ones"
+        )

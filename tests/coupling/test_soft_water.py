@@ -1,0 +1,120 @@
+"""Soft bodies and water with a surface in one solve."""
+
+import numpy as np
+import pytest
+
+import undertow as ut
+from undertow.coupling.pieces import SurfaceSpec
+from undertow.coupling.soft_water import _join_inside, _mark_distance
+from undertow.grid import GHOSTS, Grid
+
+
+def block_in_pool(density, depth, stiffness=1e6, **changes):
+    """A soft block 0.4 by 0.2 m whose middle is ``depth`` under the surface at 0.5 m of a tank of 1 m."""
+    block = {
+        "shape": ut.Box(size=(0.4, 0.2)), "position": (0.5, 0.5 - depth), "element_size": 0.08,
+        "density": 1000.0 * density, "youngs_modulus": stiffness, "poisson_ratio": 0.4, "model": "neo_hookean",
+    }  # fmt: skip
+    fields = {
+        "name": "pool", "coupling": "monolithic", "gravity": (0.0, -10.0), "fluid": ut.Fluid(density=1000.0),
+        "domain": ut.Domain(upper=(1.0, 1.0), resolution=24), "time": ut.Time(end=1.0, frame_rate=20.0),
+        "objects": {
+            "water": ut.Water(shape=ut.Box(size=(1.0, 0.5)), position=(0.5, 0.25)), "block": ut.SoftBody(**block),
+        },
+    }  # fmt: skip
+    return ut.Scene(**{**fields, **changes})
+
+
+def height(sim):
+    mass = sim.model.soft.mass
+    return float(mass @ sim.model.soft.x[:, 1]) / mass.sum()
+
+
+@pytest.mark.parametrize("density", [0.3, 0.8])
+def test_a_block_at_the_depth_of_archimedes_stays(density):
+    """Its lower face is density times its height under the surface; in ten steps it moves by less than 1% of a cell."""
+    sim = ut.Simulation(block_in_pool(density, 0.2 * (density - 0.5)))
+    start = height(sim)
+    for _ in range(10):
+        sim.step()
+    assert abs(height(sim) - start) < 0.01 * sim.flow.grid.dx
+    weight = float(sim.model.soft.mass.sum()) * 10.0
+    assert sim.model.forces("block").pressure[1] == pytest.approx(weight, rel=0.01)
+
+
+def test_a_stiff_block_as_heavy_as_water_stays_where_it_is():
+    """The known part of the pressure is exactly the weight of the water that it displaces."""
+    sim = ut.Simulation(block_in_pool(1.0, 0.25, stiffness=1e10))
+    volume = sim.model.soft.volume(sim.model.soft.parts[0])
+    sim.step()
+    assert sim.model.inside.coupled.buoyancy[:, 1].sum() == pytest.approx(1000.0 * 10.0 * volume, rel=1e-12)
+    assert np.abs(sim.model.soft.v).max() < 1e-5
+    assert np.abs(sim.flow.state.u).max() < 1e-5
+
+
+def energy(row):
+    return sum(value for name, value in row.items() if name.startswith(("kinetic_e", "potential_e", "soft_elastic")))
+
+
+def test_a_splash_gains_no_energy_and_loses_no_water():
+    """Of the 40 J of a fall by 0.1 m; what falls freely gains m g^2 dt^2 / 2 in a step of first order, 0.2 J here."""
+    sim = ut.Simulation(block_in_pool(0.5, -0.12, time=ut.Time(end=1.0, frame_rate=20.0, max_step=0.01)))
+    rows = [sim.step().ledger for _ in range(25)]
+    assert min(row["momentum_solids_y"] for row in rows) < -15.0
+    assert max(energy(row) for row in rows) < energy(rows[0]) + 1.5
+    assert energy(rows[-1]) < energy(rows[0])
+    assert rows[-1]["fluid_volume"] + rows[-1]["spray_volume"] == pytest.approx(0.5, rel=0.01)
+
+
+def test_saved_and_loaded_it_goes_on_bit_for_bit(tmp_path):
+    sim = ut.Simulation(block_in_pool(0.5, -0.11))
+    for _ in range(3):
+        sim.step()
+    sim.save(tmp_path / "state.h5")
+    again = ut.load(tmp_path / "state.h5")
+    for one in (sim, again):
+        one.step()
+    for name, array in sim.model.arrays().items():
+        assert np.array_equal(array, again.model.arrays()[name]), name
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_distance_at_nodes_of_a_body_whose_corners_are_nodes(dimensions):
+    """A square or octahedron on its corner: lines of the grid run through its corners and along its edges."""
+    axes = np.eye(3)[:dimensions]
+    corners = np.concatenate([axes, -axes])
+    if dimensions == 2:
+        surface = np.array([(0, 1), (1, 2), (2, 3), (3, 0)])
+    else:
+        half = [(0, 1, 2), (1, 3, 2), (3, 4, 2), (4, 0, 2)]
+        surface = np.array([*half, *((b, a, 5) for a, b, _ in half)])
+    grid = Grid((12, 12, 1 if dimensions == 2 else 12), 0.1, (0.0,) * 3, dimensions)
+    middle = np.array([0.6, 0.6, 0.6 if dimensions == 3 else 0.0])
+    x = 0.3 * corners + middle
+    square, winding = np.full(grid.padded, 0.09), np.zeros(grid.padded, np.int64)
+    phi = np.full(grid.padded, 1.0)
+    _mark_distance(grid.spec, SurfaceSpec(surface, x, np.zeros((1, 3))), 0.3, square, winding)
+    _join_inside(square, winding, phi)
+    weights = np.random.default_rng(1).dirichlet(np.ones(dimensions), 4000)
+    samples = np.concatenate([np.tensordot(weights, x[e], axes=1) for e in surface])
+    k, j, i = np.meshgrid(*(np.arange(n) - GHOSTS for n in grid.padded), indexing="ij")
+    places = np.stack([0.1 * i, 0.1 * j, 0.1 * k if dimensions == 3 else 0.0 * k], axis=-1)
+    depth = np.abs(places - middle).sum(axis=-1) - 0.3
+    for at in np.argwhere((np.abs(depth) < 0.2) & ((k == 0) | (dimensions == 3)))[::3]:
+        index = tuple(at)
+        nearest = np.linalg.norm(samples - places[index], axis=1).min()
+        assert abs(phi[index]) == pytest.approx(nearest, abs=0.01)
+        if abs(depth[index]) > 1e-9:
+            assert (phi[index] < 0.0) == (depth[index] < 0.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"fluid": ut.Fluid(viscosity=0.1)}, "fluid.viscosity = 0.1: water with a surface .* without viscosity"),
+        ({"soft": ut.Soft(stepper="leapfrog")}, "soft.stepper = 'leapfrog': in fluid"),
+    ],
+)
+def test_what_soft_bodies_in_water_do_without_is_refused(changes, says):
+    with pytest.raises(ValueError, match=says):
+        block_in_pool(0.5, 0.0, **changes)

@@ -1,0 +1,121 @@
+"""What is known of the pressure on bodies in water: its hydrostatic part, solved for being q = p - rho (g.x - c).
+
+It acts on the wet walls of a rigid body as the impulse
+
+    J = dt sum rho (g.x_w - c) F_c,
+
+x_w being the foot of the cell's centre on the wall. Over all walls of a body sum (g.x_w) F should be the force -V g
+without a torque, V being the true volume; what it misses is added in proportion to the wet part of the body, so that a
+submerged body feels exactly its buoyant weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+
+from undertow.coupling.monolithic import CoupledBodies
+from undertow.coupling.walls import BodyWalls
+from undertow.fluid.domain import FluidDomain
+from undertow.fluid.free_surface import FreeSurfaceRows
+from undertow.geometry import SolidFields
+from undertow.grid import GHOSTS, Array
+from undertow.rigid.bodies import DYNAMIC
+
+CLOSED = 1e-9
+"""A body whose walls' area vectors add up to less than this part of their area lies wholly inside the domain."""
+
+
+class Hydrostatic:
+    """The impulse J of the head of the module.
+
+    rows: give gravity and level. wet: walls of the bodies in the liquid cells. domain: whose solids are the rigid ones.
+    more(all walls, out): what else acts as their potential does, added to out (n, 6).
+    """
+
+    def __init__(
+        self, domain: FluidDomain, rows: FreeSurfaceRows, wet: BodyWalls, coupled: CoupledBodies,
+        more: Callable[[bool, Array], None] | None = None,
+    ) -> None:  # fmt: skip
+        assert domain.solids is not None
+        self.domain, self.rows, self.wet, self.coupled, self.more = domain, rows, wet, coupled, more
+        self.solids: SolidFields = domain.solids
+        count = coupled.bodies.count
+        self.walls = BodyWalls(domain, count)
+        self.missed_b = np.zeros((count, 6))
+        """-V g less the sum over all walls, for bodies that lie wholly inside the domain."""
+        self.lift_b = np.zeros(count)
+        """g . (sum over all walls), 0 where ``missed_b`` does not count."""
+        self._everywhere_c = np.ones(domain.grid.padded)
+
+    def measure(self) -> None:
+        """What the sums over the walls of whole bodies miss."""
+        coupled, walls, g = self.coupled, self.walls, np.array(self.rows.gravity)
+        dynamic = coupled.bodies.kind_b == DYNAMIC
+        self.lift_b[...] = 0.0
+        if not g.any():
+            return
+        walls.rebuild(dynamic.astype(np.int64), coupled.bodies.x_b, self._everywhere_c)
+        count = coupled.bodies.count
+        found, area, vector = np.zeros((count, 6)), np.zeros((count, 3)), np.zeros((count, 3))
+        self._add_potential(walls, 0.0, found)
+        np.add.at(area, walls.spec.body[: walls.size], np.abs(walls.spec.f[: walls.size, :3]))
+        np.add.at(vector, walls.spec.body[: walls.size], walls.spec.f[: walls.size, :3])
+        whole = area.sum(axis=1)
+        closed = dynamic & (np.abs(vector).sum(axis=1) <= CLOSED * whole) & (whole > 0.0)
+        lift = found[:, :3] @ g
+        # a body of a few cells may have walls that enclose nothing like its volume
+        closed &= lift < -0.5 * coupled.volume_b * (g @ g)
+        self.lift_b[closed] = lift[closed]
+        self.missed_b[...] = -found
+        self.missed_b[:, :3] -= coupled.volume_b[:, None] * g
+
+    def impulse(self, dt: float, out_b: Array) -> None:
+        """J (n, 6) [N s, N m s]."""
+        out_b[...] = 0.0
+        self._add_potential(self.wet, self.rows.level, out_b)
+        whole = self.lift_b < 0.0
+        wet = (out_b[whole, :3] @ np.array(self.rows.gravity)) / self.lift_b[whole]
+        out_b[whole] += np.clip(wet, 0.0, 1.0)[:, None] * self.missed_b[whole]
+        out_b *= self.domain.density * dt
+
+    def _add_potential(self, walls: BodyWalls, level: float, out_b: Array) -> None:
+        """out += sum (g.x_w - level) F."""
+        spec = self.domain.grid.spec
+        _add_potential(spec, walls.spec, walls.size, self.solids.wall_n, self.rows.gravity, level, out_b)
+        if self.more is not None:
+            self.more(walls is self.walls, out_b)
+
+
+@njit(cache=True)
+def _add_potential(spec, walls, size, phi_n, g, level, out):  # type: ignore[no-untyped-def]
+    """out_b += (g.x_w - level) F over the walls, x_w being the foot of the cell's centre on the wall."""
+    row = spec.nx + 2 * GHOSTS
+    plane = row * (spec.ny + 2 * GHOSTS)
+    over = 1 if spec.dimensions == 3 else 0
+    for m in range(size):
+        k = walls.cell[m] // plane
+        j = walls.cell[m] % plane // row
+        i = walls.cell[m] % row
+        mean, dx, dy, dz = 0.0, 0.0, 0.0, 0.0
+        for c in range(1 + over):
+            for b in range(2):
+                for a in range(2):
+                    value = phi_n[k + c, j + b, i + a]
+                    mean += value
+                    dx += value if a == 1 else -value
+                    dy += value if b == 1 else -value
+                    dz += (value if c == 1 else -value) * over
+        mean /= 4.0 * (1 + over)
+        square = dx * dx + dy * dy + dz * dz
+        length = np.sqrt(square)
+        push = mean / length if length > 0.0 else 0.0
+        x = spec.x0 + (i - GHOSTS + 0.5) * spec.dx - push * dx
+        y = spec.y0 + (j - GHOSTS + 0.5) * spec.dx - push * dy
+        z = spec.z0 + (k - GHOSTS + 0.5) * spec.dx - push * dz
+        b = walls.body[m]
+        value = g[0] * x + g[1] * y + g[2] * z - level
+        for c in range(6):
+            out[b, c] += value * walls.f[m, c]

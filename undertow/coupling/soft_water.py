@@ -1,0 +1,177 @@
+"""Water with a free surface and the solids in it, some of them soft, in one solve.
+
+The rows of ``coupling.soft_rows`` in the liquid cells, solved for q = p - rho (g.x - c) as without bodies
+(``fluid.free_surface``). The hydrostatic part acts on the pieces of soft surfaces in liquid cells as a known force
+-rho (g.x - c) s at the middle of each piece: exact for what lies under the surface, since the potential is linear and
+pieces are flat. On rigid bodies it is that of ``coupling.hydrostatic``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from undertow.coupling.hydrostatic import Hydrostatic
+from undertow.coupling.pieces import PieceSpec
+from undertow.coupling.soft_fields import SoftFields, closest_point, index_range
+from undertow.coupling.soft_rows import SoftRows
+from undertow.coupling.soft_solve import CoupledSoft, SoftSolve
+from undertow.coupling.solid_velocities import SolidVelocities
+from undertow.fluid.domain import FluidDomain
+from undertow.fluid.free_surface import FreeSurfaceRows, FreeSurfaceSolve
+from undertow.geometry.solids import BAND
+from undertow.grid import GHOSTS, Array
+from undertow.linalg import SolveStats, used_planes
+from undertow.rigid.bodies import DYNAMIC
+
+
+class SoftWaterFields(SoftFields):
+    """``SoftFields`` whose phi_n, what a surface of water keeps out of, has the soft bodies too."""
+
+    def update(self, t: float) -> bool:
+        changed = super().update(t)
+        if len(self.closed):
+            band = BAND * self.grid.dx
+            winding = np.zeros(self.grid.padded, dtype=np.int64)
+            square = np.full(self.grid.padded, band * band)
+            surface = self.surface._replace(element=self.closed)
+            _mark_distance(self.grid.spec, surface, band, square, winding)
+            _join_inside(square, winding, self.phi_n)
+        return changed
+
+
+class SoftWaterRows(SoftRows, FreeSurfaceRows):
+    """Divergence rows of the liquid cells on face velocities and those of the solids; walls in the air have none."""
+
+    def __init__(
+        self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], fields: SoftFields,
+        block: SolidVelocities,
+    ) -> None:  # fmt: skip
+        FreeSurfaceRows.__init__(self, domain, phi_c, gravity)
+        self.take_solids(fields, block)
+
+    def set_wall_flux(self) -> None:
+        """s: the flux through walls that move as prescribed less the volume sources, in the liquid cells."""
+        super().set_wall_flux()
+        moved = np.append(self.block.rigid.kind_b == DYNAMIC, False)[self.fields.body_c]
+        self.flux_c[moved] = -(self.source_c * self.liquid_c)[moved]
+
+    def _depth(self, pieces: PieceSpec, gravity: Array) -> Array:
+        """gravity . x - c of pieces in liquid cells (r,) [m2/s2], 0 in the air."""
+        return np.asarray(self.liquid_c.reshape(-1)[pieces.cell] * (pieces.centre @ gravity - self.level))
+
+
+class SoftWaterSolve(FreeSurfaceSolve):
+    """The projection of water and solids together."""
+
+    def __init__(
+        self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], tolerance: float,
+        coupled: CoupledSoft,
+    ) -> None:  # fmt: skip
+        self.domain, self.tolerance, self.coupled = domain, tolerance, coupled
+        fields = domain.solids
+        assert isinstance(fields, SoftFields)
+
+        def make_rows(block: SolidVelocities) -> SoftWaterRows:
+            return SoftWaterRows(domain, phi_c, gravity, fields, block)
+
+        used = np.array([g if axis in domain.grid.axes else 0.0 for axis, g in enumerate(gravity)])
+        self.soft = SoftSolve(domain, tolerance, 0.0, used, coupled, make_rows)
+        rows = self.soft.rows
+        assert isinstance(rows, SoftWaterRows)
+        self.rows: SoftWaterRows = rows
+        self.hydrostatic = Hydrostatic(rows.alone, rows, rows.walls, coupled.rigid)
+        self.known_b = np.zeros((coupled.rigid.bodies.count, 6))
+        self.z_c, self.start_c = domain.grid.cell_field(), domain.grid.cell_field()
+
+    def rebuild(self) -> None:
+        self.soft.rebuild()
+        self.soft.place()
+        self.hydrostatic.measure()
+
+    def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
+        """u* (known impulse added) and the velocities of the solids to n+1; p_c: guess on entry, the pressure on exit
+        [Pa]."""
+        rows, coupled, rigid, z, known = self.rows, self.coupled, self.coupled.rigid, self.z_c, self.known_b
+        rows.dual_of(p_c, dt, z)
+        # the impulse of start_c has been given to the water: the solids get theirs with what is known
+        np.subtract(used_planes(z), used_planes(self.start_c), out=used_planes(z))
+        start = rows.push(self.start_c)
+        nodes = coupled.bodies.count
+        self.hydrostatic.impulse(dt, known)
+        known += self.soft.block.twists(start)
+        coupled.external += start[:nodes] / dt
+        rigid.impulse_b += known
+        stats = self.soft.solve(u_f, z, dt)
+        coupled.pressure += start[:nodes]
+        rigid.pressure_b += known
+        np.add(used_planes(z), used_planes(self.start_c), out=used_planes(z))
+        rows.pressure_of(z, dt, p_c)
+        return [*self._before, *stats]
+
+
+@njit(cache=True)
+def _mark_distance(spec, surface, band, out_square, out_winding):  # type: ignore[no-untyped-def]
+    """Squared distance from the closed surfaces of the nodes within the band, and how often lines along x have entered
+    them less left them between the node before and each node.
+
+    A line through an edge crosses one of its two elements: the side on which a point lies is asked of each edge in
+    one direction, whichever element it is asked for.
+    """
+    corners = surface.element.shape[1]
+    x = np.zeros((3, 3))
+    for e in range(len(surface.element)):
+        low, high = np.full(3, 1e300), np.full(3, -1e300)
+        for a in range(corners):
+            for c in range(3):
+                x[a, c] = surface.x[surface.element[e, a], c]
+                low[c], high[c] = min(low[c], x[a, c]), max(high[c], x[a, c])
+        i0, i1 = index_range(spec.x0, spec.dx, spec.nx, low[0] - band, high[0] + band)
+        j0, j1 = index_range(spec.y0, spec.dx, spec.ny, low[1] - band, high[1] + band)
+        k0, k1 = GHOSTS, GHOSTS
+        if spec.dimensions == 3:
+            k0, k1 = index_range(spec.z0, spec.dx, spec.nz, low[2] - band, high[2] + band)
+        for k in range(k0, k1 + 1):
+            z = spec.z0 + (k - GHOSTS) * spec.dx
+            for j in range(j0, j1 + 1):
+                y = spec.y0 + (j - GHOSTS) * spec.dx
+                for i in range(i0, i1 + 1):
+                    square, _, _, _ = closest_point(surface, 0, e, spec.x0 + (i - GHOSTS) * spec.dx, y, z)
+                    out_square[k, j, i] = min(out_square[k, j, i], square)
+                turn, at = 0, 0.0
+                if corners == 2:
+                    if (x[0, 1] > y) != (x[1, 1] > y):
+                        turn = 1 if x[0, 1] > y else -1
+                        at = x[0, 0] + (y - x[0, 1]) * (x[1, 0] - x[0, 0]) / (x[1, 1] - x[0, 1])
+                else:
+                    total, count = 0.0, 0
+                    for a in range(3):
+                        p, q = surface.element[e, (a + 1) % 3], surface.element[e, (a + 2) % 3]
+                        u, v = min(p, q), max(p, q)
+                        uy, uz = surface.x[u, 1], surface.x[u, 2]
+                        side = (surface.x[v, 1] - uy) * (z - uz) - (surface.x[v, 2] - uz) * (y - uy)
+                        positive = side >= 0.0
+                        if p > q:
+                            side, positive = -side, not positive
+                        count += 1 if positive else -1
+                        total += side
+                        at += side * x[a, 0]
+                    if count == 3 or count == -3:
+                        turn = -1 if count == 3 else 1
+                        at = at / total if total != 0.0 else x[0, 0]
+                if turn != 0:
+                    i = max(int(np.floor((at - spec.x0) / spec.dx)) + 1 + GHOSTS, 0)
+                    if i < spec.nx + 2 * GHOSTS:
+                        out_winding[k, j, i] += turn
+
+
+@njit(cache=True)
+def _join_inside(square, winding, phi):  # type: ignore[no-untyped-def]
+    """phi = min(phi, d), d being the distance from the surfaces, negative inside, as far as ``square`` has it."""
+    for k in range(phi.shape[0]):
+        for j in range(phi.shape[1]):
+            inside = 0
+            for i in range(phi.shape[2]):
+                inside += winding[k, j, i]
+                distance = np.sqrt(square[k, j, i])
+                phi[k, j, i] = min(phi[k, j, i], -distance if inside != 0 else distance)

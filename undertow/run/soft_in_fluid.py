@@ -1,0 +1,312 @@
+"""Soft bodies and what touches them in a fluid: their part of a step around the solve, whatever the fluid is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from undertow.coupling.one_sided import ActiveSet, Contacts, gather, of_bodies, of_nodes
+from undertow.coupling.soft_solve import CoupledSoft, SoftSolve
+from undertow.coupling.solid_velocities import Bound
+from undertow.errors import UserError
+from undertow.fluid import FlowReport, SolidForce
+from undertow.grid import Array
+from undertow.rigid.bodies import RigidBodies
+from undertow.run.bodies_in_fluid import BodiesInFluid
+from undertow.run.models import BodyForces, vector
+from undertow.run.soft_model import SoftModel
+from undertow.scene import Scene, SoftBody
+from undertow.soft.rings import RingRows
+from undertow.solids.soft_step import SoftContacts
+
+PUSH = 0.2
+"""Part of an overlap of a node that is undone per step."""
+
+TOUCH = 0.01
+"""Nodes nearer than this part of an element are taken for contacts, however slow."""
+
+COLLIDES = 0.05
+"""Nodes that would enter a solid by more than this part of an element in a step collide with it."""
+
+MOST_RINGS = 3000
+"""Nodes of incompressible bodies in a fluid."""
+
+EMBEDDED = 0.1
+"""Nodes that start deeper inside a solid than this part of an element belong there and do not collide with it."""
+
+
+class SoftInFluid:
+    """The soft bodies of a scene, and the rigid ones beside them, in a fluid whose solve is a ``SoftSolve``.
+
+    coupled: what takes part in the solve. ``solve`` is set once the fluid has made it.
+    """
+
+    solve: SoftSolve
+
+    def __init__(self, scene: Scene, solid: SoftModel, within: BodiesInFluid) -> None:
+        self.scene, self.solid, self.within = scene, solid, within
+        self.soft, self.bodies = solid.soft, within.bodies
+        soft_solids = solid.soft_solids
+        within.coupled.joints = solid.joints if scene.joints else None
+        densities = [item.density for item in scene.softs.values() if isinstance(item, SoftBody)]
+        self.coupled = CoupledSoft(
+            self.soft, within.coupled, scene.soft.stepper, min(densities, default=np.inf),
+            scene.soft.volume_recovery, Bound(soft_solids.bound, soft_solids.bone), self._rings(),
+        )  # fmt: skip
+        self._length = solid.element_size
+        self._ignore_embedded()
+        self._gravity = within.gravity
+        self.weight = self.soft.mass[:, None] * self._gravity
+        self._contact = {part.name: np.zeros(3) for part in self.soft.parts}
+        self._joint_force = np.zeros((self.bodies.count, 3))
+        self._previous_step = 0.0
+        self._dissipated = 0.0
+        self._elastic = self._measure_elastic()
+
+    def _rings(self) -> RingRows | None:
+        """The rows of incompressible bodies."""
+        rings = self.solid.soft_solids.rings
+        if rings is None:
+            return None
+        if len(rings.rows.nodes) > MOST_RINGS:
+            raise UserError(
+                f"incompressible soft bodies of {len(rings.rows.nodes)} nodes: in fluid their rows are a dense matrix "
+                f"of at most {MOST_RINGS}; raise element_size, or remove incompressible and use a poisson_ratio of 0.49"
+            )
+        return rings.rows
+
+    def _ignore_embedded(self) -> None:
+        """Nodes that start inside a solid, or beyond a side of the domain, belong there."""
+        contacts = self.solid.soft_solids.contacts
+        shape = (len(contacts.nodes), self.bodies.count)
+        ignored = np.zeros(shape, dtype=np.int64)
+        rows, columns = contacts.ignored.shape
+        ignored[:rows, :columns] = contacts.ignored
+        contacts.ignored = ignored
+        deep = np.full(len(contacts.nodes), -EMBEDDED * self._length)
+        # of cloth and ropes, which keep a distance from solids: those that start at or behind the surface
+        thick = contacts.radius > 0.0
+        deep[thick] = np.maximum(deep, 1e-9 * self._length - contacts.radius)[thick]
+        for _ in range(self.bodies.count):
+            contacts.find(self.soft.x, deep)
+            inside = np.flatnonzero(contacts.body >= 0)
+            if not len(inside):
+                return
+            contacts.ignored[inside, contacts.body[inside]] = 1
+
+    def limits(self, dx: float) -> dict[str, float]:
+        """Longest step [s]: bodies and nodes move at most one cell dx [m]."""
+        limits = self.within.limits()
+        speed = float(np.abs(self.soft.v).sum(axis=1).max())
+        if speed > 0:
+            limits["body_motion"] = min(dx / speed, limits.get("body_motion", np.inf))
+        return limits
+
+    def prepare(self, time: float, dt: float) -> None:
+        """Nodes to n+1 and the contacts there; what acts on the nodes beside the fluid is their weight."""
+        self.move_nodes(time, dt)
+        self.coupled.contacts = self.find_contacts(dt)
+        self.coupled.external[...] = self.weight
+
+    def count_contact(self) -> None:
+        """What contact in the solve did to rigid bodies counts with what follows it."""
+        touched = self.solve.block.twists(self.coupled.touched)
+        self.solid.solids.count_contact(touched[:, :3], touched[:, 3:])
+
+    def take_step(self, dt: float) -> dict[str, SolidForce]:
+        """What the step did: energies, contact and joints; forces of the fluid on the soft bodies."""
+        coupled, soft = self.coupled, self.soft
+        self._dissipated += coupled.dissipated
+        self._elastic = self._measure_elastic()
+        self._joint_force = self.within.coupled.joint_b[:, :3] / dt
+        pressure = coupled.pressure / dt + coupled.buoyancy
+        forces = {}
+        for part in soft.parts:
+            nodes = part.nodes
+            arm = soft.x[nodes] - self.solid.state(part.name, 0.0).position
+            torque = np.cross(arm, pressure[nodes] + coupled.viscous[nodes] / dt).sum(axis=0)
+            forces[part.name] = SolidForce(
+                vector(pressure[nodes].sum(axis=0)), vector(coupled.viscous[nodes].sum(axis=0) / dt), vector(torque)
+            )
+            self._contact[part.name] = coupled.touched[nodes].sum(axis=0) / dt
+        return forces
+
+    # the pieces of the step -----------------------------------------------------------------------------------------
+
+    def move_nodes(self, time: float, dt: float) -> None:
+        """Nodes to n+1 with v^n, kept from each other; those that rigid bodies carry are where these are."""
+        soft, solids = self.soft, self.solid.soft_solids
+        soft.move_handles(time, dt)
+        way = 0.5 * (self._previous_step + dt) if self.coupled.stepper == "newmark" else dt
+        self._previous_step = dt
+        near = self._node_contacts(way)
+        rate = np.asarray(near.rows @ self._velocities().reshape(-1)).reshape(-1, 3)[:, 0]
+        if np.max(near.least - rate, initial=0.0) * way > COLLIDES * self._length:
+            self._collide(near, way)
+        velocity = soft.v.copy()
+        if solids.rings is not None:
+            solids.rings.correct(velocity, way, None, self._stiffness(way))
+        if solids.surfaces is not None:
+            loose = soft.inv_mass.copy()
+            loose[solids.bound] = 0.0
+            solids.met = solids.surfaces.resolve(soft.x, velocity, soft.v, way, loose)
+        self._keep_out(velocity, way)
+        soft.x += way * velocity
+        solids.follow()
+
+    def _velocities(self) -> Array:
+        w = np.zeros(self.solve.block.shape)
+        self.solve.block.take(w)
+        return w
+
+    def _collide(self, near: Contacts, dt: float) -> None:
+        """Collisions on v^n (thesis 4.2, II): nodes that would enter solids stop at them, without a rebound, and with
+        them what elasticity holds in a step; the solve before did not see them come."""
+        block, w = self.solve.block, self._velocities()
+        block.set_masses(dt, 1.0)
+        active = ActiveSet(block, near)
+        active.choose(w)
+        w += block.free_answer(active.friction_push())
+        led = w.copy()
+        block.settle(w, active.wanted)
+        active.accept(led, w)
+        block.give(w)
+        pushed = block.twists(near.push(block.shape))
+        self.solid.solids.count_contact(pushed[:, :3], pushed[:, 3:])
+
+    def _stiffness(self, dt: float) -> Array:
+        """dt^2 K of the nodes (n,) [kg], the mean of its diagonal."""
+        forces = self.soft.forces
+        blocks = forces.make_matrix()
+        forces.assemble(self.soft.x, dt * dt, 0.0, blocks)
+        return np.asarray(blocks[forces.pattern.diagonal][:, [0, 4, 8]].mean(axis=1))
+
+    def _keep_out(self, velocity: Array, dt: float) -> None:
+        """Nodes that would enter solids, which stand at n+1 already, stop at them; overlaps are undone in part.
+
+        Positions alone: what velocities do is for the solve. It had the step before this one, which may be shorter, and
+        solids that turn.
+        """
+        near = self._find_near(dt)
+        k = np.flatnonzero((near.body >= 0) & (self.soft.inv_mass[near.nodes] > 0))
+        nodes, normal, gap = near.nodes[k], near.normal[k], near.gap[k]
+        wanted = -np.where(gap < 0.0, PUSH * gap, gap) / dt
+        short = np.maximum(wanted - np.einsum("ki,ki->k", velocity[nodes], normal), 0.0)
+        velocity[nodes] += short[:, None] * normal
+
+    def _find_near(self, dt: float) -> SoftContacts:
+        """Nodes that touch solids or could within two steps dt [s]."""
+        near = self.solid.soft_solids.contacts
+        fall = float(np.linalg.norm(self._gravity)) * dt
+        fastest = float(np.linalg.norm(self.bodies.v_b, axis=1).max(initial=0.0)) + fall
+        speed = np.linalg.norm(self.soft.v[near.nodes], axis=1)
+        near.find(self.soft.x, 2.0 * dt * (speed + fastest) + TOUCH * self._length)
+        return near
+
+    def find_contacts(self, dt: float) -> Contacts:
+        """Rows of what touches now, or could within a step: rigid bodies, nodes and rigid bodies, soft surfaces."""
+        block, soft, solids = self.solve.block, self.soft, self.solid.soft_solids
+        found = [of_bodies(block, *self.solid.solids.touching(dt))]
+        found.append(self._node_contacts(dt))
+        surfaces = solids.surfaces
+        if surfaces is not None:
+            pairs = surfaces.meeting(soft.x, dt * soft.v)
+            none, arm = np.full(len(pairs.nodes), -1, np.int64), np.zeros((len(pairs.nodes), 3))
+            least = -np.maximum(pairs.distance - pairs.thickness, 0.0) / dt
+            found.append(of_nodes(block, pairs.nodes, pairs.weight, pairs.normal, none, arm, least, pairs.friction))
+        return gather(block, found)
+
+    def _node_contacts(self, dt: float) -> Contacts:
+        """Rows of nodes near solids; they may close their gaps within dt [s]."""
+        near, soft = self._find_near(dt), self.soft
+        k = np.flatnonzero(near.body >= 0)
+        nodes, body = near.nodes[k], near.body[k]
+        least = -np.maximum(near.gap[k], 0.0) / dt
+        arm = soft.x[nodes] - self.bodies.x_b[body]
+        return of_nodes(
+            self.solve.block, nodes[:, None], np.ones((len(k), 1)), near.normal[k], body, arm, least, near.mu()[k]
+        )
+
+    def _measure_elastic(self) -> float:
+        """Elastic energy at the end of the step [J]."""
+        x = self.soft.x
+        if self.coupled.stepper == "newmark":
+            x = x + 0.5 * self._previous_step * self.soft.v
+        return self.soft.forces.measure(x, np.zeros_like(x))
+
+    # what is reported -----------------------------------------------------------------------------------------------
+
+    def add_quantities(self, row: dict[str, float]) -> None:
+        """What the ledger says about soft bodies and contact, beside the rigid bodies in ``row``."""
+        soft, coupled = self.soft, self.coupled
+        linear, angular = soft.momentum()
+        for axis, p, L in zip("xyz", linear, angular, strict=True):
+            row[f"momentum_solids_{axis}"] += float(p)
+            row[f"angular_momentum_solids_{axis}"] += float(L)
+        row["kinetic_energy_solids"] += soft.kinetic_energy()
+        row["potential_energy_solids"] -= float((self.weight * soft.x).sum())
+        held = 0 if coupled.contacts is None else int((coupled.contacts.impulse[:, 0] > 0.0).sum())
+        row |= {
+            "soft_elastic_energy": self._elastic,
+            "soft_volume": sum(soft.volume(part) for part in soft.parts if part.closed),
+            "dissipated_energy": self._dissipated,
+            **self.solve.pockets.quantities(),
+            "contacts_held": float(held),
+            "contact_passes": float(coupled.passes),
+            "contact_left": self._contact_left(),
+        }
+
+    def forces(self, name: str, fluid: SolidForce) -> BodyForces:
+        """All forces on a body, those of the fluid being given."""
+        if name in self._contact:
+            return BodyForces(fluid.pressure, fluid.viscous, vector(self._contact[name]), torque=fluid.torque)
+        solid = self.solid.forces(name)
+        joint = vector(np.array(solid.joint) + self._joint_force[self.bodies.index(name)])
+        return BodyForces(fluid.pressure, fluid.viscous, solid.contact, joint, fluid.torque, solid.torque_solids)
+
+    def arrays(self) -> dict[str, Array]:
+        """What evolves beside fluid and rigid bodies."""
+        rings = self.solid.soft_solids.rings
+        return {**self.soft.arrays(), **({} if rings is None else rings.arrays())}
+
+    def scalars(self) -> dict[str, Any]:
+        """What evolves beside the arrays."""
+        return {
+            "previous_step": self._previous_step, "dissipated": self._dissipated,
+            "joint_force": self._joint_force.tolist(),
+            "contact": {name: list(force) for name, force in self._contact.items()},
+        }  # fmt: skip
+
+    def restore_scalars(self, scalars: Mapping[str, Any]) -> None:
+        """Continue from what ``scalars`` gave, the arrays being there."""
+        self._previous_step, self._dissipated = scalars["previous_step"], scalars["dissipated"]
+        self._joint_force[...] = scalars["joint_force"]
+        self._contact = {name: np.array(force) for name, force in scalars["contact"].items()}
+        self._elastic = self._measure_elastic()
+
+    def _contact_left(self) -> float:
+        """Largest speed at which contacts of the solve still close, beyond what their gap allows [m/s]."""
+        contacts, v = self.coupled.contacts, self.solve.rows.v
+        if contacts is None or not contacts.count:
+            return 0.0
+        rate = np.asarray(contacts.rows @ v.reshape(-1)).reshape(-1, 3)[:, 0]
+        return float(np.maximum(contacts.least - rate, 0.0).max())
+
+
+class SolvedWithSoft:
+    """A medium in whose solve contact has been held already."""
+
+    def __init__(self, bodies: RigidBodies) -> None:
+        self.bodies = bodies
+        self.report = FlowReport()
+
+    def mobility(self) -> tuple[Array, Array]:
+        """Inverse masses and moments of the bodies alone."""
+        return self.bodies.inv_mass_b.copy(), self.bodies.inv_inertia_b.copy()
+
+    def push(self, p_b: Array, L_b: Array) -> None:
+        """What still approaches is stopped; the fluid feels it in the next step, the ledger says what is left."""
+        self.bodies.spec.p[...] += p_b
+        self.bodies.spec.L[...] += L_b

@@ -1,0 +1,103 @@
+"""Water under a free surface and solids, some of them soft, that move each other (``coupling = "monolithic"``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import undertow.geometry as geometry
+from undertow.coupling.soft_water import SoftWaterFields, SoftWaterSolve
+from undertow.fluid import FlowReport
+from undertow.geometry import SolidFields
+from undertow.grid import Array
+from undertow.run import build
+from undertow.run.bodies_in_fluid import NONE, BodiesInFluid
+from undertow.run.coupled_water_model import BodiesInWater, WaterAround
+from undertow.run.models import BodyForces, BodyState, take_arrays
+from undertow.run.soft_in_fluid import SoftInFluid, SolvedWithSoft
+from undertow.run.soft_model import SoftModel
+from undertow.run.solids_model import SolidsModel
+from undertow.run.water_model import WaterModel
+from undertow.scene import Scene
+
+if TYPE_CHECKING:
+    from undertow.output.soft import SoftFrame
+
+
+class SoftWaterModel(BodiesInWater):
+    """Water and all solids in it projected together; a step is as in ``SoftCoupledModel``."""
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        build.check_room(scene, self.inside.solve.rows.stencil)
+
+    def _make_solids(self) -> list[geometry.Solid]:
+        self.solid = SoftModel(self.scene)
+        self.within = BodiesInFluid(self.scene, self.grid, self.sides, self.solid)
+        self.notes += self.within.notes
+        self.soft, self.bodies = self.solid.soft, self.within.bodies
+        self.inside = SoftInFluid(self.scene, self.solid, self.within)
+        return self.within.placed
+
+    def _make_fields(self) -> SolidFields:
+        return SoftWaterFields(self.grid, self.sides, self.solids, self.soft)
+
+    def _make_solve(self, *args: Any) -> SoftWaterSolve:
+        domain, phi_c, gravity, tolerance = args
+        solve = SoftWaterSolve(domain, phi_c, gravity, tolerance, self.inside.coupled)
+        self.inside.solve = solve.soft
+        return solve
+
+    def _surround(self, time: float, time_step: float) -> WaterAround:
+        return _WaterAround(self, time, time_step)
+
+    def limits(self, time: float) -> dict[str, float]:
+        return {**super().limits(time), **self.inside.limits(self.grid.dx)}
+
+    def _take_forces(self, dt: float) -> None:
+        super()._take_forces(dt)
+        self._forces |= self.inside.take_step(dt)
+
+    def _quantities(self, report: FlowReport) -> dict[str, float]:
+        row = super()._quantities(report)
+        self.inside.add_quantities(row)
+        return row
+
+    def state(self, name: str, time: float) -> BodyState:
+        return self.solid.state(name, time)
+
+    def forces(self, name: str) -> BodyForces:
+        return self.inside.forces(name, self._forces.get(name, NONE))
+
+    def soft_frame(self) -> SoftFrame:
+        return self.solid.soft_frame()
+
+    def arrays(self) -> dict[str, Array]:
+        return {**self.flow.arrays(), **self.inside.arrays(), **SolidsModel.arrays(self.solid)}
+
+    def scalars(self) -> dict[str, Any]:
+        return self.inside.scalars()
+
+    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
+        own, flow = self.inside.arrays(), self.flow.arrays()
+        rest = {name: array for name, array in arrays.items() if name not in own and name not in flow}
+        SolidsModel.restore(self.solid, rest, {}, time)
+        take_arrays(own, {name: array for name, array in arrays.items() if name in own})
+        self.inside.restore_scalars(scalars)
+        WaterModel.restore(self, {name: array for name, array in arrays.items() if name in flow}, scalars, time)
+
+
+class _WaterAround(SolvedWithSoft):
+    """The water and the soft bodies as what rigid bodies move in during one step."""
+
+    def __init__(self, model: SoftWaterModel, time: float, time_step: float) -> None:
+        super().__init__(model.bodies)
+        self.model, self.time, self.time_step = model, time, time_step
+
+    def advance(self) -> None:
+        """Nodes to n+1, contacts there, the water's step: surface, transport, then one solve for water and solids."""
+        inside = self.model.inside
+        inside.prepare(self.time, self.time_step)
+        self.model.within.set_weight(self.time_step)
+        self.report = self.model.flow.step(self.time, self.time_step)
+        inside.count_contact()
