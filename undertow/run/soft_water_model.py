@@ -21,6 +21,7 @@ from undertow.run.water_model import WaterModel
 from undertow.scene import Scene
 
 if TYPE_CHECKING:
+    from undertow.output import BodyFrame
     from undertow.output.soft import SoftFrame
 
 
@@ -68,6 +69,9 @@ class SoftWaterModel(BodiesInWater):
 
     def forces(self, name: str) -> BodyForces:
         return self.inside.forces(name, self._forces.get(name, NONE))
+
+    def body_frames(self, time: float) -> list[BodyFrame]:
+        return self.solid.body_frames(time)
 
     def soft_frame(self) -> SoftFrame:
         return self.solid.soft_frame()
