@@ -100,11 +100,11 @@ class CoupledWaterSolve(FreeSurfaceSolve):
             return
         walls.rebuild(dynamic.astype(np.int64), coupled.bodies.x_b, self._everywhere_c)
         count = coupled.bodies.count
-        found, area, vector = np.zeros((count, 6)), np.zeros((count, 3)), np.zeros((count, 3))
+        found, vector = np.zeros((count, 6)), np.zeros((count, 3))
         self._add_potential(walls, 0.0, found)
-        np.add.at(area, walls.spec.body[: walls.size], np.abs(walls.spec.f[: walls.size, :3]))
         np.add.at(vector, walls.spec.body[: walls.size], walls.spec.f[: walls.size, :3])
-        whole = area.sum(axis=1)
+        whole = _areas(walls, count)
+        self.monolithic.wet_b[...] = _areas(self.rows.walls, count) / np.maximum(whole, 1e-300)
         closed = dynamic & (np.abs(vector).sum(axis=1) <= CLOSED * whole) & (whole > 0.0)
         lift = found[:, :3] @ g
         # a body of a few cells may have walls that enclose nothing like its volume
@@ -217,6 +217,12 @@ class CoupledViscosity(FreeViscosity):
         self.drag.add_impulse(u_f, twist, coupled.viscous_b)
         coupled.give_twists(twist)
         return stats
+
+
+def _areas(walls: BodyWalls, count: int) -> Array:
+    """Sum of the area vectors' components, without sign, over the walls of each body (n,) [m2]."""
+    size = walls.size
+    return np.bincount(walls.spec.body[:size], np.abs(walls.spec.f[:size, :3]).sum(axis=1), count)
 
 
 @njit(cache=True)

@@ -428,9 +428,10 @@ class _FluidAround:
         self.model, self.time, self.time_step = model, time, time_step
         self.report = FlowReport()
 
-    def advance(self) -> None:
+    def advance(self, expected_b: Array) -> None:
         """Nodes to n+1, contacts there, the flow's step: transport, then one solve for fluid and solids."""
         model, dt = self.model, self.time_step
+        expected_b[...] = 0.0
         flow, coupled, rigid = model.flow, model.coupled, model.within.coupled
         model.move_nodes(self.time, dt)
         coupled.contacts = model.find_contacts(dt)
