@@ -222,7 +222,9 @@ class CoupledViscosity(FreeViscosity):
 def _areas(walls: BodyWalls, count: int) -> Array:
     """Sum of the area vectors' components, without sign, over the walls of each body (n,) [m2]."""
     size = walls.size
-    return np.bincount(walls.spec.body[:size], np.abs(walls.spec.f[:size, :3]).sum(axis=1), count)
+    out = np.zeros(count)
+    np.add.at(out, walls.spec.body[:size], np.abs(walls.spec.f[:size, :3]).sum(axis=1))
+    return out
 
 
 @njit(cache=True)

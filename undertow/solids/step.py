@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -22,16 +21,14 @@ from numba import njit
 
 from undertow.errors import UserError
 from undertow.grid import Array
-from undertow.rigid.bodies import DYNAMIC, BodySpec, RigidBodies, apply_inverse_inertia, rotate, rotate_back
+from undertow.rigid.bodies import DYNAMIC, RigidBodies, apply_inverse_inertia, rotate, rotate_back
 from undertow.rigid.joint import BrokenJoint, JointStats
 from undertow.rigid.joints import Joints
 from undertow.rigid.narrow import ContactSpec
 from undertow.rigid.orientation import advance_poses, rotational_energy
-from undertow.rigid.shapes import BOUND, CollisionShapes
+from undertow.rigid.shapes import CollisionShapes
 from undertow.solids.collide import _collide_pairs
 from undertow.solids.contact import (
-    BODY,
-    DEPTH,
     ContactRows,
     _clamp_rows,
     _invert_inertia,
@@ -59,6 +56,7 @@ from undertow.solids.rows import (
     _restart_rows,
     _start_rows,
 )
+from undertow.solids.work import StepWork
 
 COLLISION_PASSES = 5
 """Of all colliding pairs (Guendelman, Bridson and Fedkiw 2003 take five)."""
@@ -167,7 +165,7 @@ class Solids:
         self._positions, self._velocities, self._met = Memory(), Memory(), Memory()
         self._overlaps = Overlaps()
         self._rows = make_rows(0)
-        self._work = _Work(bodies, shapes, self.settings)
+        self._work = StepWork(bodies, shapes, self.settings)
         self._joined = JointReport()
 
     @property
@@ -314,7 +312,7 @@ class Solids:
     def prepare(self) -> None:
         """Scratch for the bodies there are, and their sizes; forces start at 0 where bodies came or went."""
         if self._work.stale(self.bodies):
-            self._work = _Work(self.bodies, self.shapes, self.settings)
+            self._work = StepWork(self.bodies, self.shapes, self.settings)
             self._work.reserve(len(self._rows.source))
         if self.joints is not None:
             self.finder.pairs.exclude(map(tuple, self.joints.excluded_pairs().tolist()))
@@ -470,12 +468,13 @@ class Solids:
         bodies.derive_velocities()
         shown, turning = medium.mobility()
         answers = Answers()
-        for _ in range(MEDIUM_ROUNDS):
+        for turn in range(MEDIUM_ROUNDS):
             spec.inv_mass[...], spec.inv_inertia[...] = shown, turning
             change = self._find_met(contacts, count, dt, given, answers)
             spec.inv_mass[...], spec.inv_inertia[...] = own
             _invert_inertia(spec, spec.q, work.inv_inertia)
-            if np.abs(change[:, :3]).max() <= MEDIUM_TOLERANCE * np.abs(given[:, :3]).max():
+            # what was expected is corrected once, however little: a body that is carried too well would rise
+            if turn and np.abs(change[:, :3]).max() <= MEDIUM_TOLERANCE * np.abs(given[:, :3]).max():
                 break
             before = np.concatenate([spec.v, spec.omega], axis=1)
             medium.push(np.ascontiguousarray(change[:, :3]), np.ascontiguousarray(change[:, 3:]))
@@ -577,63 +576,6 @@ class _Solve(NamedTuple):
     unconverged: int
 
 
-class _Work:
-    """Scratch for the bodies of now and a number of contacts."""
-
-    def __init__(self, bodies: RigidBodies, shapes: CollisionShapes, settings: SolidSettings) -> None:
-        n = bodies.count
-        self.identity = bodies.identity_b.copy()
-        self.shape = bodies.shape_b.copy()
-        self.v, self.omega = np.zeros((n, 3)), np.zeros((n, 3))
-        self.v_old, self.omega_old = np.zeros((n, 3)), np.zeros((n, 3))
-        self.dv, self.domega = np.zeros((n, 3)), np.zeros((n, 3))
-        self.contact_force, self.contact_torque = np.zeros((n, 3)), np.zeros((n, 3))
-        self.gained_p, self.gained_L = np.zeros((n, 3)), np.zeros((n, 3))
-        self.nothing, self.nowhere = np.zeros((n, 3)), np.zeros(3)
-        self.inv_inertia, self.packed = np.zeros((n, 6)), np.zeros((n, BODY))
-        # bounding radii [m], infinite for planes, and the lengths that follow from them; near: how far contacts are
-        # looked for where nothing moves, which for a plane is up to the other body
-        self.size = np.ascontiguousarray(shapes.arrays().number[self.shape, BOUND]) if n else np.zeros(0)
-        self.touch, self.allowed, self.reach = settings.touch * self.size, settings.allowed * self.size, np.zeros(n)
-        self.near = np.where(np.isfinite(self.touch), self.touch, 0.0)
-        self.gram = np.zeros((DEPTH, DEPTH + 1))
-        self.energy, self.slope, self.scale = np.zeros(n), np.zeros(n), np.zeros(n)
-        self.level, self.parent = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        self.fill = np.zeros(n + 2, dtype=np.int64)
-        self.pairs = 0
-        self.reserve(0)
-
-    def reserve(self, contacts: int) -> None:
-        """Room for so many contacts."""
-        self.starts = np.zeros(contacts + 1, dtype=np.int64)
-        self.history = np.zeros((2, DEPTH + 1, contacts, 3))
-        self.depth, self.queue = np.zeros(contacts), np.zeros(contacts, dtype=np.int64)
-
-    def stale(self, bodies: RigidBodies) -> bool:
-        """Whether the bodies are not those this was made for."""
-        return not (np.array_equal(self.identity, bodies.identity_b) and np.array_equal(self.shape, bodies.shape_b))
-
-    def given(self, value: Array | None, name: str) -> Array:
-        """A force or torque per body (n, 3), or none."""
-        if value is None:
-            return self.nothing
-        if np.shape(value) != self.v.shape:
-            raise UserError(f"{name}_b: shape {np.shape(value)}: must be {self.v.shape}, three numbers per body")
-        return np.ascontiguousarray(value, dtype=float)
-
-    def reach_of(self, spec: BodySpec, dt: float) -> Array:
-        """How far the bodies may come in the step (n,) [m]; starts the sums of the contact forces."""
-        _reach_bodies(spec.kind, self.v, self.omega, self.size, self.touch, dt, self.reach)
-        self.contact_force[...], self.contact_torque[...] = 0.0, 0.0
-        return self.reach
-
-    def keep_velocities(self, spec: BodySpec) -> None:
-        self.v_old[...], self.omega_old[...] = spec.v, spec.omega
-
-    def take_velocities(self, spec: BodySpec) -> None:
-        self.v[...], self.omega[...] = spec.v, spec.omega
-
-
 @njit(cache=True)
 def _evolve_velocities(bodies, gravity, force, torque, dt, out_v, out_omega):  # type: ignore[no-untyped-def]
     """v + dt (g + F / m), omega + dt I^-1 torque of the dynamic bodies; of others what they have."""
@@ -675,17 +617,6 @@ def _derive_momenta(bodies):  # type: ignore[no-untyped-def]
             bodies.L[b, 0], bodies.L[b, 1], bodies.L[b, 2] = rotate(bodies.q[b], x, y, z)
             for i in range(3):
                 bodies.p[b, i] = bodies.v[b, i] / bodies.inv_mass[b]
-
-
-@njit(cache=True)
-def _reach_bodies(kind, v, omega, size, touch, dt, out_reach):  # type: ignore[no-untyped-def]
-    """dt |v|, what turning adds (at most the size of the body), and the distance that counts as touching."""
-    for b in range(len(kind)):
-        speed = sqrt(v[b, 0] ** 2 + v[b, 1] ** 2 + v[b, 2] ** 2)
-        out_reach[b] = dt * speed
-        if size[b] < 1e300:
-            turn = sqrt(omega[b, 0] ** 2 + omega[b, 1] ** 2 + omega[b, 2] ** 2)
-            out_reach[b] += min(dt * turn, 1.0) * size[b] + touch[b]
 
 
 @njit(cache=True)
