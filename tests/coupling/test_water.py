@@ -98,6 +98,25 @@ def test_a_falling_ball_splashes_and_a_resumed_run_repeats_every_bit(tmp_path: P
     assert report.ledger["fluid_volume"] == pytest.approx(0.8 * 0.33, rel=0.02)
 
 
+def test_contact_that_goes_on_is_expected(tmp_path: Path) -> None:
+    """A disc on the floor: what carried it in the last step acts in the first solve of the next; one push is left."""
+    disc = ("objects.body.shape={type='sphere', radius=0.1}", "objects.body.position=[0.4, 0.1001]")
+    sim = make("objects.body.density=3000.0", *disc)
+    sim.step()
+    sim.save(tmp_path / "rests.h5")
+    for _ in range(3):
+        report = sim.step()
+        body = sim.body("body")
+        first, *others = (solve.iterations for solve in report.details.solves)
+        assert report.ledger["contacts"] == 1 and sum(others) < first
+        assert abs(body.velocity[1]) < 1e-9
+        assert body.contact_force[1] + body.force[1] == pytest.approx(np.pi * 0.01 * 3000.0 * 9.81, rel=1e-9)
+    again = ut.load(tmp_path / "rests.h5")
+    for _ in range(3):
+        again.step()
+    assert all(np.array_equal(a, again.model.arrays()[name]) for name, a in sim.model.arrays().items())
+
+
 def test_a_disc_between_two_wedges_holds_the_water() -> None:
     """Contact and the common solve leave the disc at rest, and nothing passes where it touches: case plug, coarse."""
     from undertow.validation.plug.case import MIDDLE, make_2d, volumes

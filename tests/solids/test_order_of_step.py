@@ -103,10 +103,10 @@ class Syrup:
     def __init__(self, world: SolidsWorld, dt: float, added: float, guess: float) -> None:
         self.bodies, self.dt, self.added, self.guess = world.bodies, dt, added, guess
 
-    def advance(self) -> None:
+    def advance(self, expected_b) -> None:
         weight = np.zeros_like(self.bodies.p_b)
         weight[:, 1] = -9.81 * self.dt * np.where(self.bodies.inv_mass_b > 0.0, self.bodies.mass_b, 0.0)
-        self.push(weight, np.zeros_like(weight))
+        self.push(weight + expected_b[:, :3], expected_b[:, 3:])
 
     def mobility(self):
         inverse = self.bodies.inv_mass_b

@@ -59,11 +59,10 @@ class Hydrostatic:
             return
         walls.rebuild(dynamic.astype(np.int64), coupled.bodies.x_b, self._everywhere_c)
         count = coupled.bodies.count
-        found, area, vector = np.zeros((count, 6)), np.zeros((count, 3)), np.zeros((count, 3))
+        found, vector = np.zeros((count, 6)), np.zeros((count, 3))
         self._add_potential(walls, 0.0, found)
-        np.add.at(area, walls.spec.body[: walls.size], np.abs(walls.spec.f[: walls.size, :3]))
         np.add.at(vector, walls.spec.body[: walls.size], walls.spec.f[: walls.size, :3])
-        whole = area.sum(axis=1)
+        whole = _areas(walls, count)
         closed = dynamic & (np.abs(vector).sum(axis=1) <= CLOSED * whole) & (whole > 0.0)
         lift = found[:, :3] @ g
         # a body of a few cells may have walls that enclose nothing like its volume
@@ -71,6 +70,11 @@ class Hydrostatic:
         self.lift_b[closed] = lift[closed]
         self.missed_b[...] = -found
         self.missed_b[:, :3] -= coupled.volume_b[:, None] * g
+
+    def measure_wet(self, out_b: Array) -> None:
+        """out (n,): the part of each body's walls that the water wets; kept without gravity, which finds no walls."""
+        if np.any(self.rows.gravity):
+            out_b[...] = _areas(self.wet, len(out_b)) / np.maximum(_areas(self.walls, len(out_b)), 1e-300)
 
     def impulse(self, dt: float, out_b: Array) -> None:
         """J (n, 6) [N s, N m s]."""
@@ -87,6 +91,14 @@ class Hydrostatic:
         _add_potential(spec, walls.spec, walls.size, self.solids.wall_n, self.rows.gravity, level, out_b)
         if self.more is not None:
             self.more(walls is self.walls, out_b)
+
+
+def _areas(walls: BodyWalls, count: int) -> Array:
+    """Sum of the area vectors' components, without sign, over the walls of each body (n,) [m2]."""
+    size = walls.size
+    out = np.zeros(count)
+    np.add.at(out, walls.spec.body[:size], np.abs(walls.spec.f[:size, :3]).sum(axis=1))
+    return out
 
 
 @njit(cache=True)

@@ -128,6 +128,8 @@ class MonolithicSolve:
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         dynamic = bodies.kind_b == DYNAMIC
         self.displaced_b = np.where(dynamic, domain.density * coupled.volume_b, 0.0)
+        self.wet_b = np.ones(bodies.count)
+        """Part of each body's surface that the fluid wets (n,)."""
         self.added_mass = AddedMass(self.multigrid, self.rows, self.block, self.displaced_b)
         planar = domain.grid.dimensions == 2
         self.system = CoupledSystem(
@@ -140,6 +142,8 @@ class MonolithicSolve:
         self._lightness = float(np.max(self.displaced_b[dynamic] / bodies.mass_b[dynamic], initial=1.0))
         # what rounding of F^T z leaves of a row, relative to where a pass starts
         self._attainable = 1e-14 * self._lightness
+        self._target = 0.0
+        """||K w - s|| that the solves of this step are stopped at [m3/s]."""
 
     def rebuild(self) -> None:
         self.rows.rebuild()
@@ -147,6 +151,7 @@ class MonolithicSolve:
         self.multigrid.setup(self.rows.stencil)
 
     def place(self) -> None:
+        self._target = 0.0
         self.rows.set_wall_flux()
         if isinstance(self.block, JoinedVelocities):
             assert self.coupled.joints is not None
@@ -162,11 +167,15 @@ class MonolithicSolve:
         return self.push(u_f, z_c)
 
     def push(self, u_f: Array, z_c: Array) -> list[SolveStats]:
-        """Impulses of ``coupled`` move bodies and fluid; z_c: guess on entry, the pressure's impulse on exit [Pa s]."""
+        """Impulses of ``coupled`` move bodies and fluid; z_c: guess on entry, the pressure's impulse on exit [Pa s].
+
+        What follows the first solve of a step, such as impulses of contact, is solved for as well as that was: small
+        impulses take few iterations.
+        """
         twist = self._begin()
-        target = self.tolerance * self._scale(u_f, twist)
+        self._target = max(self._target, self.tolerance * self._scale(u_f, twist))
         self._start(u_f, twist, z_c)
-        solves = self._project(u_f, twist, z_c, target)
+        solves = self._project(u_f, twist, z_c)
         self._end(twist, z_c)
         return solves
 
@@ -191,8 +200,9 @@ class MonolithicSolve:
         coupled.give_twists(twist)
         self.rows.twist_b[...] = twist
 
-    def _project(self, u_f: Array, twist: Array, z_c: Array, target: float) -> list[SolveStats]:
-        """K w = s to ||K w - s|| <= target; what the pressure does beyond z_c is added to it."""
+    def _project(self, u_f: Array, twist: Array, z_c: Array) -> list[SolveStats]:
+        """K w = s to ||K w - s|| <= the target; what the pressure does beyond z_c is added to it."""
+        target = self._target
         w, z = {"fluid": u_f, BLOCK: twist.reshape(self.block.shape)}, {"pressure": self._z}
         solves = []
         for _ in range(PASSES):
@@ -218,7 +228,7 @@ class MonolithicSolve:
         inv_mass, inv_inertia = bodies.inv_mass_b.copy(), bodies.inv_inertia_b.copy()
         dynamic = bodies.kind_b == DYNAMIC
         own = 0.5 if self.domain.grid.dimensions == 3 else 1.0
-        inv_mass[dynamic] = 1.0 / (bodies.mass_b[dynamic] + own * self.displaced_b[dynamic])
+        inv_mass[dynamic] = 1.0 / (bodies.mass_b[dynamic] + own * (self.wet_b * self.displaced_b)[dynamic])
         chosen = {int(entry): i for i, entry in enumerate(self.added_mass.chosen)}
         diagonal = np.diagonal(self.added_mass.correction)
         for b in np.flatnonzero(dynamic).tolist():
@@ -331,7 +341,7 @@ class ViscousMonolithicSolve(MonolithicSolve):
         for given in (coupled.pressure_b, coupled.viscous_b, coupled.joint_b):
             given[...] = 0.0
         twist = self._begin()
-        target = self.tolerance * self._scale(u_f, twist)
+        self._target = self.tolerance * self._scale(u_f, twist)
         if self.incremental:
             self._absorb(u_f, twist, z_c)
         w = {"fluid": u_f, BLOCK: twist.reshape(self.block.shape)}
@@ -340,7 +350,7 @@ class ViscousMonolithicSolve(MonolithicSolve):
         self.drag.add_impulse(u_f, twist, coupled.viscous_b)
         if not self.incremental:
             self._start(u_f, twist, z_c)
-        found = [first, *self._project(u_f, twist, z_c, target)]
+        found = [first, *self._project(u_f, twist, z_c)]
         coupled.impulse_b += coupled.viscous_b
         self._end(twist, z_c)
         # faces inside bodies take the velocity that the bodies have now

@@ -77,6 +77,7 @@ class CoupledWaterSolve(FreeSurfaceSolve):
         self.monolithic.rebuild()
         self.monolithic.place()
         self.hydrostatic.measure()
+        self.hydrostatic.measure_wet(self.monolithic.wet_b)
 
     def _more_weight(self) -> Callable[[bool, Array], None] | None:
         """What bodies carry beside the pressure on their walls."""

@@ -178,6 +178,12 @@ class WaterFlow:
 
     def step(self, time: float, dt: float) -> FlowReport:
         """Advance the state from ``time`` by ``dt`` [s]."""
+        report = self.advance(time, dt)
+        self.finish(self.state.u)
+        return report
+
+    def advance(self, time: float, dt: float) -> FlowReport:
+        """A step up to the projection: ``finish`` is to follow, after what else changes the velocity."""
         s = self.state
         self.emit(time)
         self.place(time + dt)
@@ -190,7 +196,6 @@ class WaterFlow:
         add_acceleration(self.grid, self.settings.acceleration, dt, self.u_star)
         self.set_sources(time, dt)
         report = self.project(self.u_star, dt)  # (5.3) with thesis 6.3.7
-        self.finish(self.u_star)
         s.u, self.u_star = self.u_star, s.u
         return report
 

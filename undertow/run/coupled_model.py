@@ -93,6 +93,7 @@ class CoupledModel(WithoutExtras):
         """Thesis 5.4 with one coupled solve: see the head of the class."""
         medium = _FluidAround(self, time, time_step)
         solids = self.solid.solids.step(time, time_step, medium=medium)
+        medium.finish()
         self._take_forces(time_step)
         quantities = self._quantities(medium.report, solids)
         if solids.contacts:
@@ -173,11 +174,13 @@ class _FluidAround:
     def __init__(self, model: CoupledModel, time: float, time_step: float) -> None:
         self.model, self.time, self.time_step = model, time, time_step
         self.report = FlowReport()
+        self._pushed = False
 
-    def advance(self) -> None:
+    def advance(self, expected_b: Array) -> None:
         """The flow's step: transport, then one solve for fluid and bodies."""
         flow, coupled = self.model.flow, self.model.coupled
         coupled.set_weight(flow.settings.density, self.model.gravity, self.time_step)
+        coupled.impulse_b += expected_b
         self.report = flow.step(self.time, self.time_step)
 
     def mobility(self) -> tuple[Array, Array]:
@@ -192,4 +195,9 @@ class _FluidAround:
         self.report.solves += self.model.monolithic.push(flow.state.u, flow.z_c)
         flow.z_c /= self.time_step
         flow.state.p += flow.z_c
-        flow.finish(flow.state.u)
+        self._pushed = True
+
+    def finish(self) -> None:
+        """Velocities that contact has changed go into solids."""
+        if self._pushed:
+            self.model.flow.finish(self.model.flow.state.u)

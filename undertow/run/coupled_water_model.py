@@ -19,7 +19,7 @@ from undertow.run.models import BodyForces, BodyState, ModelStep
 from undertow.run.water_model import WaterModel
 from undertow.scene import Scene
 from undertow.solids import SolidsReport
-from undertow.solids.step import Medium
+from undertow.solids.medium import Medium
 
 if TYPE_CHECKING:
     from undertow.output import BodyFrame
@@ -29,6 +29,9 @@ class WaterAround(Medium, Protocol):
     """The water as what bodies move in during one step."""
 
     report: FlowReport
+
+    def finish(self) -> None:
+        """What follows the contact at the end of a step."""
 
 
 class BodiesInWater(WaterModel, ABC):
@@ -58,7 +61,7 @@ class BodiesInWater(WaterModel, ABC):
     def step(self, time: float, time_step: float) -> ModelStep:
         around = self._surround(time, time_step)
         self._solids_report = self.within.model.solids.step(time, time_step, medium=around)
-        self._end_step(time_step)
+        around.finish()
         self._take_forces(time_step)
         quantities = self._quantities(around.report)
         self._check_volume(quantities, time + time_step)
@@ -68,9 +71,6 @@ class BodiesInWater(WaterModel, ABC):
     def _take_forces(self, dt: float) -> None:
         """Of the water over a step of dt [s]."""
         self._forces = self.flow.forces() | self.within.fluid_forces(dt)
-
-    def _end_step(self, time_step: float) -> None:
-        """What follows the contact at the end of a step."""
 
     def _quantities(self, report: FlowReport) -> dict[str, float]:
         return {**super()._quantities(report), **self.within.quantities(self._solids_report)}
@@ -129,10 +129,11 @@ class _CoupledWater:
         self.model, self.time, self.time_step = model, time, time_step
         self.report = FlowReport()
 
-    def advance(self) -> None:
+    def advance(self, expected_b: Array) -> None:
         """The water's step: surface, transport, then one solve for water and bodies."""
         self.model.within.set_weight(self.time_step)
-        self.report = self.model.flow.step(self.time, self.time_step)
+        self.model.within.coupled.impulse_b += expected_b
+        self.report = self.model.flow.advance(self.time, self.time_step)
 
     def mobility(self) -> tuple[Array, Array]:
         """Inverse masses and moments of the bodies with the water that moves along."""
@@ -143,4 +144,7 @@ class _CoupledWater:
         flow, coupled = self.model.flow, self.model.within.coupled
         coupled.impulse_b[:, :3], coupled.impulse_b[:, 3:] = p_b, L_b
         self.report.solves += self.model.flow_solve.push(flow.state.u, flow.state.p, self.time_step)
-        flow.finish(flow.state.u)
+
+    def finish(self) -> None:
+        """Velocities go into air and solids."""
+        self.model.flow.finish(self.model.flow.state.u)

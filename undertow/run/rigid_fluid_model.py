@@ -69,10 +69,6 @@ class RigidFluidModel(BodiesInWater):
     def _surround(self, time: float, time_step: float) -> WaterAround:
         return _RigidWater(self, time, time_step)
 
-    def _end_step(self, time_step: float) -> None:
-        self.flow_solve.make_rigid(self.flow.state.u, time_step)
-        self.flow.finish(self.flow.state.u)
-
     def arrays(self) -> dict[str, Array]:
         return {**super().arrays(), **self.flow_solve.arrays()}
 
@@ -90,9 +86,10 @@ class _RigidWater:
         self.model, self.time, self.time_step = model, time, time_step
         self.report = FlowReport()
 
-    def advance(self) -> None:
-        """The water's step; its projection moves the bodies."""
-        self.report = self.model.flow.step(self.time, self.time_step)
+    def advance(self, expected_b: Array) -> None:
+        """The water's step; its projection moves the bodies, and has its own idea of the contact to come."""
+        expected_b[...] = 0.0
+        self.report = self.model.flow.advance(self.time, self.time_step)
 
     def mobility(self) -> tuple[Array, Array]:
         """The bodies' own: the water follows in the next step."""
@@ -102,3 +99,9 @@ class _RigidWater:
     def push(self, p_b: Array, L_b: Array) -> None:
         """Impulses of contact."""
         self.model.flow_solve.push(p_b, L_b)
+
+    def finish(self) -> None:
+        """The rigidity projection; its velocities go into air and solids."""
+        flow = self.model.flow
+        self.model.flow_solve.make_rigid(flow.state.u, self.time_step)
+        flow.finish(flow.state.u)

@@ -209,9 +209,10 @@ class _FluidAround(SolvedWithSoft):
         super().__init__(model.bodies)
         self.model, self.time, self.time_step = model, time, time_step
 
-    def advance(self) -> None:
+    def advance(self, expected_b: Array) -> None:
         """Nodes to n+1, contacts there, the flow's step: transport, then one solve for fluid and solids."""
         model, dt = self.model, self.time_step
+        expected_b[...] = 0.0
         flow = model.flow
         model.inside.prepare(self.time, dt)
         model.within.coupled.set_weight(flow.settings.density, model.within.gravity, dt)

@@ -98,10 +98,15 @@ class _WaterAround(SolvedWithSoft):
         super().__init__(model.bodies)
         self.model, self.time, self.time_step = model, time, time_step
 
-    def advance(self) -> None:
+    def advance(self, expected_b: Array) -> None:
         """Nodes to n+1, contacts there, the water's step: surface, transport, then one solve for water and solids."""
+        expected_b[...] = 0.0
         inside = self.model.inside
         inside.prepare(self.time, self.time_step)
         self.model.within.set_weight(self.time_step)
-        self.report = self.model.flow.step(self.time, self.time_step)
+        self.report = self.model.flow.advance(self.time, self.time_step)
         inside.count_contact()
+
+    def finish(self) -> None:
+        """Velocities go into air and solids."""
+        self.model.flow.finish(self.model.flow.state.u)

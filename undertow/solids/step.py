@@ -14,24 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import sqrt
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from undertow.errors import UserError
 from undertow.grid import Array
-from undertow.rigid.bodies import DYNAMIC, BodySpec, RigidBodies, apply_inverse_inertia, rotate, rotate_back
+from undertow.rigid.bodies import DYNAMIC, RigidBodies, apply_inverse_inertia, rotate, rotate_back
 from undertow.rigid.joint import BrokenJoint, JointStats
 from undertow.rigid.joints import Joints
 from undertow.rigid.narrow import ContactSpec
 from undertow.rigid.orientation import advance_poses, rotational_energy
-from undertow.rigid.shapes import BOUND, CollisionShapes
+from undertow.rigid.shapes import CollisionShapes
 from undertow.solids.collide import _collide_pairs
 from undertow.solids.contact import (
-    BODY,
-    DEPTH,
     ContactRows,
     _clamp_rows,
     _invert_inertia,
@@ -41,6 +38,16 @@ from undertow.solids.contact import (
 )
 from undertow.solids.finder import ContactFinder
 from undertow.solids.interpenetration import Overlaps, resolve_interpenetration
+from undertow.solids.medium import (
+    INNER_ROUNDS,
+    MEDIUM_ROUNDS,
+    MEDIUM_TOLERANCE,
+    SUPPORT,
+    Answers,
+    Medium,
+    apply_masses,
+    observe,
+)
 from undertow.solids.rows import (
     Memory,
     _build_rows,
@@ -49,6 +56,7 @@ from undertow.solids.rows import (
     _restart_rows,
     _start_rows,
 )
+from undertow.solids.work import StepWork
 
 COLLISION_PASSES = 5
 """Of all colliding pairs (Guendelman, Bridson and Fedkiw 2003 take five)."""
@@ -61,25 +69,6 @@ JOINT_ROUNDS = 4
 
 ROUNDING = 1e-13
 """Changes of a velocity below this part of the fastest are rounding, whatever the tolerance."""
-
-MEDIUM_ROUNDS = 6
-"""At most so many times contact and the medium in turn, where bodies touch in one."""
-
-MEDIUM_TOLERANCE = 1e-4
-"""Changes of the impulses of contact, relative to the largest, that are not worth another round."""
-
-
-class Medium(Protocol):
-    """What bodies move in, such as a fluid that is solved for together with them."""
-
-    def advance(self) -> None:
-        """Momenta from n to n+1 with the bodies at their poses of n+1."""
-
-    def mobility(self) -> tuple[Array, Array]:
-        """Inverse masses (n,) [1/kg] and principal moments (n, 3) [1/(kg m2)] with what moves along with the bodies."""
-
-    def push(self, p_b: Array, L_b: Array) -> None:
-        """Impulses (n, 3) [N s] and (n, 3) [N m s] about the centres of mass act on the bodies: move them in it."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +165,7 @@ class Solids:
         self._positions, self._velocities, self._met = Memory(), Memory(), Memory()
         self._overlaps = Overlaps()
         self._rows = make_rows(0)
-        self._work = _Work(bodies, shapes, self.settings)
+        self._work = StepWork(bodies, shapes, self.settings)
         self._joined = JointReport()
 
     @property
@@ -201,13 +190,17 @@ class Solids:
 
     def arrays(self) -> dict[str, Array]:
         """What evolves beside the bodies: the impulses the next contact solves start from."""
-        memories = {"positions": self._positions, "velocities": self._velocities}
-        return {f"solids_{m}_{key}": array for m, memory in memories.items() for key, array in memory.arrays().items()}
+        memories = self._memories.items()
+        return {f"solids_{m}_{key}": array for m, memory in memories for key, array in memory.arrays().items()}
 
     def restore(self, arrays: dict[str, Array]) -> None:
         """Take over what ``arrays`` gave."""
-        for name, memory in (("positions", self._positions), ("velocities", self._velocities)):
+        for name, memory in self._memories.items():
             memory.restore(*(arrays[f"solids_{name}_{key}"] for key in ("keys", "point", "impulse", "dt")))
+
+    @property
+    def _memories(self) -> dict[str, Memory]:
+        return {"positions": self._positions, "velocities": self._velocities, "met": self._met}
 
     def overlapping(self) -> list[tuple[str, str, float]]:
         """(name, name, depth [m]) of the pairs that overlap now by more than is left alone, deepest first."""
@@ -255,8 +248,9 @@ class Solids:
         if medium is None:
             _advance_momenta(spec, self.gravity, force, torque, dt)
         else:
-            medium.advance()
-            self._meet(medium, contacts, count, dt)
+            expected = self._expect(contacts, count, dt)
+            medium.advance(expected)
+            self._meet(medium, contacts, count, dt, expected)
         bodies.derive_velocities()
         work.take_velocities(spec)
         rows = self._build_rows(contacts, count, True, dt)
@@ -318,7 +312,7 @@ class Solids:
     def prepare(self) -> None:
         """Scratch for the bodies there are, and their sizes; forces start at 0 where bodies came or went."""
         if self._work.stale(self.bodies):
-            self._work = _Work(self.bodies, self.shapes, self.settings)
+            self._work = StepWork(self.bodies, self.shapes, self.settings)
             self._work.reserve(len(self._rows.source))
         if self.joints is not None:
             self.finder.pairs.exclude(map(tuple, self.joints.excluded_pairs().tolist()))
@@ -440,45 +434,86 @@ class Solids:
             _invert_inertia(spec, spec.q, work.inv_inertia)
         return resolved, depth
 
-    def _meet(self, medium: Medium, contacts: ContactSpec, count: int, dt: float) -> None:
+    def _expect(self, contacts: ContactSpec, count: int, dt: float) -> Array:
+        """Impulses (n, 6) of the last step's contact in a medium, at the contacts of now."""
+        work, memory, bodies = self._work, self._met, self.bodies
+        expected = np.zeros((bodies.count, 6))
+        rows = self._build_rows(contacts, count, True, dt) if count and memory.count else 0
+        if not rows:
+            memory.count = 0
+            return expected
+        _start_rows(
+            self._rows, rows, bodies.kind_b, bodies.identity_b, memory.keys, memory.point, memory.impulse, memory.count,
+            dt / memory.dt, work.v, work.omega, bodies.inv_mass_b, work.inv_inertia,
+        )  # fmt: skip
+        self._remember(rows, memory, dt)
+        self._sum_met(rows, expected)
+        weight = SUPPORT * dt * float(np.linalg.norm(self.gravity))
+        if (np.linalg.norm(expected[:, :3], axis=1) * bodies.inv_mass_b > weight).any():
+            memory.count = 0
+            expected[...] = 0.0
+        return expected
+
+    def _meet(self, medium: Medium, contacts: ContactSpec, count: int, dt: float, given: Array) -> None:
         """Contact of bodies in a medium: impulses are found with the masses that bodies show in it, and given to both.
 
-        These masses are estimates, so the impulses are found again from the velocities that the medium answers with,
-        less what the estimate makes of the impulses given so far: too much is taken back as too little is added. What
-        the answer says about a body's mass is the next estimate. What is left is for the contact solve that follows.
+        given (n, 6): impulses that have acted already. What the medium does is not known before (``solids.medium``), so
+        the impulses are found again from what it answers with: too much is taken back as too little is added. What is
+        left is for the contact solve that follows.
         """
-        work, spec, bodies, memory = self._work, self.bodies.spec, self.bodies, self._met
+        work, spec, bodies = self._work, self.bodies.spec, self.bodies
         if not count:
             return
         own = spec.inv_mass.copy(), spec.inv_inertia.copy()
         bodies.derive_velocities()
         shown, turning = medium.mobility()
-        given_p, given_L = np.zeros_like(work.gained_p), np.zeros_like(work.gained_L)
-        memory.count = 0
-        for _ in range(MEDIUM_ROUNDS):
+        answers = Answers()
+        for turn in range(MEDIUM_ROUNDS):
             spec.inv_mass[...], spec.inv_inertia[...] = shown, turning
+            change = self._find_met(contacts, count, dt, given, answers)
+            spec.inv_mass[...], spec.inv_inertia[...] = own
             _invert_inertia(spec, spec.q, work.inv_inertia)
-            _evolve_velocities(spec, work.nowhere, given_p, given_L, -1.0, work.v, work.omega)
+            # what was expected is corrected once, however little: a body that is carried too well would rise
+            if turn and np.abs(change[:, :3]).max() <= MEDIUM_TOLERANCE * np.abs(given[:, :3]).max():
+                break
+            before = np.concatenate([spec.v, spec.omega], axis=1)
+            medium.push(np.ascontiguousarray(change[:, :3]), np.ascontiguousarray(change[:, 3:]))
+            bodies.derive_velocities()
+            given += change
+            answer = np.concatenate([spec.v, spec.omega], axis=1) - before
+            answers.add(change, answer)
+            shown = observe(change, answer, shown, own[0])
+        work.contact_force += given[:, :3]
+        work.contact_torque += given[:, 3:]
+
+    def _find_met(self, contacts: ContactSpec, count: int, dt: float, given: Array, answers: Answers) -> Array:
+        """Impulses (n, 6) of contact beyond those given, by the masses that bodies show and the answers so far."""
+        work, spec, memory = self._work, self.bodies.spec, self._met
+        _invert_inertia(spec, spec.q, work.inv_inertia)
+        masses = spec.inv_mass, work.inv_inertia
+        start = np.concatenate([spec.v, spec.omega], axis=1) - apply_masses(given, masses)
+        change, found = np.zeros_like(given), np.zeros_like(given)
+        for _ in range(INNER_ROUNDS):
+            twist = start + answers.beyond(change, masses)
+            work.v[...], work.omega[...] = twist[:, :3], twist[:, 3:]
             rows = self._build_rows(contacts, count, True, dt)
             if rows:
                 self._solve_contacts(rows, memory, dt, True)
-                self._remember(rows, memory, dt)
-            spec.inv_mass[...], spec.inv_inertia[...] = own
-            _invert_inertia(spec, spec.q, work.inv_inertia)
-            work.gained_p[...], work.gained_L[...] = -given_p, -given_L
-            if rows:
-                _give_momentum(self._rows, rows, memory.impulse, work.gained_p, work.gained_L)
-            given_p += work.gained_p
-            given_L += work.gained_L
-            change = float(np.abs(work.gained_p).max())
-            if change <= MEDIUM_TOLERANCE * float(np.abs(given_p).max()):
+            self._remember(rows, memory, dt)
+            self._sum_met(rows, found)
+            found -= given
+            moved = float(np.abs(found - change)[:, :3].max())
+            change[...] = found
+            if moved <= 0.1 * MEDIUM_TOLERANCE * float(np.abs(found + given)[:, :3].max()):
                 break
-            before = spec.v.copy()
-            medium.push(work.gained_p, work.gained_L)
-            bodies.derive_velocities()
-            shown = _observe(before, spec.v, work.gained_p, shown, own[0])
-        work.contact_force += given_p
-        work.contact_torque += given_L
+        return change
+
+    def _sum_met(self, rows: int, out: Array) -> None:
+        """out (n, 6) = the impulses of contact in a medium, body by body."""
+        work = self._work
+        work.gained_p[...], work.gained_L[...] = 0.0, 0.0
+        _give_momentum(self._rows, rows, self._met.impulse, work.gained_p, work.gained_L)
+        out[:, :3], out[:, 3:] = work.gained_p, work.gained_L
 
     def _gather(self, rows: int, memory: Memory) -> None:
         """Impulses of the last contact solve on every body, into the sums of the step too."""
@@ -531,13 +566,6 @@ class Solids:
         self.bodies.derive_velocities()
 
 
-def _observe(before: Array, after: Array, impulse: Array, shown: Array, own: Array) -> Array:
-    """Inverse masses (n,) by what impulses (n, 3) did to velocities, between a quarter of ``shown`` and ``own``."""
-    square = np.einsum("ni,ni->n", impulse, impulse)
-    found = np.einsum("ni,ni->n", after - before, impulse) / np.where(square > 0.0, square, 1.0)
-    return np.asarray(np.where(square > 0.0, np.clip(found, np.minimum(0.25 * shown, own), own), shown))
-
-
 class _Solve(NamedTuple):
     """What a contact solve did."""
 
@@ -546,63 +574,6 @@ class _Solve(NamedTuple):
     goal: float
     clamped: int
     unconverged: int
-
-
-class _Work:
-    """Scratch for the bodies of now and a number of contacts."""
-
-    def __init__(self, bodies: RigidBodies, shapes: CollisionShapes, settings: SolidSettings) -> None:
-        n = bodies.count
-        self.identity = bodies.identity_b.copy()
-        self.shape = bodies.shape_b.copy()
-        self.v, self.omega = np.zeros((n, 3)), np.zeros((n, 3))
-        self.v_old, self.omega_old = np.zeros((n, 3)), np.zeros((n, 3))
-        self.dv, self.domega = np.zeros((n, 3)), np.zeros((n, 3))
-        self.contact_force, self.contact_torque = np.zeros((n, 3)), np.zeros((n, 3))
-        self.gained_p, self.gained_L = np.zeros((n, 3)), np.zeros((n, 3))
-        self.nothing, self.nowhere = np.zeros((n, 3)), np.zeros(3)
-        self.inv_inertia, self.packed = np.zeros((n, 6)), np.zeros((n, BODY))
-        # bounding radii [m], infinite for planes, and the lengths that follow from them; near: how far contacts are
-        # looked for where nothing moves, which for a plane is up to the other body
-        self.size = np.ascontiguousarray(shapes.arrays().number[self.shape, BOUND]) if n else np.zeros(0)
-        self.touch, self.allowed, self.reach = settings.touch * self.size, settings.allowed * self.size, np.zeros(n)
-        self.near = np.where(np.isfinite(self.touch), self.touch, 0.0)
-        self.gram = np.zeros((DEPTH, DEPTH + 1))
-        self.energy, self.slope, self.scale = np.zeros(n), np.zeros(n), np.zeros(n)
-        self.level, self.parent = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        self.fill = np.zeros(n + 2, dtype=np.int64)
-        self.pairs = 0
-        self.reserve(0)
-
-    def reserve(self, contacts: int) -> None:
-        """Room for so many contacts."""
-        self.starts = np.zeros(contacts + 1, dtype=np.int64)
-        self.history = np.zeros((2, DEPTH + 1, contacts, 3))
-        self.depth, self.queue = np.zeros(contacts), np.zeros(contacts, dtype=np.int64)
-
-    def stale(self, bodies: RigidBodies) -> bool:
-        """Whether the bodies are not those this was made for."""
-        return not (np.array_equal(self.identity, bodies.identity_b) and np.array_equal(self.shape, bodies.shape_b))
-
-    def given(self, value: Array | None, name: str) -> Array:
-        """A force or torque per body (n, 3), or none."""
-        if value is None:
-            return self.nothing
-        if np.shape(value) != self.v.shape:
-            raise UserError(f"{name}_b: shape {np.shape(value)}: must be {self.v.shape}, three numbers per body")
-        return np.ascontiguousarray(value, dtype=float)
-
-    def reach_of(self, spec: BodySpec, dt: float) -> Array:
-        """How far the bodies may come in the step (n,) [m]; starts the sums of the contact forces."""
-        _reach_bodies(spec.kind, self.v, self.omega, self.size, self.touch, dt, self.reach)
-        self.contact_force[...], self.contact_torque[...] = 0.0, 0.0
-        return self.reach
-
-    def keep_velocities(self, spec: BodySpec) -> None:
-        self.v_old[...], self.omega_old[...] = spec.v, spec.omega
-
-    def take_velocities(self, spec: BodySpec) -> None:
-        self.v[...], self.omega[...] = spec.v, spec.omega
 
 
 @njit(cache=True)
@@ -646,17 +617,6 @@ def _derive_momenta(bodies):  # type: ignore[no-untyped-def]
             bodies.L[b, 0], bodies.L[b, 1], bodies.L[b, 2] = rotate(bodies.q[b], x, y, z)
             for i in range(3):
                 bodies.p[b, i] = bodies.v[b, i] / bodies.inv_mass[b]
-
-
-@njit(cache=True)
-def _reach_bodies(kind, v, omega, size, touch, dt, out_reach):  # type: ignore[no-untyped-def]
-    """dt |v|, what turning adds (at most the size of the body), and the distance that counts as touching."""
-    for b in range(len(kind)):
-        speed = sqrt(v[b, 0] ** 2 + v[b, 1] ** 2 + v[b, 2] ** 2)
-        out_reach[b] = dt * speed
-        if size[b] < 1e300:
-            turn = sqrt(omega[b, 0] ** 2 + omega[b, 1] ** 2 + omega[b, 2] ** 2)
-            out_reach[b] += min(dt * turn, 1.0) * size[b] + touch[b]
 
 
 @njit(cache=True)
