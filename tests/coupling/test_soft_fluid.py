@@ -245,6 +245,20 @@ def test_a_flat_sheet_reproduces_linear_velocities():
         v = np.zeros_like(x)
         v[:, 0] = x[:, coordinate]
         assert (voxel.wall @ v.reshape(-1))[inner] == pytest.approx(wanted[inner], abs=1e-12)
+    equal = VoxelFaces(grid, len(x), equal=True)
+    equal.find(SurfaceSpec(triangles, x, np.zeros((1, 3))), np.ones((3, *grid.padded), dtype=np.uint8))
+    assert np.asarray(equal.wall.sum(axis=1)).ravel() == pytest.approx(1.0, abs=1e-12)
+    assert np.abs((equal.wall @ v.reshape(-1) - wanted)[inner]).max() > 0.01
+
+
+def test_equal_weights_are_an_option_of_shells():
+    rope = ut.Rope(position=(0.47, 0.0), end=(0.53, 1.0), element_size=0.1, density=0.5, stretching=50.0)
+    sides = {"x_low": "periodic", "x_high": "periodic"}
+    equal = ut.Soft(shell_weights="equal")
+    sim = ut.Simulation(disc_in_box(10, sides, objects={"rope": rope}, soft=equal))
+    assert sim.model.fields.voxel.equal
+    with pytest.raises(ValueError, match="soft.shell_weights has no effect without a cloth or rope"):
+        disc_in_box(10, soft=equal)
 
 
 def test_a_rope_across_a_channel_moves_with_the_fluid_around_it():

@@ -51,7 +51,9 @@ class SoftFields(SolidFields):
     closed for the fluid. element (m, k): nodes of all surfaces, closed ones first.
     """
 
-    def __init__(self, grid: Grid, sides: Sides, solids: Sequence[Solid], bodies: SoftBodies) -> None:
+    def __init__(
+        self, grid: Grid, sides: Sides, solids: Sequence[Solid], bodies: SoftBodies, equal_weights: bool = False
+    ) -> None:
         super().__init__(grid, solids)
         self.bodies = bodies
         self.rigid = SolidFields(grid, solids)
@@ -61,7 +63,7 @@ class SoftFields(SolidFields):
         self.closed, self.shells = (np.ascontiguousarray(np.concatenate([none, *x])) for x in (closed, shells))
         self.element = np.concatenate([self.closed, self.shells])
         self.pieces = SurfacePieces(grid)
-        self.voxel = VoxelFaces(grid, bodies.count)
+        self.voxel = VoxelFaces(grid, bodies.count, equal_weights)
         if len(self.shells):
             self.occlusion = Occlusion(grid, self.shells, bodies.count)
         self.voxel_open = np.zeros(0)

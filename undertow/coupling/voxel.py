@@ -34,10 +34,14 @@ def _make_crossings(room: int) -> CrossingSpec:
 
 
 class VoxelFaces:
-    """The faces that shells couple, and the rows J of them: face (r,) flat, wall (r, 3 n) sparse."""
+    """The faces that shells couple, and the rows J of them: face (r,) flat, wall (r, 3 n) sparse.
 
-    def __init__(self, grid: Grid, nodes: int) -> None:
-        self.grid, self.nodes = grid, nodes
+    equal: every node of a triangle has the same weight in its parts, as in Robinson-Mosher et al. 2008 (13); else that
+    of the middle of each part, which reproduces linear velocities.
+    """
+
+    def __init__(self, grid: Grid, nodes: int, equal: bool = False) -> None:
+        self.grid, self.nodes, self.equal = grid, nodes, equal
         self.face = np.zeros(0, np.int64)
         self.wall: Any = None
         self._crossings = _make_crossings(0)
@@ -74,8 +78,9 @@ class VoxelFaces:
         part = size_all / total[place[own]] if len(self.face) else size_all
         corners = surface.element.shape[1]
         nodes = surface.element[np.concatenate(element)[own] % max(len(surface.element), 1)]
-        value = part[:, None] * np.concatenate(weight)[own][:, :corners]
-        rows = np.broadcast_to(place[own][:, None], value.shape)
+        value = part[:, None] * (1.0 / corners if self.equal else np.concatenate(weight)[own][:, :corners])
+        value = np.broadcast_to(value, nodes.shape)
+        rows = np.broadcast_to(place[own][:, None], nodes.shape)
         columns = 3 * nodes + (np.concatenate(face)[own] // cells)[:, None]
         shape = (len(self.face), 3 * self.nodes)
         self.wall = sparse.csr_matrix((value.reshape(-1), (rows.reshape(-1), columns.reshape(-1))), shape=shape)

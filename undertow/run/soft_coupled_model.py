@@ -51,7 +51,8 @@ class SoftCoupledModel(WithoutExtras):
             moved = self.soft.inv_mass > 0
             self.soft.v[moved] += np.stack(build.initial_velocity(scene)(*self.soft.x[moved].T), axis=1)
         self.inside = SoftInFluid(scene, self.solid, self.within)
-        self.fields = SoftFields(self.grid, self.sides, self.within.placed, self.soft)
+        equal = scene.soft.shell_weights == "equal"
+        self.fields = SoftFields(self.grid, self.sides, self.within.placed, self.soft, equal)
         self.flow = Flow(
             self.grid,
             self.sides,

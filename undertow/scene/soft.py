@@ -198,6 +198,11 @@ class Soft(Model):
         description="incompressible, and closed shells in fluid: shortest time over which lost volume is regained [s]; "
         "0: at once",
     )
+    shell_weights: Literal["middle", "equal"] = Field(
+        "middle",
+        description="cloth, ropes in fluid: weights of a triangle's nodes in the velocity of a face, at the middle of "
+        "the part in its dual cell, or equal (Robinson-Mosher et al. 2008)",
+    )
 
 
 def _is_closed_shell(item: SoftBody | Cloth | Rope) -> bool:
@@ -235,5 +240,8 @@ def check_soft(scene: Scene) -> None:
             "soft.volume_recovery has no effect without a body with incompressible = true or a closed shell in fluid; "
             "remove it"
         )
+    shells = scene.domain is not None and any(not isinstance(item, SoftBody) for item in scene.softs.values())
+    if scene.softs and not shells and scene.soft.shell_weights != Soft().shell_weights:
+        raise complain("soft.shell_weights has no effect without a cloth or rope in fluid; remove it")
     if not scene.softs and scene.soft != Soft():
         raise complain("soft has no effect without a soft_body, cloth or rope; add one, or remove the table")
