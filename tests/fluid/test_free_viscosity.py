@@ -112,6 +112,52 @@ def test_film_of_nusselt() -> None:
     assert fine < 0.55 * coarse
 
 
+def layers_error(cells: int) -> float:
+    """As ``film_error`` of a film of 0.25 m whose lower 0.125 m have five times the viscosity of the rest."""
+    lower = ut.Water(shape=ut.Plane(normal=(0.0, 1.0)), position=(1.0, 0.125), viscosity=50.0)
+    sim = make(cells, ut.Plane(normal=(0.0, 1.0)), (1.0, 0.25), lower=lower)
+    viscous, grid = viscous_of(sim), sim.flow.grid
+    u, drive = sim.flow.state.u, 0.3
+    for _ in range(6):
+        u[0] += 10.0 * drive
+        viscous.solve(u, 10.0)
+    found = u[0][grid.interior_faces(0)][0, :, cells // 2]
+    y = np.broadcast_arrays(*grid.face_centres(0))[1][0, :, 0]
+    below, above = np.minimum(y, 0.125), np.maximum(y, 0.125)
+    exact = drive * (2 * 0.25 * below - below**2) / (2 * 0.05)
+    exact += drive * (2 * 0.25 * (above - 0.125) - (above**2 - 0.125**2)) / (2 * 0.01)
+    wet = y < 0.25
+    return float(np.abs(found - exact)[wet].max() / exact[wet].max())
+
+
+def test_layers_of_two_viscosities_have_one_shear_stress() -> None:
+    """u' = rho g (H - y) / mu(y), the interface on a row of edges, where the harmonic mean is exact."""
+    coarse, fine = layers_error(32), layers_error(64)
+    assert coarse < 0.05
+    assert fine < 0.6 * coarse
+
+
+def test_water_carries_its_viscosity_along(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    """A thick drop in flight keeps its viscosity and its place in it; resumed, every bit is the same."""
+    thick = ut.Water(shape=ut.Sphere(radius=0.1), position=(1.0, 0.3), velocity=(0.5, 0.0), viscosity=50.0)
+    sim = make(32, ut.Plane(normal=(0.0, 1.0)), (1.0, 0.1), thick=thick)
+    for _ in range(6):
+        sim.step()
+    sim.save(tmp_path / "state.h5")
+    again = ut.load(tmp_path / "state.h5")
+    for one in (sim, again):
+        one.step()
+    for name, array in sim.model.arrays().items():
+        assert np.array_equal(array, again.model.arrays()[name]), name
+    mu, phi = sim.model.arrays()["viscosity"], sim.flow.state.surface.phi_c
+    inside = sim.flow.grid.interior
+    x, y, _ = np.broadcast_arrays(*sim.flow.grid.cell_centres())
+    drop = (phi[inside] < 0.0) & (y > 0.15)
+    assert x[drop].mean() == pytest.approx(1.0 + 0.5 * sim.time, abs=0.02)
+    assert mu[inside][drop] == pytest.approx(50.0)
+    assert mu[inside][y < 0.08] == pytest.approx(10.0)
+
+
 def test_walls_hold_the_liquid_unless_it_slides() -> None:
     """A solid in the stream slows it; the same solid with slip does not."""
     speeds = {}

@@ -47,8 +47,9 @@ class DragRows:
     stencil: Stencil | None = None
 
     def __init__(
-        self, domain: FluidDomain, bodies: RigidBodies, viscosity: float, slip_b: np.ndarray, volume_b: Array
+        self, domain: FluidDomain, bodies: RigidBodies, viscosity: float | Array, slip_b: np.ndarray, volume_b: Array
     ) -> None:
+        """viscosity [Pa s]: of the fluid, or of every face where no body has a volume that damps its turning."""
         if domain.solids is None:
             raise ValueError("drag: the domain has no solids")
         self.domain, self.bodies = domain, bodies
@@ -58,7 +59,7 @@ class DragRows:
         self._weights = WallRows(domain, viscosity, others, folded=True, half=False)
         sticks = np.zeros(bodies.count)
         sticks[: len(slip_b)] = others == 0
-        self.turning_b = 2.0 * viscosity * volume_b * sticks
+        self.turning_b = 2.0 * viscosity * volume_b * sticks if isinstance(viscosity, float) else np.zeros_like(sticks)
         """What turning is damped with (n,) [kg m2/s]."""
         self.spec = DragSpec(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 6)))
         self.size = 0

@@ -20,6 +20,7 @@ from undertow.coupling.rows import CoupledOperator, CoupledRows
 from undertow.coupling.walls import BodyWalls
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.free_surface import FreeSurfaceRows, FreeSurfaceSolve
+from undertow.fluid.mixture import Mixture
 from undertow.fluid.pressure import DivergenceRows
 from undertow.fluid.strain import FreeViscosity
 from undertow.grid import Array
@@ -70,7 +71,7 @@ class CoupledWaterSolve(FreeSurfaceSolve):
         """The solve for water and bodies."""
         return MonolithicSolve(self.domain, self.tolerance, self.coupled, make_rows)
 
-    def set_viscosity(self, viscosity: float, slip_b: np.ndarray) -> None:
+    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
         self.viscous = CoupledViscosity(self.rows, self.tolerance, viscosity, slip_b, self.coupled, self.monolithic)
 
     def rebuild(self) -> None:
@@ -145,15 +146,16 @@ class CoupledViscosity(FreeViscosity):
     """The viscous step of a liquid and the bodies that it drags along, both implicit."""
 
     def __init__(
-        self, rows: CoupledWaterRows, tolerance: float, viscosity: float, slip_b: np.ndarray, coupled: CoupledBodies,
-        monolithic: MonolithicSolve,
+        self, rows: CoupledWaterRows, tolerance: float, viscosity: float | Mixture, slip_b: np.ndarray,
+        coupled: CoupledBodies, monolithic: MonolithicSolve,
     ) -> None:  # fmt: skip
         bodies, count = coupled.bodies, len(slip_b)
         still = np.where(bodies.kind_b[:count] == DYNAMIC, 1, slip_b).astype(np.int64)
         super().__init__(rows, tolerance, viscosity, still)
         self.coupled = coupled
         # rows on the whole strain give no torque to a body that turns with its fluid: no row of turning
-        self.drag = DragRows(rows.domain, bodies, viscosity, slip_b, np.zeros(bodies.count))
+        exchange = viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
+        self.drag = DragRows(rows.domain, bodies, exchange, slip_b, np.zeros(bodies.count))
         self.bodies_inverse = BodiesInverse(self.drag, monolithic.block)
         self.system = CoupledSystem(
             [self.block, monolithic.block], [self.strain, self.walls, self.drag], {BLOCK: self.bodies_inverse},

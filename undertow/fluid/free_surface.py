@@ -26,6 +26,7 @@ from numba import njit
 
 from undertow.errors import UserError
 from undertow.fluid.domain import FluidDomain
+from undertow.fluid.mixture import Mixture
 from undertow.fluid.pressure import DivergenceRows
 from undertow.fluid.strain import FreeViscosity
 from undertow.grid import GHOSTS, SIDE_NAMES, Array, share_face_rows, share_rows
@@ -152,8 +153,8 @@ class FreeSurfaceSolve:
         self.start_c = domain.grid.cell_field()
         self._before: list[SolveStats] = []
 
-    def set_viscosity(self, viscosity: float, slip_b: np.ndarray) -> None:
-        """Dynamic viscosity [Pa s]; slip_b (n,): 1 for solids along which the liquid slides."""
+    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
+        """Dynamic viscosity [Pa s], or what has it; slip_b (n,): 1 for solids along which the liquid slides."""
         self.viscous = FreeViscosity(self.rows, self.tolerance, viscosity, slip_b)
 
     def rebuild(self) -> None:

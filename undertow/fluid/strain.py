@@ -8,7 +8,8 @@ surface as its natural boundary (Batty and Bridson 2008, section 3). In factored
     sqrt(2 dt mu V f_c) du_a/dx_a                     in liquid cells,
     sqrt(dt mu V f_e) (du_a/dx_b + du_b/dx_a)         on edges between four wet faces,
 
-f being the liquid and open part of the cell, or the mean over the four cells of the edge. Rows of a motion that is
+f being the liquid and open part of the cell, or the mean over the four cells of the edge; mu that of the cell, or the
+harmonic mean over the four cells: layers that slide on each other have one shear stress. Rows of a motion that is
 rigid are zero, so that a drop that turns feels nothing. Walls exchange momentum through ``WallRows``. The faces have
 the mass of the liquid that their dual cells hold.
 """
@@ -22,6 +23,7 @@ import numpy as np
 from numba import njit
 
 from undertow.fluid.domain import FluidDomain
+from undertow.fluid.mixture import Mixture
 from undertow.fluid.viscosity import WallRows
 from undertow.grid import GHOSTS, Array, share_face_rows
 from undertow.linalg import CoupledSystem, SolveStats, Stencil, VelocityBlock, used_planes
@@ -46,8 +48,8 @@ class StrainRows:
     target: Array | None = None
     stencil: Stencil | None = None
 
-    def __init__(self, rows: FreeSurfaceRows, viscosity: float) -> None:
-        self.surface, self.domain, self.viscosity = rows, rows.domain, viscosity
+    def __init__(self, rows: FreeSurfaceRows, mu_c: Array) -> None:
+        self.surface, self.domain, self.mu_c = rows, rows.domain, mu_c
         grid = rows.domain.grid
         self.shape: tuple[int, ...] = (6, *grid.padded)
         self.root, self._z = np.zeros(self.shape), np.zeros(self.shape)
@@ -57,10 +59,10 @@ class StrainRows:
     def rebuild(self) -> None:
         """Weights and masses of the surface and solids of now; the rows of the pressure are up to date."""
         d, rows = self.domain, self.surface
-        scale = self.viscosity * d.grid.cell_volume / d.grid.dx**2
+        scale = d.grid.cell_volume / d.grid.dx**2
         share_face_rows(
-            d.grid, _compute_strain_weights, rows.phi_c, d.volume_c, rows.inv_mass_f, d.inv_mass_f, scale, self.root,
-            self.inv_mass_f,
+            d.grid, _compute_strain_weights, rows.phi_c, d.volume_c, self.mu_c, rows.inv_mass_f, d.inv_mass_f, scale,
+            self.root, self.inv_mass_f,
         )  # fmt: skip
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
@@ -96,13 +98,15 @@ class StrainRows:
 
 
 class FreeViscosity:
-    """The implicit viscous step of a liquid between walls that are prescribed."""
+    """The implicit viscous step of a liquid between walls that are prescribed; viscosity [Pa s], or what has it."""
 
-    def __init__(self, rows: FreeSurfaceRows, tolerance: float, viscosity: float, slip_b: np.ndarray) -> None:
+    def __init__(self, rows: FreeSurfaceRows, tolerance: float, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
         self.domain: FluidDomain = rows.domain
         self.tolerance = tolerance
-        self.strain = StrainRows(rows, viscosity)
-        self.walls = WallRows(rows.domain, viscosity, slip_b, folded=True, half=False)
+        mu_c = viscosity.mu_c if isinstance(viscosity, Mixture) else np.full(rows.shape, viscosity)
+        exchange = viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
+        self.strain = StrainRows(rows, mu_c)
+        self.walls = WallRows(rows.domain, exchange, slip_b, folded=True, half=False)
         self.planar = rows.domain.grid.dimensions == 2
         self.block = VelocityBlock("fluid", self.strain.inv_mass_f, self.planar)
         self.system = CoupledSystem([self.block], [self.strain, self.walls], planar=self.planar)
@@ -141,7 +145,7 @@ def _face_part(phi, dx, a, k, j, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _compute_strain_weights(  # type: ignore[no-untyped-def]
-    spec, phi, volume, wet_mass, open_mass, scale, out_root, out_mass, start, stop
+    spec, phi, volume, mu, wet_mass, open_mass, scale, out_root, out_mass, start, stop
 ):
     """Roots of 2 mu V f / h^2 in cells and mu V f / h^2 on edges; 1 / (rho V f) of the wet faces."""
     rows_y = spec.ny + 1
@@ -161,7 +165,7 @@ def _compute_strain_weights(  # type: ignore[no-untyped-def]
                     low = at == GHOSTS or wet_mass[a, k, j, i] > 0.0
                     high = wet_mass[a, k + int(a == 2), j + int(a == 1), i + int(a == 0)] > 0.0
                     if low and (high or at == GHOSTS + n - 1):
-                        out_root[a, k, j, i] = np.sqrt(2.0 * scale * here)
+                        out_root[a, k, j, i] = np.sqrt(2.0 * scale * mu[k, j, i] * here)
                 out_mass[a, k, j, i] = 0.0
                 if wet_mass[a, k, j, i] > 0.0:
                     part = _face_part(phi, spec.dx, a, k, j, i)
@@ -183,6 +187,10 @@ def _compute_strain_weights(  # type: ignore[no-untyped-def]
                         part = here + _liquid_part(phi, volume, spec.dx, kl, jl, il)
                         part += _liquid_part(phi, volume, spec.dx, kb, jb, ib)
                         part += _liquid_part(phi, volume, spec.dx, kc, jc, ic)
+                        low = min(min(mu[k, j, i], mu[kl, jl, il]), min(mu[kb, jb, ib], mu[kc, jc, ic]))
+                        mean = 1.0 / mu[k, j, i] + 1.0 / mu[kl, jl, il] if low > 0.0 else 0.0
+                        mean += 1.0 / mu[kb, jb, ib] + 1.0 / mu[kc, jc, ic] if low > 0.0 else 0.0
+                        part *= 4.0 / mean if low > 0.0 else 0.0
                     out_root[6 - a - b, k, j, i] = np.sqrt(0.25 * scale * part)
 
 

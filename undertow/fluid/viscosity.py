@@ -100,9 +100,13 @@ class WallRows:
     damping = True
     stencil: Stencil | None = None
 
-    def __init__(self, domain: FluidDomain, viscosity: float, slip_b: np.ndarray, folded: bool, half: bool) -> None:
+    def __init__(
+        self, domain: FluidDomain, viscosity: float | Array, slip_b: np.ndarray, folded: bool, half: bool
+    ) -> None:
+        """viscosity [Pa s]: of the fluid, or of every face (3, Z, Y, X), read at every ``rebuild``."""
         self.domain = domain
-        self.viscosity = viscosity
+        self.viscosity: float = viscosity if isinstance(viscosity, float) else 1.0
+        self.mu_f: Array | None = None if isinstance(viscosity, float) else viscosity
         self.slip_b = slip_b
         self.folded = folded
         self.solid_factor = 2.0 if half else 1.0
@@ -148,6 +152,9 @@ class WallRows:
             self.root_f,
             self.velocity_f,
         )
+        if self.mu_f is not None:
+            for weight in (self.root_f, self.velocity_f, self.solid_weight_f):
+                used_planes(weight)[...] *= used_planes(self.mu_f)
         for part in self.parts:
             _share_flat(_finish_walls, part, self.root_f, self.velocity_f)
 

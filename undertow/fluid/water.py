@@ -14,6 +14,7 @@ from undertow.fluid import measure
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.forces import add_acceleration
 from undertow.fluid.free_surface import FreeSurfaceSolve
+from undertow.fluid.mixture import Mixture
 from undertow.fluid.state import FlowReport, SolidForce
 from undertow.fluid.steppers import copy_planes
 from undertow.geometry import SolidFields
@@ -62,7 +63,8 @@ class WaterSettings:
 class WaterEmitter:
     """A region that is kept full of water moving at ``velocity`` [m/s] while it is on.
 
-    distance_c (Z, Y, X): signed distance to the region at cell centres, ghosts included [m].
+    distance_c (Z, Y, X): signed distance to the region at cell centres, ghosts included [m]. viscosity [Pa s]: of what
+    it emits, where that differs from place to place.
     """
 
     name: str
@@ -70,6 +72,7 @@ class WaterEmitter:
     velocity: tuple[float, float, float]
     start: float = 0.0
     stop: float = np.inf
+    viscosity: float = 0.0
 
     @cached_property
     def faces(self) -> list[np.ndarray]:
@@ -113,7 +116,8 @@ class WaterFlow:
     ``surface`` holds the water of time 0. ``side_velocity(time)`` sets the velocity planes of the sides for a time;
     None when they are constant. ``make_solve``: what takes the arguments of ``FreeSurfaceSolve``, where bodies take
     part in the solve. ``bodies``: solids that the surface keeps out of although the solve has fluid in their place.
-    Without viscosity walls should slip.
+    Without viscosity walls should slip. ``mixture``: viscosity that the water carries along, in the place of the
+    settings' one.
     """
 
     def __init__(
@@ -128,6 +132,7 @@ class WaterFlow:
         side_velocity: Callable[[float], None] | None = None,
         make_solve: Callable[..., FreeSurfaceSolve] = FreeSurfaceSolve,
         bodies: SolidFields | None = None,
+        mixture: Mixture | None = None,
     ) -> None:
         self.grid = grid
         self.sides = sides
@@ -143,9 +148,12 @@ class WaterFlow:
         self.extrapolation = Extrapolation(grid, sides)
         self.state = WaterState(grid.face_field(), grid.cell_field(), surface)
         self.solve = make_solve(self.domain, surface.phi_c, settings.gravity, settings.tolerance)
-        if settings.viscosity > 0.0:
+        self.mixture = mixture
+        if settings.viscosity > 0.0 or mixture is not None:
             slips = [solid.slip for solid in solids.solids] if solids is not None else []
-            self.solve.set_viscosity(settings.viscosity, np.array(slips, dtype=np.int64))
+            self.solve.set_viscosity(
+                settings.viscosity if mixture is None else mixture, np.array(slips, dtype=np.int64)
+            )
         self.u_star = grid.face_field()
         self.row_c = grid.cell_field()
         self.wet_f = np.zeros((3, *grid.padded), dtype=np.uint8)
@@ -156,6 +164,8 @@ class WaterFlow:
         self.place(0.0)
         # the volume correction keeps what is outside the solids
         surface.target_volume = self.volume()
+        if self.mixture is not None:
+            self.mixture.spread(self.extrapolation, surface.phi_c, self.open_c)
         self.solve.rebuild()
         self._check_regions()
 
@@ -191,6 +201,9 @@ class WaterFlow:
         s.surface.advance(self.u_star, dt, self.solid_c, self.settings.gravity)  # phi_t + u.grad phi = 0
         self.drop_stray_air()
         self.extend_into_solids()
+        if self.mixture is not None:
+            self.mixture.advance(self.advection, s.u, dt)
+            self.mixture.spread(self.extrapolation, s.surface.phi_c, self.open_c)
         near_c = s.surface.phi_c if self.bodies is None else None
         self.advection.velocity(s.u, s.u, dt, self.u_star, near_c)  # (5.25)
         add_acceleration(self.grid, self.settings.acceleration, dt, self.u_star)
@@ -211,6 +224,8 @@ class WaterFlow:
         before = self.volume()
         for emitter in on:
             np.minimum(s.surface.phi_c, emitter.distance_c, out=s.surface.phi_c)
+            if self.mixture is not None:
+                self.mixture.fill(emitter.distance_c <= 0.0, emitter.viscosity)
             for axis in self.grid.axes:
                 np.copyto(s.u[axis], emitter.velocity[axis], where=emitter.faces[axis])
         s.surface.rebuild()
@@ -412,7 +427,8 @@ class WaterFlow:
         """Everything that evolves, by name."""
         s = self.state
         emitted = np.array([self.emitted_volume])
-        return {"u": s.u, "p": s.p, "emitted_volume": emitted, **s.surface.arrays()}
+        mixed = {} if self.mixture is None else {"viscosity": self.mixture.mu_c}
+        return {"u": s.u, "p": s.p, "emitted_volume": emitted, **mixed, **s.surface.arrays()}
 
     def restore(self, arrays: Mapping[str, np.ndarray], time: float) -> None:
         """Continue from what ``arrays`` gave at ``time`` [s]; what follows has the same bits."""
@@ -420,6 +436,8 @@ class WaterFlow:
         s.u[...] = arrays["u"]
         s.p[...] = arrays["p"]
         self.emitted_volume = float(arrays["emitted_volume"][0])
+        if self.mixture is not None:
+            self.mixture.take(arrays["viscosity"])
         s.surface.restore(dict(arrays))
         self.place(time)
         self.solve.rebuild()

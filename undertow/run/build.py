@@ -100,7 +100,7 @@ def memory_needed(scene: Scene, grid: Grid) -> float:
     """Estimate of the memory a simulation allocates [bytes]."""
     per_cell = DOUBLES_PER_CELL["flow"]
     per_cell += DOUBLES_PER_CELL["second_order"] if scene.time.stepper != "first_order" else 0.0
-    per_cell += DOUBLES_PER_CELL["viscosity"] if scene.fluid.viscosity > 0 else 0.0
+    per_cell += DOUBLES_PER_CELL["viscosity"] if scene.is_viscous else 0.0
     per_cell += DOUBLES_PER_CELL["smoke"] if scene.smoke is not None else 0.0
     per_cell += DOUBLES_PER_CELL["solids"] if scene.bodies else 0.0
     per_cell += DOUBLES_PER_CELL["water"] if scene.has_surface else 0.0
@@ -151,7 +151,7 @@ def build_sides(scene: Scene, grid: Grid) -> tuple[Sides, Callable[[float], None
         index = SIDE_NAMES.index(name)
         kind[index] = KIND_NAMES.index(side.type)
         # water without viscosity slides along walls
-        inviscid = scene.has_surface and scene.fluid.viscosity == 0
+        inviscid = scene.has_surface and not scene.is_viscous
         slip[index] = isinstance(side, Wall | Inflow) and (side.slip or inviscid)
     sides = Sides(grid, kind, slip)
     curves, profiles = {}, {}

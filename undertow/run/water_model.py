@@ -12,6 +12,7 @@ import undertow.geometry as geometry
 from undertow.errors import PhysicsError, UserError
 from undertow.fluid import FlowReport, SolidForce
 from undertow.fluid.free_surface import FreeSurfaceSolve
+from undertow.fluid.mixture import Mixture
 from undertow.fluid.water import VolumeSource, WaterEmitter, WaterFlow, WaterSettings
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, Array
@@ -66,7 +67,7 @@ class WaterModel(WithoutExtras):
         emitters, drains = self._regions()
         self.flow = WaterFlow(
             self.grid, self.sides, fields, surface, settings, emitters, drains, side_velocity, self._make_solve,
-            self._make_bodies(),
+            self._make_bodies(), self._make_mixture(),
         )  # fmt: skip
         self._forces: dict[str, SolidForce] = {}
         self._start_volume = self.flow.volume()
@@ -86,6 +87,20 @@ class WaterModel(WithoutExtras):
     def _make_solve(self, *args: Any) -> FreeSurfaceSolve:
         """The pressure solve, from the arguments of ``FreeSurfaceSolve``."""
         return FreeSurfaceSolve(*args)
+
+    def _make_mixture(self) -> Mixture | None:
+        """The viscosity where it differs from place to place; later objects over earlier ones."""
+        scene = self.scene
+        if not scene.mixes_viscosities:
+            return None
+        mu_c = np.full(self.grid.padded, scene.fluid.viscosity)
+        for name, item in scene.waters.items():
+            mu_c[self._distance({name: item}) <= 0.0] = scene.viscosity_of(item)
+        mixture = Mixture(self.grid, mu_c)
+        for source in scene.water_regions.values():
+            if isinstance(source, WaterSource):
+                mixture.expect(scene.viscosity_of(source))
+        return mixture
 
     def _make_bodies(self) -> SolidFields | None:
         """Solids that the surface keeps out of although the solve has fluid in their place."""
@@ -115,7 +130,8 @@ class WaterModel(WithoutExtras):
             stop = math.inf if item.stop is None else item.stop
             if isinstance(item, WaterSource):
                 distance = self._distance({name: item})
-                emitters.append(WaterEmitter(name, distance, build.vector3(item.velocity), item.start, stop))
+                velocity, viscosity = build.vector3(item.velocity), self.scene.viscosity_of(item)
+                emitters.append(WaterEmitter(name, distance, velocity, item.start, stop, viscosity))
             else:
                 drains.append(VolumeSource(name, self._inside(name, item), -item.rate, item.start, stop))
         return emitters, drains

@@ -80,8 +80,8 @@ def _check_compared(scene: Scene) -> None:
     says = f"coupling = {scene.coupling!r}: moves rigid bodies in an inviscid fluid; "
     if scene.coupling == "batty" and (scene.waters or scene.water_regions):
         raise complain(f"{says}it fills the domain: remove the water, or use 'monolithic' or 'lumped'")
-    if scene.fluid.viscosity > 0:
-        raise complain(f"{says}remove fluid.viscosity = {scene.fluid.viscosity:g}, or use 'monolithic'")
+    if scene.is_viscous:
+        raise complain(f"{says}remove {_name_viscosity(scene)}, or use 'monolithic'")
     for name in scene.joints:
         raise complain(f"{says}remove the joint objects.{name}, or use 'monolithic'")
 
@@ -118,8 +118,17 @@ def _check_soft_in_water(scene: Scene) -> None:
                 f"objects.{name}: no coupling moves a {item.type} in water with a surface; make it a thin "
                 "soft_body, or remove the water, so that the fluid fills the domain"
             )
-    if scene.fluid.viscosity > 0:
+    if scene.is_viscous:
         raise complain(
-            f"fluid.viscosity = {scene.fluid.viscosity:g}: water with a surface moves soft bodies without viscosity; "
+            f"{_name_viscosity(scene)}: water with a surface moves soft bodies without viscosity; "
             "remove it, or make the soft bodies rigid ones"
         )
+
+
+def _name_viscosity(scene: Scene) -> str:
+    """The first viscosity that a scene has, by its key."""
+    if scene.fluid.viscosity > 0:
+        return f"fluid.viscosity = {scene.fluid.viscosity:g}"
+    waters = ((name, getattr(item, "viscosity", None)) for name, item in scene.objects.items())
+    name, viscosity = next((name, found) for name, found in waters if found)
+    return f"objects.{name}.viscosity = {viscosity:g}"

@@ -28,6 +28,7 @@ from undertow.scene.base import (
     Text,
     Torque,
     Velocity,
+    Viscosity,
     VolumeRate,
     check_number,
     check_vector,
@@ -236,6 +237,9 @@ class Water(Model):
     position: Point = Field(description="position of the centre [m]")
     rotation: Rotation = Field(Rotation(), description="rotation")
     velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
+    viscosity: Viscosity | None = Field(
+        None, description="dynamic viscosity of this water, which it carries along [Pa s]; absent: that of the fluid"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Water:
@@ -252,6 +256,9 @@ class WaterSource(Model):
     position: Point = Field(description="position of the centre [m]")
     rotation: Rotation = Field(Rotation(), description="rotation")
     velocity: Velocity = Field(description="velocity of the water [m/s]")
+    viscosity: Viscosity | None = Field(
+        None, description="dynamic viscosity of this water, which it carries along [Pa s]; absent: that of the fluid"
+    )
     start: Instant = Field(0.0, description="time at which it turns on [s]")
     stop: Seconds | None = Field(None, description="time at which it turns off [s]; absent: never")
 

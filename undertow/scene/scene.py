@@ -267,6 +267,22 @@ class Scene(Model):
         return {name: item for name, item in self.objects.items() if isinstance(item, WaterSource | Drain)}
 
     @property
+    def mixes_viscosities(self) -> bool:
+        """True when water has a viscosity of its own, which it carries along."""
+        waters = (item for item in self.objects.values() if isinstance(item, Water | WaterSource))
+        return any(item.viscosity is not None for item in waters)
+
+    def viscosity_of(self, item: Water | WaterSource) -> float:
+        """Of a body or source of water [Pa s]."""
+        return self.fluid.viscosity if item.viscosity is None else item.viscosity
+
+    @property
+    def is_viscous(self) -> bool:
+        """True when some of the fluid has a viscosity."""
+        waters = (item for item in self.objects.values() if isinstance(item, Water | WaterSource))
+        return self.fluid.viscosity > 0 or any(self.viscosity_of(item) > 0 for item in waters)
+
+    @property
     def has_surface(self) -> bool:
         """True when the fluid is a liquid under a free surface."""
         if self.sph_fluids:
