@@ -323,17 +323,19 @@ class WaterFlow:
         rows, d = self.solve.rows, self.domain
         copy_planes(u_f, out_f)
         share_face_rows(self.grid, _mark_wet_faces, rows.inv_mass_f, d.area_f, self.wet_f)
+        if self.bodies is not None:
+            # what moves with a body would take the water's edge along
+            self.wet_f *= self.bodies.area_f >= SLIVER
         share_rows(self.grid, _mark_edge_cells, rows.liquid_c, rows.inv_mass_f, d.volume_c, self.edge_c)
         share_rows(
             self.grid, _close_air_cells, rows.liquid_c, self.edge_c, d.inv_mass_f, d.area_f, out_f, self.wet_f
         )  # fmt: skip
         self.extrapolation.velocity(out_f, self.wet_f, SURFACE_LAYERS - 1)
-        for fields in (self.solids, self.bodies):
-            if fields is not None:
-                assert self.solid_c is not None
-                share_face_rows(
-                    self.grid, _follow_walls, self.solid_c, fields.distance_f, fields.velocity_c, u_f, out_f
-                )  # fmt: skip
+        if self.solids is not None:
+            solids = self.solids
+            share_face_rows(
+                self.grid, _follow_walls, self.solid_c, solids.distance_f, solids.velocity_c, u_f, out_f
+            )  # fmt: skip
         self.sides.fill_velocity(out_f)
 
     def _largest_row(self, u_f: Array) -> float:
