@@ -68,6 +68,30 @@ def test_water_that_drifts_through_a_wall_inside_it_stays_on_its_side():
     assert (phi[..., :9] < 0.0).all()
 
 
+@pytest.mark.parametrize("speed", [0.0, 0.4])
+def test_the_velocity_of_the_surface_draws_no_water_out_of_solids(speed):
+    """Water all around falls past a disc that moves sideways: inside it, below its middle, the velocity that is made up
+    has no part that leaves the disc; above, where the water comes on, it stays."""
+    motion = VelocityCurves(ConstantCurve((speed, 0.0, 0.0)), None, (0.51, 0.52, 0.0), np.eye(3))
+    water = make(lambda x, y, z: -1.0 + 0 * (x + y + z), n=24, solids=[Solid("disc", Sphere(0.2), motion)])
+    u = water.state.u
+    u[1] = -1.0
+    out = water.grid.face_field()
+    water.continue_for_surface(u, out)
+    x, y = (np.arange(24) + 0.5) / 24 - 0.51, np.arange(24) / 24 - 0.52
+    X, Y = np.meshgrid(x, y)
+    r = np.hypot(X, Y)
+    v, n = out[1][water.grid.interior][0], Y / r
+    inside = (r < 0.19) & (r > 0.1)
+    # -1 + n_y^2 + speed n_x n_y, n_x v_x + n_y v_y being n_x speed along the normal
+    slid = -1.0 + n * n + speed * X * Y / r**2
+    leaves = inside & (-n - speed * X / r > 0.15)
+    comes = inside & (-n - speed * X / r < -0.15)
+    assert leaves.sum() > 8 and comes.sum() > 8
+    assert np.abs(v - slid)[leaves].max() < 0.06
+    assert (v[comes] == -1.0).all()
+
+
 def test_a_falling_drop_gains_the_energy_it_loses_in_height():
     """Free fall: v = g t at every wet face, the shape stays, the ledger balances."""
     water = make(lambda x, y, z: np.sqrt((x - 0.5) ** 2 + (y - 0.65) ** 2) - 0.2 + 0 * z, n=32)

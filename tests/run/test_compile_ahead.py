@@ -86,6 +86,29 @@ def test_the_small_scene_uses_the_kernels_of_the_water() -> None:
     assert len(left) > 10 and len(others) <= OTHERS, f"{len(left)}: {others}"
 
 
+PARTING_KERNELS = """
+import undertow as ut
+from undertow.run.compile_ahead import part_two_balls
+from undertow.solids import interpenetration
+from undertow.scene import find_scene
+
+part_two_balls()
+used = (interpenetration._gather_overlaps, interpenetration._part_bodies, interpenetration._move_bodies)
+before = [len(kernel.signatures) for kernel in used]
+sim = ut.Simulation(find_scene("boat-spheres", 12, 1, None, ()), threads=1)
+sim.model.within.bodies.x_b[2] = sim.model.within.bodies.x_b[1]
+sim.model.within.bodies.x_b[2, 0] += 0.05
+done, depth = sim.model.within.model.solids.part()
+print(done, before == [1, 1, 1] == [len(kernel.signatures) for kernel in used])
+"""
+
+
+def test_parting_compiles_what_the_bodies_of_a_scene_use() -> None:
+    done = subprocess.run([sys.executable, "-c", PARTING_KERNELS], capture_output=True, text=True, check=True)
+    swept, same = done.stdout.split()
+    assert int(swept) > 0 and same == "True"
+
+
 def test_the_process_ends_with_the_block(cold: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = cold / "python"
     script.write_text("#!/bin/sh\nexec sleep 60\n")

@@ -49,6 +49,9 @@ BUOYANCIES = ("source", "body_force", "predicted")
 IMPACT = 3.0
 """Contact that gives a body more than so many times its weight in the fluid is an impact, not a support."""
 
+STANDS_OUT = 4.0
+"""A body of which one part in so many stands out of the water is no longer taken for a submerged one."""
+
 
 @dataclass(frozen=True)
 class RigidFluidSettings:
@@ -64,12 +67,13 @@ class RigidFaces(NamedTuple):
     face: np.ndarray  # (m,) flat index of the padded face field
     body: np.ndarray  # (m,)
     weight: np.ndarray  # (m,) w: the body's part of the face's mass
+    wet: np.ndarray  # (m,) 1 below the surface of the water as it goes on through the body, else 0
     j: np.ndarray  # (m, 6) what the twist is multiplied by to give the velocity across the face
 
 
 def _make_faces(room: int) -> RigidFaces:
     face, body = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
-    return RigidFaces(face, body, np.zeros(room), np.zeros((room, 6)))
+    return RigidFaces(face, body, np.zeros(room), np.zeros(room), np.zeros((room, 6)))
 
 
 class RigidRegions:
@@ -133,6 +137,22 @@ class RigidRegions:
         _sum_momentum(self.faces, self.size, self._mass, u_m, self._momentum_b)
         return self._momentum_b.copy()
 
+    def weight_of_fluid(self, gravity: Array, displaced_b: Array) -> Array:
+        """Force and torque (n, 6) [N, N m] of gravity (3,) on the fluid in the place of wet bodies.
+
+        What stands out of the water is a staircase of cells in the projection, and no pressure makes up for its weight:
+        the sum over the faces. Under water pressure and weight of the faces are wrong by the same, and it is that of
+        what bodies displace, displaced_b (n,) [kg], at their centres. Between, by how little stands out.
+        """
+        body, size, count = self.faces.body[: self.size], int(np.prod(self.domain.grid.padded)), len(displaced_b)
+        fallen = self.momentum(gravity[self.face // size])
+        total = np.bincount(body, self._mass, count)
+        above = np.bincount(body, self._mass * (1.0 - self.faces.wet[: self.size]), count)
+        sunk = np.clip(1.0 - STANDS_OUT * above / np.maximum(total, 1e-300), 0.0, 1.0)[:, None]
+        true = np.zeros_like(fallen)
+        true[:, :3] = displaced_b[:, None] * gravity
+        return np.asarray((sunk * true + (1.0 - sunk) * fallen) * self.wet_b[:, None])
+
     def velocity(self, twist_b: Array) -> Array:
         """J t (m,) [m/s] of twists (n, 6)."""
         faces, m = self.faces, self.size
@@ -172,6 +192,8 @@ class RigidFluidSolve(FreeSurfaceSolve):
         self.dynamic_b = bodies.kind_b == DYNAMIC
         self.displaced_b = np.where(self.dynamic_b, domain.density * coupled.volume_b, 0.0)
         self.expected_b = np.zeros((bodies.count, 6))
+        self.fluid_weight_b = np.zeros((bodies.count, 6))
+        """Of the fluid in the place of each body, force and torque [N, N m]."""
         self.stress_f = domain.grid.face_field()
         shape = (bodies.count, 6)
         self._twist_b, self._start_b, self._fluid_b, self._after_b = (np.zeros(shape) for _ in range(4))
@@ -181,6 +203,7 @@ class RigidFluidSolve(FreeSurfaceSolve):
         self.regions.join(self.water_c, self.joined_c)
         super().rebuild()
         self.regions.gather(self.water_c, self.rows.inv_mass_f)
+        self.fluid_weight_b[...] = self.regions.weight_of_fluid(np.array(self.rows.gravity), self.displaced_b)
 
     def add_known_impulse(self, u_f: Array, dt: float) -> None:
         """u_a of the head in place of u*, then viscosity and the impulse of the surface."""
@@ -218,11 +241,10 @@ class RigidFluidSolve(FreeSurfaceSolve):
         return known * self.regions.wet_b[:, None]
 
     def _weight(self, dt: float) -> Array:
-        """dt (m - rho V) g of wet bodies, dt m g of dry ones (n, 6)."""
+        """dt m g less the weight of the fluid in the place of wet bodies (n, 6): (m - rho V) g under water."""
         bodies = self.coupled.bodies
-        mass = np.where(self.dynamic_b, bodies.mass_b - self.regions.wet_b * self.displaced_b, 0.0)
-        weight = np.zeros((bodies.count, 6))
-        weight[:, :3] = dt * mass[:, None] * np.array(self.rows.gravity)
+        weight = -dt * self.fluid_weight_b
+        weight[:, :3] += dt * np.where(self.dynamic_b, bodies.mass_b, 0.0)[:, None] * np.array(self.rows.gravity)
         return weight
 
     def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
@@ -239,8 +261,7 @@ class RigidFluidSolve(FreeSurfaceSolve):
         self._fluid_b[...] = regions.momentum(found - self._given_m)
         self._add_momenta(self._weight(dt) + self._fluid_b)
         self.coupled.pressure_b[...] = self._fluid_b
-        buoyancy = dt * (regions.wet_b * self.displaced_b)[:, None] * np.array(self.rows.gravity)
-        self.coupled.pressure_b[:, :3] -= buoyancy
+        self.coupled.pressure_b -= dt * self.fluid_weight_b
         self._after_b[...] = self._momenta()
         if self.settings.carry:
             left = regions.velocity(regions.rigid_part(found)) - found
@@ -368,6 +389,7 @@ def _gather_faces(  # type: ignore[no-untyped-def]
                         out.face[found] = ((a * nz + k) * ny + j) * nx + i
                         out.body[found] = b
                         out.weight[found] = min(part, 1.0) if water else 1.0
+                        out.wet[found] = 1.0 if phi[k, j, i] + phi[kl, jl, il] <= 0.0 else 0.0
                         x = spec.x0 + (i - GHOSTS + (0.0 if a == 0 else 0.5)) * spec.dx - centre_b[b, 0]
                         y = spec.y0 + (j - GHOSTS + (0.0 if a == 1 else 0.5)) * spec.dx - centre_b[b, 1]
                         z = 0.0

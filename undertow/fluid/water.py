@@ -332,16 +332,25 @@ class WaterFlow:
 
         Means of neighbours are constant along the normal, so that the surface would move as the water half a cell below
         it does. Their outward faces close the air cells, which is of second order and changes no volume. The water's
-        own velocity is not transported from there: a jet would draw its tip along ever faster.
+        own velocity is not transported from there: a jet would draw its tip along ever faster. Inside solids it follows
+        their walls: what falls off a solid would draw water out of it.
         """
         rows, d = self.solve.rows, self.domain
         copy_planes(u_f, out_f)
         share_face_rows(self.grid, _mark_wet_faces, rows.inv_mass_f, d.area_f, self.wet_f)
+        if self.bodies is not None:
+            # what moves with a body would take the water's edge along
+            self.wet_f *= self.bodies.area_f >= SLIVER
         share_rows(self.grid, _mark_edge_cells, rows.liquid_c, rows.inv_mass_f, d.volume_c, self.edge_c)
         share_rows(
             self.grid, _close_air_cells, rows.liquid_c, self.edge_c, d.inv_mass_f, d.area_f, out_f, self.wet_f
         )  # fmt: skip
         self.extrapolation.velocity(out_f, self.wet_f, SURFACE_LAYERS - 1)
+        if self.solids is not None:
+            solids = self.solids
+            share_face_rows(
+                self.grid, _follow_walls, self.solid_c, solids.distance_f, solids.velocity_c, u_f, out_f
+            )  # fmt: skip
         self.sides.fill_velocity(out_f)
 
     def _largest_row(self, u_f: Array) -> float:
@@ -553,6 +562,44 @@ def _close_air_cells(spec, liquid, edge, inv_mass, area, u, out_known, start, st
                             out_known[a, kf, jf, jx] = 1 if free else 0
                             if outward:
                                 u[a, kf, jf, jx] -= out * flux / opening
+
+
+@helper
+def _mean_across(spec, u, a, b, k, j, i):  # type: ignore[no-untyped-def]
+    """Mean of the component b at the four faces about a face of the axis a."""
+    ka, ja, ia = int(a == 2), int(a == 1), int(a == 0)
+    kb, jb, ib = int(b == 2), int(b == 1), int(b == 0)
+    low = u[b, k - ka, j - ja, i - ia] + u[b, k - ka + kb, j - ja + jb, i - ia + ib]
+    return 0.25 * (low + u[b, k, j, i] + u[b, k + kb, j + jb, i + ib])
+
+
+@njit(cache=True, nogil=True)
+def _follow_walls(spec, solid, distance, wall, u, out, start, stop):  # type: ignore[no-untyped-def]
+    """out = u - n n.(u - v) at faces inside solids where that is outward: walls that move at v give no water."""
+    rows_y = spec.ny + 1
+    for row in range(start, stop):
+        k = row // rows_y + GHOSTS
+        j = row % rows_y + GHOSTS
+        for a in range(spec.dimensions):
+            for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+                if distance[a, k, j, i] >= 0.0:
+                    continue
+                kl, jl, il = k - int(a == 2), j - int(a == 1), i - int(a == 0)
+                square, across, own = 0.0, 0.0, 0.0
+                for b in range(spec.dimensions):
+                    kb, jb, ib = int(b == 2), int(b == 1), int(b == 0)
+                    if b == a:
+                        n = solid[k, j, i] - solid[kl, jl, il]
+                        speed = u[a, k, j, i]
+                        own = n
+                    else:
+                        n = solid[k + kb, j + jb, i + ib] - solid[k - kb, j - jb, i - ib]
+                        n = 0.25 * (n + solid[kl + kb, jl + jb, il + ib] - solid[kl - kb, jl - jb, il - ib])
+                        speed = _mean_across(spec, u, a, b, k, j, i)
+                    square += n * n
+                    across += n * (speed - 0.5 * (wall[b, k, j, i] + wall[b, kl, jl, il]))
+                if across > 0.0:
+                    out[a, k, j, i] = u[a, k, j, i] - own * across / square
 
 
 @njit(cache=True, nogil=True)

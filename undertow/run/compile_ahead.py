@@ -2,8 +2,9 @@
 
 Numba compiles one kernel at a time in a process, and the first run of a scene in which water and bodies move each other
 compiles more than 300 of them. Such a scene builds its bodies first and its water after them. So a second process runs
-the water on a small grid at the same time, with the bodies moving as prescribed, draws a picture of it, and leaves its
-kernels in the cache, where the first process finds them when it gets there.
+the water on a small grid at the same time, with the bodies moving as prescribed, parts two balls that overlap, which
+the first process does late, draws a picture and writes a report, and leaves its kernels in the cache, where the first
+process finds them when it gets there.
 
 Nothing depends on it: whatever goes wrong there, the first process compiles by itself what it does not find. When it
 has been done for the present sources and this kind of scene, a note beside the kernels says so and it is left out.
@@ -97,14 +98,29 @@ def _start(scene: Scene) -> subprocess.Popen[bytes] | None:
 
 
 def compile_kernels(scene: Scene) -> None:
-    """Run the small scene into a temporary folder, draw it, and leave the note that it has been done."""
+    """Run the small scene into a temporary folder, part solids, draw it, and leave the note that it has been done."""
     from undertow.output.render import render
+    from undertow.output.report import write_report
     from undertow.run.simulation import Simulation
 
     with tempfile.TemporaryDirectory() as folder:
         run = Simulation(small_scene(scene), threads=1).run(Path(folder) / "run")
+        part_two_balls()
         render(run.folder, width=64)
+        write_report(run.folder)
     done_note(scene).touch()
+
+
+def part_two_balls() -> None:
+    """Two balls that overlap are pushed apart: a run does that when bodies have come into each other, long after its
+    first contact, and its kernels are independent of the shapes."""
+    from undertow.geometry import Sphere
+    from undertow.solids import SolidsWorld
+
+    world = SolidsWorld()
+    for name, x in (("one", 0.0), ("other", 1.5)):
+        world.add(name, Sphere(1.0), (x, 0.0, 0.0), density=1.0)
+    world.solids.part()
 
 
 def _end_with(parent: int) -> None:
