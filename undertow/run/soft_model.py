@@ -20,6 +20,7 @@ from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_me
 from undertow.soft.collision import SurfaceCollisions
 from undertow.soft.embedding import Embedding, split_long
 from undertow.soft.materials import cell_volumes
+from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
 from undertow.soft.tetfiles import load_tetrahedra
 from undertow.solids.points import RigidPoints
@@ -59,7 +60,7 @@ class SoftModel(SolidsModel):
             self.soft, self.bodies, self.shapes, np.concatenate(nodes), np.concatenate(radius), np.concatenate(friction)
         )
         chosen = scene.soft
-        rings = self._make_rings(chosen.volume_recovery)
+        rings = self._make_rings(chosen.volume_recovery, chosen.volume_solve == "single")
         surfaces = self._make_surfaces() if chosen.collisions else None
         self.soft_solids = SoftSolids(
             self.soft,
@@ -224,14 +225,15 @@ class SoftModel(SolidsModel):
         motion = build.make_motion(hold)
         self.soft.hold(inside, None if isinstance(motion, geometry.Static) else motion, hold.until)
 
-    def _make_rings(self, recovery: float) -> RingProjection | None:
-        """What keeps the volume of the incompressible bodies."""
+    def _make_rings(self, recovery: float, single: bool) -> RingProjection | None:
+        """What keeps the volume of the incompressible bodies, by projections or by a single system."""
         found = [
             np.arange(part.first, part.stop)
             for part in self.soft.parts
             if isinstance(item := self.scene.softs[part.name], SoftBody) and item.incompressible
         ]
-        return RingProjection(self.soft, np.concatenate(found), recovery) if found else None
+        kind = RingSystem if single else RingProjection
+        return kind(self.soft, np.concatenate(found), recovery) if found else None
 
     def _make_surfaces(self) -> SurfaceCollisions | None:
         """Surfaces of cloth and solids that can meet: none in 2D, nor of ropes, nor of one solid alone."""

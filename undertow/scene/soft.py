@@ -198,6 +198,11 @@ class Soft(Model):
         description="incompressible, and closed shells in fluid: shortest time over which lost volume is regained [s]; "
         "0: at once",
     )
+    volume_solve: Literal["sweeps", "single"] = Field(
+        "sweeps",
+        description="incompressible, without fluid: volume after elasticity and damping, contact by sweeps in it; "
+        "or all of them in one system (Schroeder 2011, 3.4 or 5.10)",
+    )
 
 
 def _is_closed_shell(item: SoftBody | Cloth | Rope) -> bool:
@@ -229,6 +234,11 @@ def check_soft(scene: Scene) -> None:
             if len(vector) != dimensions and not (dimensions == 2 and len(vector) == 3 and vector[2] == 0):
                 raise complain(f"{path}: {list(vector)} must have {dimensions} components, as the scene has")
     keeps = any(isinstance(item, SoftBody) and item.incompressible for item in scene.softs.values())
+    if scene.softs and scene.soft.volume_solve != Soft().volume_solve:
+        if scene.domain is not None:
+            raise complain("soft.volume_solve: in fluid all is one system already; remove it, or remove the [domain]")
+        if not keeps:
+            raise complain("soft.volume_solve has no effect without a body with incompressible = true; remove it")
     keeps = keeps or (scene.domain is not None and any(_is_closed_shell(item) for item in scene.softs.values()))
     if scene.softs and not keeps and scene.soft.volume_recovery != Soft().volume_recovery:
         raise complain(

@@ -455,6 +455,7 @@ class SoftSolids:
         self.pressing = len(joined.nodes)
         if self.rings is not None:
             self.rings.join(joined)
+            self.rings.damp(self.soft.x + dt * v, dt * dt, dt, False)
         stiffness = None if self.implicit is None else self.implicit.stiffness()
         first = self.rings.correct(way, dt, held, stiffness).iterations if self.rings is not None else 0
         self._keep_apart(way, v, dt)
@@ -530,6 +531,7 @@ class SoftSolids:
         """Impulses with friction on v (n, 3) so that no gap closes beyond 0 within dt [s]; dt = 0: no approach where
         touching."""
         if self.rings is not None:
+            self.rings.damp(self.soft.x, 0.0, 0.0, False)
             if dt > 0:
                 self._step = dt
                 self.rings.correct(v, dt)
@@ -600,12 +602,16 @@ class SoftSolids:
     def arrays(self) -> dict[str, Array]:
         """What evolves beside nodes and bodies."""
         found = {"soft_contact_state": self.state.astype(float), "soft_contact_press": self.press}
+        if self.rings is not None:
+            found |= self.rings.arrays()
         return found if self.implicit is None else {**found, "soft_acceleration": self.implicit.acceleration}
 
     def restore(self, arrays: Any) -> None:
         """Take over what ``arrays`` gave."""
         self.state = arrays["soft_contact_state"].astype(np.int64)
         self.press = arrays["soft_contact_press"].copy()
+        if self.rings is not None:
+            self.rings.restore(arrays)
         if self.implicit is not None:
             self.implicit.acceleration[...] = arrays["soft_acceleration"]
 
