@@ -67,7 +67,7 @@ def test_the_single_system_is_the_dense_one(elastic: float, damping: float, acts
     v = np.random.default_rng(3).normal(size=bodies.x.shape)
     start = v.copy()
     rings.join(joined)
-    rings.damp(bodies.x, elastic, damping, acts)
+    rings.damp(bodies.x, elastic, damping, start if acts else None)
     assert rings.project(v, bodies.x, 1.0, held).reduction == ("saddle" if folded else "dual")
     expected = start + _dense(rings, joined, held, start, acts, elastic, damping)
     assert np.abs(v - expected).max() < 1e-4  # rings yield a little where something touches
@@ -90,7 +90,7 @@ def test_sweeps_without_end_are_the_single_system(monkeypatch: pytest.MonkeyPatc
     start = np.random.default_rng(3).normal(size=bodies.x.shape)
     single = RingSystem(bodies, np.arange(bodies.count), 0.0, 1e-10)
     single.join(joined)
-    single.damp(bodies.x, 0.0, 0.0, True)
+    single.damp(bodies.x, 0.0, 0.0)
     v = start.copy()
     single.project(v, bodies.x, 1.0, held)
     error = []
@@ -110,7 +110,7 @@ def test_positions_regain_volume_in_the_single_system() -> None:
     rings.join(joined)
     v = np.zeros_like(bodies.x)
     before = np.abs(rings.rows.measure(bodies.x) / rings.rows.rest - 1).max()
-    rings.damp(bodies.x, 1e-2, 0.0, False)
+    rings.damp(bodies.x, 1e-2, 0.0)
     rings.correct(v, 1.0, held)
     after = np.abs(rings.rows.measure(bodies.x + v) / rings.rows.rest - 1).max()
     assert after < 1e-3 * before

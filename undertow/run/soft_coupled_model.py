@@ -26,7 +26,7 @@ from undertow.run.timestep import flow_limits
 from undertow.scene import Scene, SoftBody
 from undertow.soft.rings import RingRows
 from undertow.solids import SolidsReport
-from undertow.solids.soft_step import SoftContacts
+from undertow.solids.soft_contacts import SoftContacts
 
 if TYPE_CHECKING:
     from undertow.output import BodyFrame

@@ -295,7 +295,8 @@ class NodeBlock:
         """Take note that masses or held nodes have changed; extra (n,) [kg]: mass beside the nodes' own."""
         bodies = self.bodies
         self._mass[...], self._one[...] = bodies.mass if extra is None else bodies.mass + extra, 1.0
-        self._inverse[...] = np.where(bodies.inv_mass > 0, 1.0 / self._mass, 0.0)
+        self._inverse[...] = 0.0
+        np.divide(1.0, self._mass, out=self._inverse, where=bodies.inv_mass > 0)
         self.inv_mass[...] = self._inverse[:, None]
         self.inv_mass[:, bodies.dimensions :] = 0.0
         self._own[:, ::4] = self.inv_mass > 0

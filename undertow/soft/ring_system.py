@@ -9,8 +9,9 @@ The change d of the velocities v obeys, with C^T C = dt (-D) + dt^2 K+ and all c
 
 a ``CoupledSystem`` with C as dual damping rows and two kinds of constraints: the rings, G^T d = what their rate lacks,
 and the contacts of soft surfaces, N d = 0. What touches a rigid body is left out of M^-1, as in ``rings``. v_f is the
-velocity whose damping has not acted yet: v in the explicit schemes, whose damping is solved here; 0 in the implicit
-one, where elasticity and damping balance at v already and resist the change alone.
+velocity whose damping has not acted yet: in the explicit schemes, whose damping is solved here, v (in the second half
+of Newmark's step v^n + v^n+1, as it is the mean of both that is damped); 0 in the implicit one, where elasticity and
+damping balance at v already and resist the change alone.
 
 Sweeps over contacts (3.4) are an approximation to M^-1 on the velocities that contact allows, after damping; here
 nothing is split and nothing is swept.
@@ -69,6 +70,8 @@ class JoinedRows:
 class RingSystem(RingProjection):
     """``RingProjection`` by the single system. Call ``damp`` before the solves of a step."""
 
+    damps = True
+
     def __init__(
         self, bodies: SoftBodies, nodes: Any, recovery: float, tolerance: float = 3e-4, folded: bool = False
     ) -> None:
@@ -77,7 +80,7 @@ class RingSystem(RingProjection):
         self.elastic = ElasticRows(bodies.forces)
         self.elastic.folded = folded
         self.contacts = JoinedRows(0)
-        self._acts = False
+        self._rate: Array | None = None
         self._reserve(16)
 
     def _reserve(self, room: int) -> None:
@@ -92,31 +95,30 @@ class RingSystem(RingProjection):
             self._reserve(2 * len(joined.nodes))
         self.contacts.joined = joined
 
-    def damp(self, x: Array, elastic: float, damping: float, acts: bool) -> None:
-        """C^T C = elastic K+ + damping (-D) at x (n, 3) in the next solves; acts: on all of the velocity in the first
-        of them, else on its changes alone."""
+    def damp(self, x: Array, elastic: float, damping: float, rate: Array | None = None) -> None:
+        """C^T C = elastic K+ + damping (-D) at x (n, 3) in the next solves; rate (n, 3): v_f of the first of them."""
         forces = self.bodies.forces
         if self.elastic.folded:
             forces.assemble(x, elastic, damping, self.elastic.blocks)
         forces.factor(x, elastic, damping)
-        self._acts = acts
+        self._rate = rate
 
     def correct(self, v: Array, dt: float, held: Held | None = None, stiffness: Array | None = None) -> SolveStats:
         """As ``RingProjection.correct``; what resists beside the masses is C, not the stiffness of single nodes."""
         return super().correct(v, dt, held)
 
-    def _solve(self, w: Array, dt: float, held: Held | None, positions: bool, v: Array) -> SolveStats:
+    def _solve(self, w: Array, dt: float, held: Held | None, positions: bool) -> SolveStats:
         self.block.hold(held or Held())
         C, N, duals = self.elastic, self.contacts, self._duals
         for dual in duals.values():
             dual[...] = 0.0
         C.target, N.target = np.zeros(C.shape), np.zeros(N.shape)
         C.apply({"soft": w}, C.target)
-        if self._acts:
+        if self._rate is not None:
             moving = np.zeros(C.shape)
-            C.apply({"soft": v}, moving)
+            C.apply({"soft": self._rate}, moving)
             C.target -= moving
-            self._acts = False
+            self._rate = None
         N.apply({"soft": w}, N.target)
         diagonal = np.zeros(self.rows.shape)
         self.rows.add_diagonal({"soft": self.block.inv_mass}, diagonal)

@@ -169,7 +169,10 @@ class RingProjection:
         """Contacts of soft surfaces in the next solves."""
         self.block.join(joined)
 
-    def damp(self, x: Array, elastic: float, damping: float, acts: bool) -> None:
+    damps = False
+    """Whether damping is solved here, not before."""
+
+    def damp(self, x: Array, elastic: float, damping: float, rate: Array | None = None) -> None:
         """Nothing: damping and elasticity have acted before these projections (see ``ring_system``)."""
 
     def correct(self, v: Array, dt: float, held: Held | None = None, stiffness: Array | None = None) -> SolveStats:
@@ -192,7 +195,7 @@ class RingProjection:
                 break
             rows.target = lacks / dt
             change[...] = 0.0
-            stats = self._solve(change, dt, held, True, v)
+            stats = self._solve(change, dt, held, True)
             # beyond a part of an element the rows say nothing
             farthest = dt * float(np.abs(change).max(initial=0.0))
             v += change * min(1.0, FARTHEST * self._length / max(farthest, 1e-300))
@@ -214,14 +217,14 @@ class RingProjection:
         """v (n, 3) without divergence at the positions x (3.2)."""
         self.rows.measure(x)
         self.rows.target = None
-        return self._solve(v, dt, held, False, v)
+        return self._solve(v, dt, held, False)
 
     def add_impulse(self, out: Array) -> None:
         """out (n, 3) [N s] += what would have held all nodes against the last ``project``: G p."""
         self.rows.add_transpose(self._pressure[False], {"soft": out})
 
-    def _solve(self, w: Array, dt: float, held: Held | None, positions: bool, v: Array) -> SolveStats:
-        """Rows on w (n, 3), the velocity v or a change of it. The tolerance is relative to all volume in a step, so
+    def _solve(self, w: Array, dt: float, held: Held | None, positions: bool) -> SolveStats:
+        """Rows on w (n, 3), a velocity or a change of it. The tolerance is relative to all volume in a step, so
         that round-off in a body at rest is not solved for."""
         self.block.hold(held or Held())
         pressure = self._pressure[positions]
