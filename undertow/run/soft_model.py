@@ -285,14 +285,14 @@ class SoftModel(SolidsModel):
         return SurfaceCollisions(self.soft.x, np.concatenate([part.surface for part in parts]), reach, friction)
 
     def _make_points(self, length: float) -> RigidPoints | None:
-        """What keeps points of rigid bodies out of faces of solids and cloth; none in 2D."""
-        parts = [part for part in self.soft.parts if part.surface.shape[1] == 3]
-        if self.soft.dimensions == 2 or not parts or not self.bodies.count:
+        """What keeps points of rigid bodies out of faces of solids and cloth; in 2D out of outlines and ropes."""
+        parts = [part for part in self.soft.parts if part.surface.shape[1] == self.soft.dimensions]
+        if not parts or not self.bodies.count:
             return None
         radius, friction = np.zeros(self.soft.count), np.zeros(self.soft.count)
         for part in parts:
             item = self.scene.softs[part.name]
-            radius[part.nodes] = 0.5 * item.thickness if isinstance(item, Cloth) else 0.0
+            radius[part.nodes] = 0.0 if isinstance(item, SoftBody) else 0.5 * item.thickness
             friction[part.nodes] = item.friction
         triangles = np.concatenate([part.surface for part in parts])
         closed = np.concatenate([np.full(len(part.surface), part.closed) for part in parts])

@@ -39,6 +39,14 @@ class Carriers:
     wanted: Array = field(default_factory=lambda: np.zeros((0, 6)))
     w: Array = field(default_factory=lambda: np.zeros((0, 6)))
 
+    def respond(self, push: Array) -> Array:
+        """Change of w (b, 6) by impulses (b, 6)."""
+        if not len(push):
+            return np.zeros_like(push)
+        held = self.mass * self.free[:, :, None] * self.free[:, None, :]
+        held[:, range(6), range(6)] += 1.0 - self.free
+        return np.asarray(np.linalg.solve(held, (push * self.free)[:, :, None])[:, :, 0])
+
 
 @dataclass
 class Held:

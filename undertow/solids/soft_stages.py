@@ -185,7 +185,7 @@ class ExplicitStages:
             solids.rings.correct(way, dt)
         bodies = solids.contacts.rigid
         v_b, omega_b = (bodies.v_b.copy(), bodies.omega_b.copy()) if self.rigid is None else self.rigid.way
-        rows = self._find(dt)
+        rows = self._find(dt, way, np.concatenate([v_b, omega_b], axis=1))
         arm = rows.arm(soft.x, bodies)
         impulse = rows.exchange(soft.inv_mass, bodies, arm, way, v_b, omega_b)
         self._rows = rows.take((impulse != 0).any(axis=1))
@@ -215,17 +215,26 @@ class ExplicitStages:
         assert rings is not None
         rings.damp(stepper.middle, 0.0, stepper.part, stepper.rate)
 
-    def _find(self, dt: float) -> ImpulseRows:
-        """Rows of the nodes near rigid bodies."""
-        contacts = self.solids.contacts
+    def _find(self, dt: float, way: Array, twist: Array) -> ImpulseRows:
+        """Rows of the nodes near rigid bodies, and of points of these that meet soft faces when nodes move with ``way``
+        (n, 3) and bodies with twist (b, 6)."""
+        contacts, points = self.solids.contacts, self.solids.touches.points
         near = np.flatnonzero(contacts.body >= 0)
         m = len(near)
         nodes = np.repeat(contacts.nodes[near, None], 4, axis=1)
         weight = np.tile([1.0, 0.0, 0.0, 0.0], (m, 1))
-        return ImpulseRows(
+        rows = ImpulseRows(
             nodes, weight, contacts.body[near], np.full(m, -1.0), contacts.normal[near], -contacts.gap[near] / dt,
             contacts.mu()[near], near,
         )  # fmt: skip
+        if points is None or not points.near:
+            return rows
+        part, body, arm = points.meeting(dt, way, twist)
+        wanted = (part.thickness - points.release(part, body, arm)) / dt
+        none = np.full(len(body), -1)
+        more = (part.nodes, part.weight, body, np.ones(len(body)), part.normal, wanted, part.friction, none)
+        names = rows.__dataclass_fields__
+        return ImpulseRows(*(np.concatenate([getattr(rows, a), b]) for a, b in zip(names, more, strict=True)))
 
     def move(self, time: float, dt: float) -> None:
         self.stepper.move(dt)

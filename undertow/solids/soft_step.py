@@ -160,7 +160,7 @@ class SoftSolids:
         contacts.find(soft.x, 2.0 * dt * (speed + fastest + fall) + contacts.radius + 1e-9)
         rigid, points = contacts.rigid, self.touches.points
         self._pointed = self._pointed[:0]
-        if rigid.count and points is not None and self.implicit is not None:
+        if rigid.count and points is not None:
             self._pointed = points.gather(2.0 * dt * (float(speed.max(initial=0.0)) + fastest + fall) + 1e-9)
 
     def solve(self, time: float, dt: float, external: Array, gravity: Array, expected: Array | None) -> SoftStepReport:
@@ -287,7 +287,7 @@ class SoftSolids:
         every small change of a velocity by their friction."""
         if not len(carriers.w) or not self.touches.points or not self.touches.points.near:
             return False
-        left = np.linalg.solve(carriers.mass, stepper.push[:, :, None])[:, :, 0]
+        left = carriers.respond(stepper.push)
         left[:, 3:] *= 0.5 * stepper.length
         return dt * float(np.abs(left).max()) > stepper.tolerance * stepper.length
 
@@ -319,11 +319,7 @@ class SoftSolids:
             found.free[:, 2:5] = 0.0
         found.wanted[...] = found.w
         found.wanted[:, :3] += dt * gravity
-        if count:
-            pushed = dt * self._expected[chosen] * found.free
-            held = found.mass * found.free[:, :, None] * found.free[:, None, :]
-            held[:, range(6), range(6)] += 1.0 - found.free
-            found.wanted += np.linalg.solve(held, pushed[:, :, None])[:, :, 0]
+        found.wanted += found.respond(dt * self._expected[chosen])
         return found
 
     def _hold(
