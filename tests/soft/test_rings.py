@@ -117,8 +117,8 @@ def test_positions_regain_volume_in_the_single_system() -> None:
     assert not v[held.fixed].any()
 
 
-@pytest.mark.parametrize("solve", ["sweeps", "single"])
-def test_a_resumed_run_goes_on_bit_for_bit(solve: str, tmp_path: Any) -> None:
+@pytest.mark.parametrize("solve", ["sweeps", "single", "folded"])
+def test_a_resumed_run_goes_on_bit_for_bit(solve: Any, tmp_path: Any) -> None:
     """The pressures that the volume solves start from belong to the state."""
     disc = ut.SoftBody(
         shape=ut.Sphere(radius=0.2), position=(0.0, 0.21), velocity=(0.0, -1.0), element_size=0.1, youngs_modulus=2e4,
@@ -146,7 +146,7 @@ def test_bad_volume_solves() -> None:
     base = {"name": "x", "time": {"end": 1.0}, "objects": {"b": {**box, "element_size": 0.1}}}
     with pytest.raises(ValueError, match="soft.volume_solve has no effect without a body with incompressible"):
         ut.Scene.model_validate({**base, "soft": {"volume_solve": "single"}})
-    with pytest.raises(ValueError, match="'sweeps' or 'single'"):
+    with pytest.raises(ValueError, match="'sweeps', 'single' or 'folded'"):
         ut.Scene.model_validate({**base, "soft": {"volume_solve": "twice"}})
     base["objects"]["b"]["incompressible"] = True  # type: ignore[index]
     base |= {"domain": {"upper": [1, 1, 1], "resolution": 8}, "coupling": "monolithic"}

@@ -72,7 +72,7 @@ class SoftModel(SolidsModel):
             self.soft, self.bodies, self.shapes, np.concatenate(nodes), np.concatenate(radius), np.concatenate(friction)
         )
         chosen = scene.soft
-        rings = self._make_rings(chosen.volume_recovery, chosen.volume_solve == "single")
+        rings = self._make_rings(chosen.volume_recovery, chosen.volume_solve)
         surfaces = self._make_surfaces() if chosen.collisions else None
         self.soft_solids = SoftSolids(
             self.soft,
@@ -258,15 +258,19 @@ class SoftModel(SolidsModel):
         nodes = self._bound.get(name, np.zeros(0, dtype=np.int64)) if self._carries(name) else np.zeros(0, dtype=int)
         return self.soft.x[nodes], self.soft.mass[nodes]
 
-    def _make_rings(self, recovery: float, single: bool) -> RingProjection | None:
+    def _make_rings(self, recovery: float, solve: str) -> RingProjection | None:
         """What keeps the volume of the incompressible bodies, by projections or by a single system."""
         found = [
             np.arange(part.first, part.stop)
             for part in self.soft.parts
             if isinstance(item := self.scene.softs[part.name], SoftBody) and item.incompressible
         ]
-        kind = RingSystem if single else RingProjection
-        return kind(self.soft, np.concatenate(found), recovery) if found else None
+        if not found:
+            return None
+        nodes = np.concatenate(found)
+        if solve == "sweeps":
+            return RingProjection(self.soft, nodes, recovery)
+        return RingSystem(self.soft, nodes, recovery, folded=solve == "folded")
 
     def _make_surfaces(self) -> SurfaceCollisions | None:
         """Surfaces of cloth and solids that can meet: none in 2D, nor of ropes, nor of one solid alone."""

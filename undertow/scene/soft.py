@@ -198,10 +198,11 @@ class Soft(Model):
         description="incompressible, and closed shells in fluid: shortest time over which lost volume is regained [s]; "
         "0: at once",
     )
-    volume_solve: Literal["sweeps", "single"] = Field(
+    volume_solve: Literal["sweeps", "single", "folded"] = Field(
         "sweeps",
-        description="incompressible, without fluid: volume after elasticity and damping, contact by sweeps in it; "
-        "or all of them in one system (Schroeder 2011, 3.4 or 5.10)",
+        description="incompressible, without fluid: volume after elasticity and damping, with contact by sweeps in it; "
+        "all of them in one system of rows; the same with elasticity and damping in the mass (Schroeder 2011, 3.4, "
+        "5.10)",
     )
 
 

@@ -13,6 +13,7 @@ All take forces from outside (n, 3) [N] and move held nodes as ``bodies.v`` says
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -46,7 +47,7 @@ def _pass_through(v: Array, dt: float) -> None:
     """No contact."""
 
 
-class _Explicit:
+class _Explicit(ABC):
     """What the explicit schemes share: the stages of a step (thesis 4.2), elastic force, and damping solved implicitly
     over half of the step, here or, without ``damps``, by whoever holds the velocities in between.
 
@@ -63,17 +64,17 @@ class _Explicit:
         self.energy, self.iterations = 0.0, 0
         """Elastic energy at the end [J]; iterations of the damping solves of the step."""
 
+    @abstractmethod
     def evolve(self, dt: float, external: Array) -> None:
         """I: the velocity of the positions of a step of dt [s]."""
-        raise NotImplementedError
 
     def move(self, dt: float) -> None:
         """IV: positions."""
         self.bodies.x += dt * self.way
 
+    @abstractmethod
     def advance(self, dt: float, external: Array) -> None:
         """V: the velocity of the end."""
-        raise NotImplementedError
 
     def step(self, dt: float, external: Array, collide: Collide = _pass_through) -> SoftReport:
         """One step of dt [s]."""
