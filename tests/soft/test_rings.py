@@ -104,6 +104,28 @@ def test_sweeps_without_end_are_the_single_system(monkeypatch: pytest.MonkeyPatc
     assert error[1] < 1e-5 and 1e-5 < error[0] < 0.1
 
 
+def test_contacts_in_the_single_system_do_not_pull() -> None:
+    """With little to pull against some let go: those part, the others keep their velocity and pull by no more."""
+    bodies, joined, held = _blocks()
+    start = np.random.default_rng(5).normal(size=bodies.x.shape)
+    changes, counts = [], []
+    for press in (1e6, 0.0):
+        joined.press = np.full(len(joined.nodes), press)
+        rings = RingSystem(bodies, np.arange(bodies.count), 0.0, 1e-10)
+        rings.join(joined)
+        rings.damp(bodies.x, 0.0, 0.1, start)
+        v = start.copy()
+        rings.project(v, bodies.x, 1.0, held)
+        acts, along = rings.contacts.acts, rings.contacts.along(v - start)
+        changes.append(v - start)
+        counts.append(int(acts.sum()))
+        assert np.abs(along[acts]).max() < 1e-6 and along[~acts].min(initial=1.0) > 0.0
+        assert rings._duals["joined"][: len(acts)][acts].max() < press + 1e-6
+        rings.rows.apply({"soft": v}, found := np.zeros(bodies.count))
+        assert np.abs(found).max() < 1e-5
+    assert counts[0] == 9 and 0 < counts[1] < 9 and np.abs(changes[1] - changes[0]).max() > 1e-2
+
+
 def test_positions_regain_volume_in_the_single_system() -> None:
     bodies, joined, held = _blocks()
     rings = RingSystem(bodies, np.arange(bodies.count), 0.0, 1e-8)

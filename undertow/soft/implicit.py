@@ -272,11 +272,13 @@ def _invert_diagonal(free, mass, places, blocks, out, start, stop):  # type: ign
 @dataclass
 class Joined:
     """Stencils of nodes (m, 4) whose points, with weights (m, 4) of sum 0, do not part or approach along normals (m,
-    3): self-contact inside a solve (thesis 3.4)."""
+    3): self-contact inside a solve (thesis 3.4). press (m,) [N s]: the impulse that they part with already; more than
+    that does not hold them together where contacts are one-sided, nothing given: any impulse does."""
 
     nodes: Any = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64))
     weight: Array = field(default_factory=lambda: np.zeros((0, 4)))
     normal: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    press: Array | None = None
 
 
 SWEEPS = 4

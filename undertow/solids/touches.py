@@ -102,8 +102,9 @@ class Touches:
     def joined(self, v: Array, w: Array) -> Joined:
         """Soft surfaces that press on each other at v (n, 3) and w (b, 6)."""
         rows = self.rows
-        chosen = (rows.press(v, w) > 0) & (self._keys[:, 0] < 2)
-        return Joined(rows.nodes[chosen], rows.weight[chosen], rows.normal[chosen])
+        press = rows.press(v, w)
+        chosen = (press > 0) & (self._keys[:, 0] < 2)
+        return Joined(rows.nodes[chosen], rows.weight[chosen], rows.normal[chosen], press[chosen])
 
     def give(self, v: Array, w: Array, out_force: Array, out_torque: Array) -> tuple[int, float]:
         """Impulses [N s] and angular impulses [N m s] (bodies, 3) of soft faces on rigid points, at v (n, 3) and w (b,
