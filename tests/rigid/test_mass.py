@@ -6,7 +6,7 @@ import pytest
 from undertow.errors import UserError
 from undertow.geometry import Box, Capsule, Cylinder, MeshShape, Plane, Sphere, Torus, rotation_matrix
 from undertow.rigid.bodies import rotation_matrix_of
-from undertow.rigid.mass import integrate_mesh, mass_properties, principal_axes
+from undertow.rigid.mass import add_points, integrate_mesh, mass_properties, principal_axes
 from undertow.rigid.sections import section_of
 from undertow.rigid.shapes import CollisionShapes
 
@@ -68,6 +68,30 @@ def test_principal_frame_is_a_rotation_near_the_identity():
         assert np.allclose(axes @ np.diag(moments) @ axes.T, tensor, atol=1e-13)
         assert np.linalg.det(axes) == pytest.approx(1.0) and np.allclose(axes.T @ axes, np.eye(3), atol=1e-13)
     assert np.array_equal(principal_axes(np.diag([3.0, 1.0, 2.5]))[1], np.eye(3))
+
+
+def test_points_fixed_to_a_body():
+    """A box is half a box and the masses of the other half at the nodes of a fine lattice; in the plane too."""
+    whole = mass_properties(Box((1.0, 0.4, 0.2)), density=500.0)
+    half = mass_properties(Box((0.5, 0.4, 0.2)), density=500.0)
+    n = 40
+    lattice = [(np.arange(n) + 0.5) / n * side for side in (0.5, 0.4, 0.2)]
+    points = np.stack(np.meshgrid(*lattice, indexing="ij"), axis=-1).reshape(-1, 3) + [0.25, -0.2, -0.1]
+    found = add_points(half, points, np.full(len(points), half.mass / len(points)))
+    assert found.mass == pytest.approx(whole.mass)
+    # the lattice lacks the moments of its cells
+    assert np.allclose(found.inertia, whole.inertia, rtol=1e-3) and np.allclose(found.centre, [0.25, 0.0, 0.0])
+    some, masses = np.array([[0.3, 0.2, -0.1], [-0.1, 0.5, 0.3]]), np.array([3.0, 7.0])
+    found, R = add_points(half, some, masses), rotation_matrix_of(add_points(half, some, masses).rotation)
+    arms = [np.zeros(3) - found.centre, *(some - found.centre)]
+    tensor = np.diag(half.inertia)
+    for m, r in zip([half.mass, *masses], arms, strict=True):
+        tensor = tensor + m * (r @ r * np.eye(3) - np.outer(r, r))
+    assert np.allclose(R @ np.diag(found.inertia) @ R.T, tensor)
+    flat = mass_properties(Box((0.5, 0.4, 1.0)), density=500.0, dimensions=2)
+    found = add_points(flat, np.array([[0.3, 0.4, 0.0]]), np.array([flat.mass]))
+    assert np.allclose(found.centre, [0.15, 0.2, 0.0])
+    assert np.allclose(found.inertia, [0.0, 0.0, flat.inertia[2] + 2 * flat.mass * 0.25**2])
 
 
 def test_mesh_far_from_its_origin_keeps_its_digits():

@@ -104,7 +104,7 @@ def test_cloth_and_rope_hang_from_what_holds_them(tmp_path: Any) -> None:
 
 
 def test_a_soft_body_bound_to_a_bone() -> None:
-    """Bound nodes stay in their place in the bone; momenta of both together are kept."""
+    """Bound nodes stay in their place in the bone, of whose mass they are a part; momenta of both together are kept."""
     bone = ut.RigidBody(
         shape=ut.Box(size=(0.1, 0.1, 0.1)), position=(0.0, 0.0, 0.0), density=3000.0,
         velocity=(1.0, 0.0, 0.0), angular_velocity=(0.0, 2.0, 0.0),
@@ -120,13 +120,16 @@ def test_a_soft_body_bound_to_a_bone() -> None:
     soft = sim.model.soft  # type: ignore[attr-defined]
     assert len(solids.bound) == 8
     size = np.linalg.norm(soft.x[solids.bound], axis=1)
+    flesh = float(sim.model._lumped[solids.bound].sum())  # type: ignore[attr-defined]
+    assert 0.5 < flesh < 0.5 * 27.0 and soft.mass[solids.bound].max() == 0.0
+    assert 1.0 / sim.model.bodies.inv_mass_b[0] == pytest.approx(3.0 + flesh)  # type: ignore[attr-defined]
     start = sim.step().ledger
     for _ in range(20):
         row = sim.step().ledger
     # to the tolerance of the solve; the angular momentum to first order in the step
-    assert row["momentum_x"] == pytest.approx(3.0, abs=1e-4)
+    assert row["momentum_x"] == pytest.approx(3.0 + flesh, abs=1e-4)
     assert row["angular_momentum_y"] == pytest.approx(start["angular_momentum_y"], rel=0.02)
-    away = soft.x[solids.bound] - sim.model.bodies.x_b[0]  # type: ignore[attr-defined]
+    away = soft.x[solids.bound] - sim.body("bone").position
     assert np.allclose(np.linalg.norm(away, axis=1), size, atol=1e-12)
     assert row["energy"] < start["energy"]
     assert soft.v[:, 0].mean() > 0.05
@@ -190,6 +193,10 @@ def test_bad_bindings() -> None:
         ut.Hold(**hold, motion=ut.PrescribedVelocity(linear=(1.0, 0.0, 0.0)))
     bone = ut.RigidBody(shape=ut.Sphere(radius=0.05), position=(0.0, 0.1, 0.0), density=1000.0)
     held = _scene(bone=bone, box=_box(holds=(ut.Hold(**{**hold, "shape": ut.Sphere(radius=0.3)}),)))
+    both = {"first": bone, "second": bone.model_copy(update={"position": (0.0, 5.0, 0.0)})}
+    twice = tuple(ut.Hold(**{**hold, "shape": ut.Sphere(radius=0.3), "body": body}) for body in both)
+    with pytest.raises(UserError, match="inside the holds of both 'first' and 'second'; a node moves with one body"):
+        ut.Simulation(_scene(**both, box=_box(holds=twice)))
     with pytest.raises(UserError, match="need soft.stepper = 'implicit'"):
         ut.Simulation(held.model_copy(update={"soft": ut.Soft(stepper="newmark")}))
 

@@ -84,3 +84,55 @@ def test_a_corner_rests_on_a_coarse_face() -> None:
         sim.step()
     assert _depth(sim) < 0.004
     assert sim.body("body").position[1] > 0.12
+
+
+def _top(sim: ut.Simulation, x: float) -> float:
+    """Height of the outline of a 2D block at x [m]."""
+    ends = sim.model.soft.x[sim.model.soft_solids.touches.points.triangles]  # type: ignore[attr-defined]
+    low, high = ends[:, :, 0].min(axis=1), ends[:, :, 0].max(axis=1)
+    a, b = ends[(low <= x) & (x < high)].transpose(1, 0, 2)
+    return float((a[:, 1] + (b[:, 1] - a[:, 1]) * (x - a[:, 0]) / (b[:, 0] - a[:, 0])).max())
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "shape", "stepper"),
+    [(2, "box", "implicit"), (2, "sphere", "implicit"), (2, "box", "newmark"), (2, "sphere", "leapfrog"),
+     (3, "box", "newmark"), (3, "sphere", "leapfrog")],
+)  # fmt: skip
+def test_in_the_plane_and_by_explicit_schemes(dimensions: int, shape: str, stepper: Any) -> None:
+    """As above; the explicit schemes give impulses to both at one place, Verlet's keeps angular momentum too."""
+    deep = 1.0 if dimensions == 2 else 0.06
+    solid: Any = ut.Box(size=(0.06, 0.06, deep)) if shape == "box" else ut.Sphere(radius=0.03)
+    turn = ut.Rotation(axis=(0.0, 0.0, 1.0), degrees=45.0) if dimensions == 2 else TURN
+    block = BLOCK.model_copy(update={"shape": ut.Box(size=(0.4, 0.2, 1.0)), "position": (0.0, 0.0)})
+    body = ut.RigidBody(
+        shape=solid, position=(0.06, 0.17, 0.05)[:dimensions], rotation=turn, density=3000.0,
+        velocity=(0.4, -1.0, 0.0)[:dimensions], friction=0.8,
+    )  # fmt: skip
+    explicit = stepper != "implicit"
+    scene = ut.Scene(
+        name="corner", time=ut.Time(end=1.0, frame_rate=10, max_step=0.001 if explicit else 0.005),
+        gravity=(0.0,) * dimensions, soft=ut.Soft(stepper=stepper) if explicit else ut.Soft(tolerance=1e-4),
+        objects={"block": block if dimensions == 2 else BLOCK, "body": body},
+    )  # fmt: skip
+    sim = ut.Simulation(scene)
+    start = row = sim.step().ledger
+    deepest, rise = -1.0, 0.0
+    while sim.time < 0.13:
+        before, row = row, sim.step().ledger
+        rise = max(rise, row["energy"] - before["energy"])
+        if dimensions == 3:
+            deepest = max(deepest, _depth(sim))
+        else:
+            points = sim.model.soft_solids.touches.points  # type: ignore[attr-defined]
+            points._collect(1.0)
+            p = points.points()
+            low = np.argmin(p[:, 1])
+            deepest = max(deepest, _top(sim, p[low, 0]) - p[low, 1] + points._round[low])
+    assert -0.01 < deepest < 1e-4
+    assert sim.body("body").velocity[1] > -0.2
+    for axis in "xyz":
+        assert row[f"momentum_{axis}"] == pytest.approx(start[f"momentum_{axis}"], abs=1e-8)
+    exact = 1e-10 if stepper == "leapfrog" else 2e-3
+    assert row["angular_momentum_z"] == pytest.approx(start["angular_momentum_z"], abs=exact)
+    assert rise < 5e-4 * start["energy"] and row["energy"] < 0.4 * start["energy"]

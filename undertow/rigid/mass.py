@@ -14,7 +14,7 @@ import numpy as np
 from undertow.errors import UserError
 from undertow.geometry import AnalyticShape, Box, Capsule, Cylinder, MeshShape, Plane, Sphere, Torus
 from undertow.grid import Array
-from undertow.rigid.bodies import quaternion_of_matrix
+from undertow.rigid.bodies import quaternion_of_matrix, rotation_matrix_of
 from undertow.rigid.sections import section_of
 
 _ALIGNED = 1e-12
@@ -63,6 +63,21 @@ def mass_properties(
     tensor = total / volume * tensor if inertia is None else _read_inertia(inertia, name)
     moments, frame = principal_axes(tensor)
     _check_moments(moments, name)
+    return MassProperties(total, centre, moments, quaternion_of_matrix(frame))
+
+
+def add_points(found: MassProperties, points: Array, masses: Array) -> MassProperties:
+    """Mass properties of a body with points (k, 3) of masses (k,) fixed to it, both in the frame of the shape."""
+    total = found.mass + float(masses.sum())
+    centre = (found.mass * found.centre + masses @ points) / total
+    arms = np.concatenate([found.centre[None], points]) - centre
+    weights = np.concatenate([[found.mass], masses])
+    second = np.einsum("k,ki,kj->ij", weights, arms, arms)
+    if found.inertia[0] == 0.0:
+        about_z = found.inertia[2] + second[0, 0] + second[1, 1]
+        return MassProperties(total, centre, np.array([0.0, 0.0, about_z]), found.rotation)
+    R = rotation_matrix_of(found.rotation)
+    moments, frame = principal_axes(R @ np.diag(found.inertia) @ R.T + np.trace(second) * np.eye(3) - second)
     return MassProperties(total, centre, moments, quaternion_of_matrix(frame))
 
 

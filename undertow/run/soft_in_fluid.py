@@ -19,7 +19,7 @@ from undertow.run.models import BodyForces, vector
 from undertow.run.soft_model import SoftModel
 from undertow.scene import Scene, SoftBody
 from undertow.soft.rings import RingRows
-from undertow.solids.soft_step import SoftContacts
+from undertow.solids.soft_contacts import SoftContacts
 
 PUSH = 0.2
 """Part of an overlap of a node that is undone per step."""

@@ -20,10 +20,15 @@ from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_me
 from undertow.soft.collision import SurfaceCollisions
 from undertow.soft.embedding import Embedding, split_long
 from undertow.soft.materials import cell_volumes
+from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
 from undertow.soft.tetfiles import load_tetrahedra
 from undertow.solids.points import RigidPoints
-from undertow.solids.soft_step import SoftContacts, SoftSolids, SoftStepReport
+from undertow.solids.scheme import advance
+from undertow.solids.soft_contacts import SoftContacts
+from undertow.solids.soft_stages import SoftStepReport
+from undertow.solids.soft_step import SoftSolids
+from undertow.solids.step import RigidStages
 
 if TYPE_CHECKING:
     from undertow.output import BodyFrame
@@ -39,10 +44,11 @@ class SoftModel(SolidsModel):
     """The soft bodies of a scene beside its rigid ones."""
 
     def __init__(self, scene: Scene) -> None:
-        super().__init__(scene)
-        self.soft = SoftBodies(scene.dimensions)
+        self.scene, self.soft = scene, SoftBodies(scene.dimensions)
         self._air: list[tuple[Any, Array, float]] = []
-        self._bound: list[tuple[Any, int]] = []
+        self._bound: dict[str, Any] = {}
+        """Nodes that rigid bodies carry."""
+        self._remarks: list[str] = []
         self._embedded: dict[str, Embedding] = {}
         nodes, radius, friction = [], [], []
         for name, item in scene.softs.items():
@@ -53,13 +59,20 @@ class SoftModel(SolidsModel):
             nodes.append(touching)
             radius.append(np.full(len(touching), 0.0 if isinstance(item, SoftBody) else 0.5 * item.thickness))
             friction.append(np.full(len(touching), item.friction))
+        super().__init__(scene)
+        self.notes += self._remarks
+        self._lumped = self.soft.mass.copy()
+        """Masses of all nodes, of those too that have become parts of rigid bodies."""
+        for name in self._bound:
+            if self._carries(name):
+                self.soft.mass[self._bound[name]] = self.soft.inv_mass[self._bound[name]] = 0.0
         self.element_size = min(self._element_size(part) for part in self.soft.parts)
         """Of the body with the smallest elements [m]."""
         contacts = SoftContacts(
             self.soft, self.bodies, self.shapes, np.concatenate(nodes), np.concatenate(radius), np.concatenate(friction)
         )
         chosen = scene.soft
-        rings = self._make_rings(chosen.volume_recovery)
+        rings = self._make_rings(chosen.volume_recovery, chosen.volume_solve)
         surfaces = self._make_surfaces() if chosen.collisions else None
         self.soft_solids = SoftSolids(
             self.soft,
@@ -72,9 +85,11 @@ class SoftModel(SolidsModel):
             self._make_points(self.element_size),
         )
         if self._bound:
-            nodes_of = np.concatenate([nodes for nodes, _ in self._bound])
-            bodies_of = np.concatenate([np.full(len(nodes), body) for nodes, body in self._bound])
+            nodes_of = np.concatenate(list(self._bound.values()))
+            bodies_of = np.concatenate([np.full(len(of), self.bodies.index(b)) for b, of in self._bound.items()])
             self.soft_solids.bind(nodes_of, bodies_of)
+            if scene.domain is None:
+                self.soft_solids.follow()
         self._gravity = np.array(build.vector3(scene.gravity))
         self._weight = self.soft.mass[:, None] * self._gravity
         self._felt = np.zeros((2, self.bodies.count, 6))
@@ -153,7 +168,7 @@ class SoftModel(SolidsModel):
                 f"surface that crosses itself or is partly inside out"
             )
         if abs(share - 1.0) > 0.1:
-            self.notes.append(f"objects.{name}: its elements fill {100 * share:.0f}% of the volume of its surface")
+            self._remarks.append(f"objects.{name}: its elements fill {100 * share:.0f}% of the volume of its surface")
 
     def _element_size(self, part: Any) -> float:
         """Size of the elements of a body [m]: as given, or the mean length of their edges."""
@@ -219,19 +234,43 @@ class SoftModel(SolidsModel):
                 f"enlarge it"
             )
         if hold.body is not None:
-            self._bound.append((inside, self.bodies.index(hold.body)))
+            bound = self._bound.setdefault(hold.body, np.zeros(0, dtype=np.int64))
+            self._bound[hold.body] = np.union1d(bound, inside)
+            self._check_bound(name, hold.body)
             return
         motion = build.make_motion(hold)
         self.soft.hold(inside, None if isinstance(motion, geometry.Static) else motion, hold.until)
 
-    def _make_rings(self, recovery: float) -> RingProjection | None:
-        """What keeps the volume of the incompressible bodies."""
+    def _check_bound(self, name: str, body: str) -> None:
+        """A node has one bone."""
+        for other, nodes in self._bound.items():
+            if other != body and len(np.intersect1d(nodes, self._bound[body])):
+                raise UserError(
+                    f"objects.{name}.holds: nodes lie inside the holds of both {other!r} and {body!r}; a node moves "
+                    f"with one body: make the holds smaller"
+                )
+
+    def _carries(self, name: str) -> bool:
+        """Whether bound nodes are parts of a body's mass: in fluid they weigh on it in the solve of all solids."""
+        return self.scene.domain is None and self.scene.bodies[name].is_dynamic
+
+    def carried_by(self, name: str) -> tuple[Array, Array]:
+        nodes = self._bound.get(name, np.zeros(0, dtype=np.int64)) if self._carries(name) else np.zeros(0, dtype=int)
+        return self.soft.x[nodes], self.soft.mass[nodes]
+
+    def _make_rings(self, recovery: float, solve: str) -> RingProjection | None:
+        """What keeps the volume of the incompressible bodies, by projections or by a single system."""
         found = [
             np.arange(part.first, part.stop)
             for part in self.soft.parts
             if isinstance(item := self.scene.softs[part.name], SoftBody) and item.incompressible
         ]
-        return RingProjection(self.soft, np.concatenate(found), recovery) if found else None
+        if not found:
+            return None
+        nodes = np.concatenate(found)
+        if solve == "sweeps":
+            return RingProjection(self.soft, nodes, recovery)
+        return RingSystem(self.soft, nodes, recovery, folded=solve == "folded")
 
     def _make_surfaces(self) -> SurfaceCollisions | None:
         """Surfaces of cloth and solids that can meet: none in 2D, nor of ropes, nor of one solid alone."""
@@ -250,14 +289,14 @@ class SoftModel(SolidsModel):
         return SurfaceCollisions(self.soft.x, np.concatenate([part.surface for part in parts]), reach, friction)
 
     def _make_points(self, length: float) -> RigidPoints | None:
-        """What keeps points of rigid bodies out of faces of solids and cloth; none in 2D."""
-        parts = [part for part in self.soft.parts if part.surface.shape[1] == 3]
-        if self.soft.dimensions == 2 or not parts or not self.bodies.count:
+        """What keeps points of rigid bodies out of faces of solids and cloth; in 2D out of outlines and ropes."""
+        parts = [part for part in self.soft.parts if part.surface.shape[1] == self.soft.dimensions]
+        if not parts or not self.bodies.count:
             return None
         radius, friction = np.zeros(self.soft.count), np.zeros(self.soft.count)
         for part in parts:
             item = self.scene.softs[part.name]
-            radius[part.nodes] = 0.5 * item.thickness if isinstance(item, Cloth) else 0.0
+            radius[part.nodes] = 0.0 if isinstance(item, SoftBody) else 0.5 * item.thickness
             friction[part.nodes] = item.friction
         triangles = np.concatenate([part.surface for part in parts])
         closed = np.concatenate([np.full(len(part.surface), part.closed) for part in parts])
@@ -271,15 +310,16 @@ class SoftModel(SolidsModel):
         return {**limits, "elastic": 0.8 * self._stable} if math.isfinite(self._stable) else limits
 
     def step(self, time: float, time_step: float) -> ModelStep:
-        solids = self.soft_solids
-        done = solids.step(time, time_step, self._weight + self._drag(), self._gravity, self._expect())
-        if self.bodies.count:
-            report: Any = self.solids.step(time, time_step, *solids.give_momentum(time_step, self._gravity))
-            solids.follow()
+        rigid = RigidStages(self.solids) if self.bodies.count else None
+        soft = self.soft_solids.stages(self._weight + self._drag(), self._gravity, self._expect(), rigid)
+        advance([soft] if rigid is None else [soft, rigid], time, time_step)
+        done = soft.report
+        if rigid is not None:
+            report: Any = rigid.report()
             self._felt[0] = self._felt[1]
-            rigid = self.solids
-            self._felt[1, :, :3] = rigid.contact_force_b + rigid.joint_force_b
-            self._felt[1, :, 3:] = rigid.contact_torque_b + rigid.joint_torque_b
+            solids = self.solids
+            self._felt[1, :, :3] = solids.contact_force_b + solids.joint_force_b
+            self._felt[1, :, 3:] = solids.contact_torque_b + solids.joint_torque_b
             found, events = self._quantities(report), tuple(self.events(report))
         else:
             report, found, events = done, dict.fromkeys(super().columns(), 0.0), ()
@@ -335,7 +375,7 @@ class SoftModel(SolidsModel):
     def state(self, name: str, time: float) -> BodyState:
         if name in self.scene.softs:
             nodes = self.soft.part(name).nodes
-            mass = self.soft.mass[nodes, None]
+            mass = self._lumped[nodes, None]
             centre = (mass * self.soft.x[nodes]).sum(axis=0) / mass.sum()
             velocity = (mass * self.soft.v[nodes]).sum(axis=0) / mass.sum()
             return BodyState(centre, np.eye(3), velocity, np.zeros(3))

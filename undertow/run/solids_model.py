@@ -15,7 +15,7 @@ from undertow.grid import Array
 from undertow.rigid.bodies import RigidBodies
 from undertow.rigid.control import JointControl
 from undertow.rigid.joints import Joints
-from undertow.rigid.mass import MassProperties, mass_properties
+from undertow.rigid.mass import MassProperties, add_points, mass_properties
 from undertow.rigid.placing import place_body
 from undertow.rigid.shapes import CollisionShapes
 from undertow.run import build
@@ -90,16 +90,27 @@ class SolidsModel(WithoutExtras):
             "rolling": body.rolling_friction,
             "spinning": body.spinning_friction,
         }
-        found = form.found
+        found, index = form.found, form.index
         if found is None:
             options["motion"] = None if isinstance(body.motion, Static) else motion
         else:
             mass = body.mass if body.mass is not None else (body.density or 0.0) * found.mass
             inertia = found.inertia if body.inertia is not None else found.inertia * (mass / found.mass)
             found = found._replace(mass=mass, inertia=inertia)
-            options["velocity"] = np.array(build.vector3(body.velocity))
-            options["angular_velocity"] = np.array(body.angular_velocity)
-        place_body(self.bodies, name, form.index, position, R, found, **options)
+            velocity, omega = np.array(build.vector3(body.velocity)), np.array(body.angular_velocity)
+            points, masses = self.carried_by(name)
+            if len(masses):
+                own = found.centre
+                found = add_points(found, (points - position) @ R, masses)
+                velocity = velocity + np.cross(omega, R @ (found.centre - own))
+                assert not isinstance(form.shape, geometry.AnimatedMesh)
+                index = self.shapes.add(form.shape, found.centre, found.rotation)
+            options["velocity"], options["angular_velocity"] = velocity, omega
+        place_body(self.bodies, name, index, position, R, found, **options)
+
+    def carried_by(self, name: str) -> tuple[Array, Array]:
+        """Points (k, 3) [m] and masses (k,) [kg] that a body carries from the start, as parts of it: none."""
+        return np.zeros((0, 3)), np.zeros(0)
 
     def _form(self, name: str, body: RigidBody) -> _Form:
         """The form of a body; equal shapes share one."""

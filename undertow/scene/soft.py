@@ -203,6 +203,12 @@ class Soft(Model):
         description="cloth, ropes in fluid: weights of a triangle's nodes in the velocity of a face, at the middle of "
         "the part in its dual cell, or equal (Robinson-Mosher et al. 2008)",
     )
+    volume_solve: Literal["sweeps", "single", "folded"] = Field(
+        "sweeps",
+        description="incompressible, without fluid: volume after elasticity and damping, with contact by sweeps in it; "
+        "all of them in one system of rows; the same with elasticity and damping in the mass (Schroeder 2011, 3.4, "
+        "5.10)",
+    )
 
 
 def _is_closed_shell(item: SoftBody | Cloth | Rope) -> bool:
@@ -234,6 +240,11 @@ def check_soft(scene: Scene) -> None:
             if len(vector) != dimensions and not (dimensions == 2 and len(vector) == 3 and vector[2] == 0):
                 raise complain(f"{path}: {list(vector)} must have {dimensions} components, as the scene has")
     keeps = any(isinstance(item, SoftBody) and item.incompressible for item in scene.softs.values())
+    if scene.softs and scene.soft.volume_solve != Soft().volume_solve:
+        if scene.domain is not None:
+            raise complain("soft.volume_solve: in fluid all is one system already; remove it, or remove the [domain]")
+        if not keeps:
+            raise complain("soft.volume_solve has no effect without a body with incompressible = true; remove it")
     keeps = keeps or (scene.domain is not None and any(_is_closed_shell(item) for item in scene.softs.values()))
     if scene.softs and not keeps and scene.soft.volume_recovery != Soft().volume_recovery:
         raise complain(

@@ -39,6 +39,14 @@ class Carriers:
     wanted: Array = field(default_factory=lambda: np.zeros((0, 6)))
     w: Array = field(default_factory=lambda: np.zeros((0, 6)))
 
+    def respond(self, push: Array) -> Array:
+        """Change of w (b, 6) by impulses (b, 6)."""
+        if not len(push):
+            return np.zeros_like(push)
+        held = self.mass * self.free[:, :, None] * self.free[:, None, :]
+        held[:, range(6), range(6)] += 1.0 - self.free
+        return np.asarray(np.linalg.solve(held, (push * self.free)[:, :, None])[:, :, 0])
+
 
 @dataclass
 class Held:
@@ -264,11 +272,13 @@ def _invert_diagonal(free, mass, places, blocks, out, start, stop):  # type: ign
 @dataclass
 class Joined:
     """Stencils of nodes (m, 4) whose points, with weights (m, 4) of sum 0, do not part or approach along normals (m,
-    3): self-contact inside a solve (thesis 3.4)."""
+    3): self-contact inside a solve (thesis 3.4). press (m,) [N s]: the impulse that they part with already; more than
+    that does not hold them together where contacts are one-sided, nothing given: any impulse does."""
 
     nodes: Any = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64))
     weight: Array = field(default_factory=lambda: np.zeros((0, 4)))
     normal: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    press: Array | None = None
 
 
 SWEEPS = 4
@@ -295,7 +305,8 @@ class NodeBlock:
         """Take note that masses or held nodes have changed; extra (n,) [kg]: mass beside the nodes' own."""
         bodies = self.bodies
         self._mass[...], self._one[...] = bodies.mass if extra is None else bodies.mass + extra, 1.0
-        self._inverse[...] = np.where(bodies.inv_mass > 0, 1.0 / self._mass, 0.0)
+        self._inverse[...] = 0.0
+        np.divide(1.0, self._mass, out=self._inverse, where=bodies.inv_mass > 0)
         self.inv_mass[...] = self._inverse[:, None]
         self.inv_mass[:, bodies.dimensions :] = 0.0
         self._own[:, ::4] = self.inv_mass > 0

@@ -169,6 +169,12 @@ class RingProjection:
         """Contacts of soft surfaces in the next solves."""
         self.block.join(joined)
 
+    damps = False
+    """Whether damping is solved here, not before."""
+
+    def damp(self, x: Array, elastic: float, damping: float, rate: Array | None = None) -> None:
+        """Nothing: damping and elasticity have acted before these projections (see ``ring_system``)."""
+
     def correct(self, v: Array, dt: float, held: Held | None = None, stiffness: Array | None = None) -> SolveStats:
         """v (n, 3) so that positions that move with it for dt [s] regain their volume (3.1).
 
@@ -217,23 +223,33 @@ class RingProjection:
         """out (n, 3) [N s] += what would have held all nodes against the last ``project``: G p."""
         self.rows.add_transpose(self._pressure[False], {"soft": out})
 
-    def _solve(self, v: Array, dt: float, held: Held | None, positions: bool) -> SolveStats:
-        """The tolerance is relative to all volume in a step, so that round-off in a body at rest is not solved for."""
+    def _solve(self, w: Array, dt: float, held: Held | None, positions: bool) -> SolveStats:
+        """Rows on w (n, 3), a velocity or a change of it. The tolerance is relative to all volume in a step, so
+        that round-off in a body at rest is not solved for."""
         self.block.hold(held or Held())
         pressure = self._pressure[positions]
         scale = float(np.linalg.norm(self.rows.rest)) / dt
-        diagonal = self._slack.inv_mass
-        diagonal[...] = 0.0
-        if held is not None and len(held.body):
+        touched = held is not None and len(held.body) > 0
+        diagonal = np.zeros(self.rows.shape)
+        if touched:
             self.rows.add_diagonal({"soft": self.block.inv_mass}, diagonal)
-            diagonal *= SLACK
+        self._yield(diagonal, touched)
         self._yielded[...] = 0.0
-        w = {"soft": v, "slack": self._yielded}
-        return self.system.solve(w, {"rings": pressure}, self.tolerance, ITERATIONS, scale)
+        found = {"soft": w, "slack": self._yielded}
+        return self.system.solve(found, {"rings": pressure}, self.tolerance, ITERATIONS, scale)
+
+    def _yield(self, diagonal: Array, touched: bool) -> None:
+        """Slack of the rings, of the diagonal (rows,) of their operator, where something touches."""
+        np.multiply(diagonal, SLACK if touched else 0.0, out=self._slack.inv_mass)
 
     def arrays(self) -> dict[str, Array]:
         """What evolves: the pressures that the next solves start from."""
         return {"soft_ring_positions": self._pressure[True], "soft_ring_velocities": self._pressure[False]}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Take over what ``arrays`` gave."""
+        for name, array in self.arrays().items():
+            array[...] = arrays[name]
 
     def error(self, x: Array) -> float:
         """Largest relative error of the volume of a whole body (closed part) at x (n, 3)."""

@@ -531,7 +531,9 @@ def _add_damping(flip, twist, rate, a, b):  # type: ignore[no-untyped-def]
     else:
         c, d = C, size - half
     n = sqrt(c * c + d * d)
-    return middle + size, middle - size, c / n, d / n
+    # the smaller value from the product of both: damping alone has none in a rotation, not even one of rounding
+    small = (flip * twist + rate * (flip * q * q + twist * p * p)) / (middle + size) if middle > 0.0 else middle - size
+    return middle + size, small, c / n, d / n
 
 
 @njit(cache=True, nogil=True)

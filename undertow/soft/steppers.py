@@ -13,6 +13,7 @@ All take forces from outside (n, 3) [N] and move held nodes as ``bodies.v`` says
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -46,64 +47,97 @@ def _pass_through(v: Array, dt: float) -> None:
     """No contact."""
 
 
-class _Explicit:
-    """What the explicit schemes share: elastic force, and damping solved implicitly over a part of the step."""
+class _Explicit(ABC):
+    """What the explicit schemes share: the stages of a step (thesis 4.2), elastic force, and damping solved implicitly
+    over half of the step, here or, without ``damps``, by whoever holds the velocities in between.
 
-    def __init__(self, bodies: SoftBodies) -> None:
+    way (n, 3): velocity that positions move with; rate, middle, part: what damping that is solved elsewhere acts on,
+    (-D) at the positions ``middle`` (n, 3) times ``part`` [s] and the velocity ``rate`` (n, 3), after each stage.
+    """
+
+    def __init__(self, bodies: SoftBodies, damps: bool = True) -> None:
         self.bodies = bodies
         self.force = np.zeros((bodies.count, 3))
-        self._system = ImplicitSystem(bodies) if bodies.damped else None
+        self._system = ImplicitSystem(bodies) if bodies.damped and damps else None
+        self.way = bodies.v
+        self.rate, self.middle, self.part = bodies.v, bodies.x, 0.0
+        self.energy, self.iterations = 0.0, 0
+        """Elastic energy at the end [J]; iterations of the damping solves of the step."""
 
-    def kick(self, x: Array, v: Array, external: Array, dt: float) -> tuple[float, int]:
-        """v <- v + dt M^-1 (f(x) + external + D v), D v at the new v; elastic energy at x and iterations."""
+    @abstractmethod
+    def evolve(self, dt: float, external: Array) -> None:
+        """I: the velocity of the positions of a step of dt [s]."""
+
+    def move(self, dt: float) -> None:
+        """IV: positions."""
+        self.bodies.x += dt * self.way
+
+    @abstractmethod
+    def advance(self, dt: float, external: Array) -> None:
+        """V: the velocity of the end."""
+
+    def step(self, dt: float, external: Array, collide: Collide = _pass_through) -> SoftReport:
+        """One step of dt [s]."""
+        self.evolve(dt, external)
+        collide(self.way, dt)
+        self.move(dt)
+        self.advance(dt, external)
+        collide(self.bodies.v, 0.0)
+        return SoftReport(0, self.iterations, self.energy)
+
+    def kick(self, x: Array, v: Array, external: Array, dt: float) -> float:
+        """v <- v + dt M^-1 (f(x) + external + D v), D v at the new v; elastic energy at x."""
         bodies = self.bodies
         energy = bodies.forces.measure(x, self.force)
         self.force += external
         self.force *= dt * bodies.inv_mass[:, None]
         v += self.force
-        if self._system is None:
-            return energy, 0
-        self._system.set_stiffness(x, 0.0, dt)
-        return energy, self._system.damp(v)
+        self.middle, self.part = x, dt
+        if self._system is not None:
+            self._system.set_stiffness(x, 0.0, dt)
+            self.iterations += self._system.damp(v)
+        return energy
 
 
 class Leapfrog(_Explicit):
     """Half a kick, the drift, half a kick (Verlet)."""
 
-    def step(self, dt: float, external: Array, collide: Collide = _pass_through) -> SoftReport:
-        """One step of dt [s]."""
-        bodies = self.bodies
-        _, first = self.kick(bodies.x, bodies.v, external, 0.5 * dt)
-        collide(bodies.v, dt)
-        bodies.x += dt * bodies.v
-        energy, second = self.kick(bodies.x, bodies.v, external, 0.5 * dt)
-        collide(bodies.v, 0.0)
-        return SoftReport(0, first + second, energy)
+    def evolve(self, dt: float, external: Array) -> None:
+        self.iterations = 0
+        self.kick(self.bodies.x, self.bodies.v, external, 0.5 * dt)
+
+    def advance(self, dt: float, external: Array) -> None:
+        self.energy = self.kick(self.bodies.x, self.bodies.v, external, 0.5 * dt)
 
 
 class Newmark(_Explicit):
     """Steps 1, 4, 7 and 8 of thesis 3.2: the velocity of the positions from x^n, the velocity from the middle."""
 
-    def __init__(self, bodies: SoftBodies) -> None:
-        super().__init__(bodies)
-        self._v, self._x = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
+    def __init__(self, bodies: SoftBodies, damps: bool = True) -> None:
+        super().__init__(bodies, damps)
+        self.way, self._x, self._sum = (np.zeros((bodies.count, 3)) for _ in range(3))
 
-    def step(self, dt: float, external: Array, collide: Collide = _pass_through) -> SoftReport:
-        """One step of dt [s]."""
+    def evolve(self, dt: float, external: Array) -> None:
         bodies = self.bodies
-        self._v[...], self._x[...] = bodies.v, bodies.x
-        _, first = self.kick(bodies.x, self._v, external, 0.5 * dt)
-        collide(self._v, dt)
-        bodies.x += dt * self._v
+        self.way[...], self._x[...] = bodies.v, bodies.x
+        self.iterations = 0
+        self.kick(bodies.x, self.way, external, 0.5 * dt)
+        self.rate = self.way
+
+    def advance(self, dt: float, external: Array) -> None:
+        bodies = self.bodies
         # the middle of the step
         self._x += bodies.x
         self._x *= 0.5
-        self._v[...] = bodies.v
-        energy, second = self.kick(self._x, self._v, external, 0.5 * dt)
+        self._sum[...] = bodies.v
+        self.energy = self.kick(self._x, self._sum, external, 0.5 * dt)
         free = bodies.inv_mass > 0
-        bodies.v[free] = 2.0 * self._v[free] - bodies.v[free]
-        collide(bodies.v, 0.0)
-        return SoftReport(0, first + second, energy)
+        before = bodies.v[free]
+        bodies.v[free] = 2.0 * self._sum[free] - before
+        # damping acts on the mean of both velocities over the step, on their sum over half of it
+        self._sum[...] = bodies.v
+        self._sum[free] += before
+        self.rate = self._sum
 
 
 FORCING = 2e-3

@@ -2,8 +2,9 @@
 
 Nodes of soft surfaces are looked up in the signed distances of rigid bodies; corners, edges and small balls that fit
 between the nodes are not felt by that. So the probes of rigid shapes, those of the contacts among rigid bodies, are
-swept against the triangles of soft surfaces, and those that meet are rows of the implicit solve: three nodes with the
-weights of the place, and the point, which moves with its body.
+swept against the triangles of soft surfaces, and those that meet are rows of the implicit solve, or of the impulses of
+the explicit schemes: three nodes with the weights of the place, and the point, which moves with its body. In 2D faces
+are edges, swept as triangles with a third corner above the plane, whose weight is that of rounding.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ _LAYER = 0.02
 class RigidPoints:
     """Points of rigid bodies near soft faces, in the step of now.
 
-    triangles (t, 3) of nodes; closed (t,): those of solids, wound outwards; radius (n,) [m]: distance that nodes keep;
-    friction (n,); length [m]: size of the elements.
+    triangles (t, 3) of nodes, in 2D edges (t, 2); closed (t,): those of solids, wound outwards; radius (n,) [m]:
+    distance that nodes keep; friction (n,); length [m]: size of the elements.
     """
 
     def __init__(
@@ -107,6 +108,11 @@ class RigidPoints:
         own = twist[self.body]
         u = dt * np.concatenate([v, own[:, :3] + np.cross(own[:, 3:], self._arm)])
         nodes = np.concatenate([n + pairs[:, :1], self.triangles[pairs[:, 1]]], axis=1)
+        flat = self.triangles.shape[1] == 2
+        if flat:
+            above = self.triangles[:, 1]
+            nodes = np.concatenate([nodes, len(x) + pairs[:, 1:]], axis=1)
+            x, u = np.concatenate([x, x[above] + [0.0, 0.0, self.length]]), np.concatenate([u, u[above]])
         friction = np.sqrt(self.rigid.friction_b[self.body[pairs[:, 0]]] * self.friction[nodes[:, 1]])
         layer = _LAYER * self.length
         found = Stencils.of(np.ascontiguousarray(nodes), np.full(len(nodes), layer), friction, False)
@@ -121,7 +127,18 @@ class RigidPoints:
         # a ball touches where it is nearest, not at its centre
         found.thickness[...] = self.radius[nodes[:, 1]]
         points, part = pairs[kept, 0], found.take(kept)
+        if flat:
+            part.nodes[:, 3] = part.nodes[:, 2]
+            part.weight[:, 2] += part.weight[:, 3]
+            part.weight[:, 3], part.normal[:, 2] = 0.0, 0.0
         return part, self.body[points], self._arm[points] - self._round[points, None] * part.normal
+
+    def release(self, part: Stencils, body: Any, arm: Array) -> Array:
+        """How far apart (m,) [m] points and faces of ``meeting`` are; the point has no node, so that the first one of
+        each stencil has no weight from now on."""
+        place = np.einsum("ma,mai->mi", part.weight[:, 1:], self.soft.x[part.nodes[:, 1:]])
+        part.weight[:, 0], part.nodes[:, 0] = 0.0, part.nodes[:, 1]
+        return np.asarray(np.einsum("mi,mi->m", place + self.rigid.x_b[body] + arm, part.normal))
 
     def _orient(self, found: Stencils, x: Array, pairs: Any) -> Any:
         """Normals of points on and inside the faces of solids, which are those of the face; which stencils count."""

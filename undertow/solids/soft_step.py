@@ -15,22 +15,24 @@ Soft surfaces are kept from each other after that, by impulses on the velocity o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
 from undertow.errors import UserError
-from undertow.grid import Array, share
-from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotate, rotate_back, rotation_matrix_of
-from undertow.rigid.fields import shape_distance, shape_gradient, unit_vector
-from undertow.rigid.shapes import BOUND, CollisionShapes
+from undertow.grid import Array
+from undertow.rigid.bodies import DYNAMIC, rotation_matrix_of
 from undertow.soft import BackwardEuler, Carriers, Held, Leapfrog, Newmark, SoftBodies
 from undertow.soft.collision import CollisionReport, SurfaceCollisions, rigid_motion
 from undertow.soft.rings import RingProjection
 from undertow.solids.points import RigidPoints
+from undertow.solids.scheme import advance
+from undertow.solids.soft_contacts import FREE, SLIDES, STICKS, SoftContacts
+from undertow.solids.soft_stages import ExplicitStages, ImplicitStages, SoftStepReport
 from undertow.solids.touches import Touches
+
+if TYPE_CHECKING:
+    from undertow.solids.step import RigidStages
 
 PASSES = 100
 """Most iterations of Newton's method in a step; between two of them contacts change."""
@@ -47,104 +49,6 @@ HURRY = 40
 
 LOOSE = 0.01
 """Nodes that touched are taken to touch still up to this gap, as a part of an element, until they are pulled."""
-
-FREE, SLIDES, STICKS = 0, 1, 2
-
-
-@dataclass(frozen=True)
-class SoftStepReport:
-    """What a step did: contacts (nodes that touch), iterations of Newton's method and of the linear solves, elastic
-    energy [J], penetration: deepest node inside a body after the step [m],
-    volume_error: largest of an incompressible body, relative; work [J]: of held nodes and of bodies that are moved, on
-    the soft bodies; stuck: iterations that found no descent."""
-
-    contacts: int
-    newton: int
-    iterations: int
-    elastic: float
-    penetration: float
-    volume_error: float = 0.0
-    work: float = 0.0
-    stuck: int = 0
-
-
-@njit(cache=True, nogil=True)
-def _find_nearest(nodes, x, radius, reach, ignored, shapes, bodies, out_body, out_gap, out_normal, start, stop):  # type: ignore[no-untyped-def]
-    """Nearest rigid body of every node within its reach: its number (-1: none), gap and normal towards the node.
-
-    ignored (k, bodies): 1 for the bodies a node does not touch; of no length: none.
-    """
-    for k in range(start, stop):
-        n = nodes[k]
-        out_body[k] = -1
-        best = reach[k]
-        for b in range(len(bodies.kind)):
-            if k < len(ignored) and ignored[k, b] == 1:
-                continue
-            s = bodies.shape[b]
-            dx, dy, dz = x[n, 0] - bodies.x[b, 0], x[n, 1] - bodies.x[b, 1], x[n, 2] - bodies.x[b, 2]
-            bound = shapes.number[s, BOUND] + best + radius[k]
-            if bound < 1e300 and dx * dx + dy * dy + dz * dz > bound * bound:
-                continue
-            px, py, pz = rotate_back(bodies.q[b], dx, dy, dz)
-            gap = shape_distance(shapes, s, px, py, pz) - radius[k]
-            if gap < best:
-                best = gap
-                gx, gy, gz = shape_gradient(shapes, s, px, py, pz)
-                gx, gy, gz = unit_vector(gx, gy, gz)
-                out_normal[k, 0], out_normal[k, 1], out_normal[k, 2] = rotate(bodies.q[b], gx, gy, gz)
-                out_body[k], out_gap[k] = b, gap
-
-
-class SoftContacts:
-    """The nodes of soft bodies that can touch rigid bodies, and the contacts of now.
-
-    nodes (k,); radius (k,) [m]: distance kept from bodies; friction (k,).
-    """
-
-    def __init__(
-        self, soft: SoftBodies, rigid: RigidBodies, shapes: CollisionShapes, nodes: Any, radius: Array, friction: Array
-    ) -> None:
-        self.soft, self.rigid, self.shapes = soft, rigid, shapes
-        self.nodes = np.ascontiguousarray(nodes, dtype=np.int64)
-        self.radius, self.friction = np.ascontiguousarray(radius), np.ascontiguousarray(friction)
-        k = len(self.nodes)
-        self.body = np.full(k, -1, dtype=np.int64)
-        self.gap, self.normal = np.zeros(k), np.zeros((k, 3))
-        self.carrier = np.full(k, -1, dtype=np.int64)
-        """Which of the bodies that move with the nodes."""
-        self.ignored = np.zeros((0, 0), dtype=np.int64)
-        """1 where a node does not touch a body (k, bodies), or of no length."""
-        self.velocity = np.zeros((k, 3))
-        """Velocity of the body at the node (k, 3) [m/s]."""
-
-    def find(self, x: Array, reach: Array) -> None:
-        """Contacts at the positions x (n, 3) within reach (k,) [m]."""
-        rigid = self.rigid
-        if rigid.count == 0:
-            return
-        spec, k = rigid.spec, len(self.nodes)
-        share(
-            _find_nearest, k, 32 * k * rigid.count, self.nodes, x, self.radius, reach, self.ignored,
-            self.shapes.arrays(), spec, self.body, self.gap, self.normal,
-        )  # fmt: skip
-        if self.soft.dimensions == 2:
-            self.normal[:, 2] = 0.0
-        b = np.maximum(self.body, 0)
-        self.velocity[...] = rigid.v_b[b] + np.cross(rigid.omega_b[b], x[self.nodes] - rigid.x_b[b])
-
-    def follow(self, w: Array) -> None:
-        """Velocities of the bodies at the nodes when the carriers move with w (b, 6)."""
-        chosen = self.carrier >= 0
-        twist = w[self.carrier[chosen]]
-        arm = self.soft.x[self.nodes[chosen]] - self.rigid.x_b[self.body[chosen]]
-        self.velocity[chosen] = twist[:, :3] + np.cross(twist[:, 3:], arm)
-
-    def mu(self) -> Array:
-        """Friction of every contact (k,): the geometric mean of node and body."""
-        if self.rigid.count == 0:
-            return np.zeros(len(self.nodes))
-        return np.asarray(np.sqrt(self.friction * self.rigid.friction_b[np.maximum(self.body, 0)]))
 
 
 class SoftSolids:
@@ -175,7 +79,8 @@ class SoftSolids:
         if stepper == "implicit":
             self.implicit = BackwardEuler(soft, length, tolerance)
         else:
-            self.explicit = Newmark(soft) if stepper == "newmark" else Leapfrog(soft)
+            damps = rings is None or not rings.damps
+            self.explicit = Newmark(soft, damps) if stepper == "newmark" else Leapfrog(soft, damps)
         self.touches = Touches(soft, surfaces, points)
         k = len(contacts.nodes)
         self.bound, self.bone = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -191,7 +96,6 @@ class SoftSolids:
         self._pointed, self._carrier_of = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         """Bodies with points near soft faces; which carrier every body is."""
         self._point_push = np.zeros((0, 3)), np.zeros((0, 3))
-        self._step = 1.0
         self.force_b, self.torque_b = np.zeros((0, 3)), np.zeros((0, 3))
 
     def bind(self, nodes: Any, bodies: Any) -> None:
@@ -228,31 +132,48 @@ class SoftSolids:
             self.soft.x[self.bound[own]] = rigid.x_b[b] + arm
             self.soft.v[self.bound[own]] = rigid.v_b[b] + np.cross(rigid.omega_b[b], arm)
 
+    def stages(
+        self, external: Array, gravity: Array, expected: Array | None = None, rigid: RigidStages | None = None
+    ) -> ImplicitStages | ExplicitStages:
+        """The soft bodies in a step of the scheme under forces (n, 3) [N]; gravity (3,) [m/s2]: of the rigid bodies;
+        expected (b, 6): forces [N] and torques [N m] on them of joints and of other rigid bodies, as far as known."""
+        if self.explicit is not None:
+            return ExplicitStages(self, external, rigid)
+        return ImplicitStages(self, external, gravity, expected, rigid)
+
     def step(
         self, time: float, dt: float, external: Array, gravity: Array, expected: Array | None = None
     ) -> SoftStepReport:
-        """Advance from ``time`` by ``dt`` [s] under forces (n, 3) [N]; gravity (3,) [m/s2]: of the rigid bodies;
-        expected (b, 6): forces [N] and torques [N m] on them of joints and of other rigid bodies, as far as known."""
+        """Advance the soft bodies alone from ``time`` by ``dt`` [s]; see ``stages``."""
+        stages = self.stages(external, gravity, expected)
+        advance([stages], time, dt)
+        return stages.report
+
+    def begin(self, time: float, dt: float, external: Array) -> None:
+        """Handles and contacts of a step."""
         soft, contacts = self.soft, self.contacts
-        self._expected = np.zeros((contacts.rigid.count, 6)) if expected is None else expected
         soft.move_handles(time, dt)
         contacts.rigid.move_kinematic(time + 0.5 * dt, place=False)
         speed = np.linalg.norm(soft.v[contacts.nodes], axis=1)
         fastest = float(np.linalg.norm(contacts.rigid.v_b, axis=1).max(initial=0.0))
-        fall = float(np.linalg.norm(external, axis=1).max(initial=0.0) / soft.mass.min()) * dt
+        fall = float(np.linalg.norm(external, axis=1).max(initial=0.0) / soft.mass[soft.mass > 0].min()) * dt
         contacts.find(soft.x, 2.0 * dt * (speed + fastest + fall) + contacts.radius + 1e-9)
         rigid, points = contacts.rigid, self.touches.points
         self._pointed = self._pointed[:0]
-        if rigid.count and points is not None and self.implicit is not None:
+        if rigid.count and points is not None:
             self._pointed = points.gather(2.0 * dt * (float(speed.max(initial=0.0)) + fastest + fall) + 1e-9)
+
+    def solve(self, time: float, dt: float, external: Array, gravity: Array, expected: Array | None) -> SoftStepReport:
+        """The implicit step."""
+        assert self.implicit is not None
+        soft, contacts, rigid = self.soft, self.contacts, self.contacts.rigid
+        self._expected = np.zeros((rigid.count, 6)) if expected is None else expected
+        self.begin(time, dt, external)
         if rigid.count:
             # impulses act where the solve has them: at the places of the start
             self._arm[...] = soft.x[contacts.nodes] - rigid.x_b[np.maximum(contacts.body, 0)]
             self._lever = soft.x[self.bound] - rigid.x_b[self.bone]
-        if self.implicit is not None:
-            report = self._step_implicit(dt, external, gravity, self.implicit)
-        else:
-            report = self._step_explicit(dt, external)
+        report = self._step_implicit(dt, external, gravity, self.implicit)
         self._give_impulses(dt)
         return report
 
@@ -329,6 +250,7 @@ class SoftSolids:
         self._bound_impulse = stepper.reaction[self.bound]
         elastic, press = done.elastic, found
         driven = soft.inv_mass == 0
+        driven[self.bound] = False
         work = float((stepper.reaction[driven] * v[driven]).sum())
         led = near & (contacts.carrier < 0)
         work += float((self.impulse[led] * contacts.velocity[led]).sum())
@@ -355,7 +277,7 @@ class SoftSolids:
             iterations + solves,
             elastic,
             depth,
-            self._volume_error(),
+            self.volume_error(),
             work,
             stuck,
         )
@@ -365,7 +287,7 @@ class SoftSolids:
         every small change of a velocity by their friction."""
         if not len(carriers.w) or not self.touches.points or not self.touches.points.near:
             return False
-        left = np.linalg.solve(carriers.mass, stepper.push[:, :, None])[:, :, 0]
+        left = carriers.respond(stepper.push)
         left[:, 3:] *= 0.5 * stepper.length
         return dt * float(np.abs(left).max()) > stepper.tolerance * stepper.length
 
@@ -397,11 +319,7 @@ class SoftSolids:
             found.free[:, 2:5] = 0.0
         found.wanted[...] = found.w
         found.wanted[:, :3] += dt * gravity
-        if count:
-            pushed = dt * self._expected[chosen] * found.free
-            held = found.mass * found.free[:, :, None] * found.free[:, None, :]
-            held[:, range(6), range(6)] += 1.0 - found.free
-            found.wanted += np.linalg.solve(held, pushed[:, :, None])[:, :, 0]
+        found.wanted += found.respond(dt * self._expected[chosen])
         return found
 
     def _hold(
@@ -455,9 +373,10 @@ class SoftSolids:
         self.pressing = len(joined.nodes)
         if self.rings is not None:
             self.rings.join(joined)
+            self.rings.damp(self.soft.x + dt * v, dt * dt, dt)
         stiffness = None if self.implicit is None else self.implicit.stiffness()
         first = self.rings.correct(way, dt, held, stiffness).iterations if self.rings is not None else 0
-        self._keep_apart(way, v, dt)
+        self.keep_apart(way, v, dt)
         start = self.soft.x.copy()
         self.soft.x += dt * way
         allowed += dt * float((external * way).sum())
@@ -476,7 +395,7 @@ class SoftSolids:
         self._pay(start, solved, way, v, dt, held, allowed)
         return first + second.iterations
 
-    def _keep_apart(self, way: Array, v: Array, dt: float) -> None:
+    def keep_apart(self, way: Array, v: Array, dt: float) -> None:
         """Change the velocity of the positions (n, 3) so that soft surfaces do not meet, and v with it."""
         if self.surfaces is not None:
             yielding = None
@@ -514,57 +433,9 @@ class SoftSolids:
                 has = 0.5 * float((soft.mass[chosen, None] * own * own).sum())
                 v[chosen] -= (1.0 - np.sqrt(max(0.0, 1.0 - debt / max(has, 1e-300)))) * own
 
-    def _volume_error(self) -> float:
+    def volume_error(self) -> float:
+        """Largest of an incompressible body, relative."""
         return 0.0 if self.rings is None else self.rings.error(self.soft.x)
-
-    def _step_explicit(self, dt: float, external: Array) -> SoftStepReport:
-        """An explicit scheme; contacts as impulses on the velocity of the positions and on that of the end."""
-        stepper = self.explicit
-        assert stepper is not None
-        self.impulse[...] = 0.0
-        done = stepper.step(dt, external, self._collide)
-        touching = int((self.press > 0).sum())
-        return SoftStepReport(touching, 0, done.iterations, done.elastic, 0.0, self._volume_error())
-
-    def _collide(self, v: Array, dt: float) -> None:
-        """Impulses with friction on v (n, 3) so that no gap closes beyond 0 within dt [s]; dt = 0: no approach where
-        touching."""
-        if self.rings is not None:
-            if dt > 0:
-                self._step = dt
-                self.rings.correct(v, dt)
-            else:
-                self.rings.project(v, self.soft.x, self._step)
-        self._touch(v, dt)
-        if dt > 0:
-            # leapfrog has one velocity for both
-            other = self.soft.v if v is not self.soft.v else np.zeros_like(v)
-            if self.surfaces is not None:
-                self.surfaces.repel(self.soft.x, v, other, dt, self._loose)
-            self._keep_apart(v, other, dt)
-
-    def _touch(self, v: Array, dt: float) -> None:
-        """Impulses of the rigid bodies."""
-        contacts, nodes = self.contacts, self.contacts.nodes
-        mass = self.soft.mass[nodes]
-        free = self.soft.inv_mass[nodes] > 0
-        relative = v[nodes] - contacts.velocity
-        approach = np.einsum("ki,ki->k", relative, contacts.normal)
-        if dt > 0:
-            short = -contacts.gap / dt - approach
-            touching = (contacts.body >= 0) & free & (short > 0)
-            self.state = np.where(touching, SLIDES, FREE)
-        else:
-            short = -approach
-            touching = (self.state > FREE) & (short > 0)
-        press = np.where(touching, mass * short, 0.0)
-        along = relative - approach[:, None] * contacts.normal
-        size = np.linalg.norm(along, axis=1)
-        rub = np.minimum(contacts.mu() * press, mass * size)
-        impulse = press[:, None] * contacts.normal - (rub / np.maximum(size, 1e-300))[:, None] * along
-        v[nodes] += impulse / mass[:, None]
-        if dt == 0.0:
-            self.press, self.impulse = press, impulse
 
     def _give_impulses(self, dt: float) -> None:
         """Force and torque on the rigid bodies: the impulses of the nodes, reversed."""
@@ -590,7 +461,7 @@ class SoftSolids:
         they would be found inside the nodes that they have just pushed away, by dt^2 / 2 times their acceleration.
         """
         rigid, force, torque = self.contacts.rigid, self.force_b.copy(), self.torque_b.copy()
-        for b in self._chosen if self.implicit is not None else ():
+        for b in self._chosen:
             weight = gravity / rigid.inv_mass_b[b]
             rigid.p_b[b] += dt * (force[b] + weight)
             rigid.L_b[b] += dt * torque[b]
@@ -600,12 +471,16 @@ class SoftSolids:
     def arrays(self) -> dict[str, Array]:
         """What evolves beside nodes and bodies."""
         found = {"soft_contact_state": self.state.astype(float), "soft_contact_press": self.press}
+        if self.rings is not None:
+            found |= self.rings.arrays()
         return found if self.implicit is None else {**found, "soft_acceleration": self.implicit.acceleration}
 
     def restore(self, arrays: Any) -> None:
         """Take over what ``arrays`` gave."""
         self.state = arrays["soft_contact_state"].astype(np.int64)
         self.press = arrays["soft_contact_press"].copy()
+        if self.rings is not None:
+            self.rings.restore(arrays)
         if self.implicit is not None:
             self.implicit.acceleration[...] = arrays["soft_acceleration"]
 

@@ -1,4 +1,4 @@
-"""One time step of all solids, in the five steps of thesis 4.2 [@schroeder2011]: a Newmark scheme.
+"""Rigid bodies in the five steps of thesis 4.2 [@schroeder2011], which ``scheme`` goes through: a Newmark scheme.
 
 Positions move with a velocity of their own, v^n+1/2, that closes gaps exactly and holds joints. The impulses of that
 act on the momenta at n too, less what closes old errors of joints: contact and joints work at both ends of the step, as
@@ -17,15 +17,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from undertow.errors import UserError
 from undertow.grid import Array
-from undertow.rigid.bodies import DYNAMIC, RigidBodies, apply_inverse_inertia, rotate, rotate_back
+from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.joint import BrokenJoint, JointStats
 from undertow.rigid.joints import Joints
 from undertow.rigid.narrow import ContactSpec
-from undertow.rigid.orientation import advance_poses, rotational_energy
+from undertow.rigid.orientation import advance_poses
 from undertow.rigid.shapes import CollisionShapes
 from undertow.solids.collide import _collide_pairs
 from undertow.solids.contact import (
@@ -56,7 +55,9 @@ from undertow.solids.rows import (
     _restart_rows,
     _start_rows,
 )
-from undertow.solids.work import StepWork
+from undertow.solids.scheme import advance
+from undertow.solids.settings import SolidSettings
+from undertow.solids.work import Work, _advance_momenta, _derive_momenta, _evolve_velocities, _measure_energy
 
 COLLISION_PASSES = 5
 """Of all colliding pairs (Guendelman, Bridson and Fedkiw 2003 take five)."""
@@ -69,37 +70,6 @@ JOINT_ROUNDS = 4
 
 ROUNDING = 1e-13
 """Changes of a velocity below this part of the fastest are rounding, whatever the tolerance."""
-
-
-@dataclass(frozen=True)
-class SolidSettings:
-    """What can be chosen of the step.
-
-    gravity (3,) [m/s2]; orientation_order 1, 2 or 3 and energy_fix: see ``undertow.rigid.orientation``; clamp: impulses
-    never raise the kinetic energy (thesis 2.3.2); iterations: at most so many sweeps up and down of a contact solve;
-    tolerance: of it, largest change of a velocity relative to the largest violation; resolve_iterations: of the
-    interpenetration resolution per step; touch: contacts with a gap below this part of a body's size touch; allowed:
-    overlap, as a part of a body's size, that is left alone.
-    """
-
-    gravity: tuple[float, float, float] = (0.0, -9.81, 0.0)
-    orientation_order: int = 2
-    energy_fix: bool = True
-    clamp: bool = True
-    iterations: int = 50
-    tolerance: float = 1e-5
-    resolve_iterations: int = 2
-    touch: float = 2e-3
-    allowed: float = 2e-3
-
-    def __post_init__(self) -> None:
-        if self.orientation_order not in (1, 2, 3):
-            raise UserError(
-                f"orientation_order = {self.orientation_order}: the orientation updates are of order 1, 2 or 3"
-            )
-        for name in ("iterations", "tolerance", "resolve_iterations", "touch", "allowed"):
-            if not getattr(self, name) > 0:
-                raise UserError(f"{name} = {getattr(self, name)}: must be positive")
 
 
 @dataclass
@@ -165,7 +135,7 @@ class Solids:
         self._positions, self._velocities, self._met = Memory(), Memory(), Memory()
         self._overlaps = Overlaps()
         self._rows = make_rows(0)
-        self._work = StepWork(bodies, shapes, self.settings)
+        self._work = Work(bodies, shapes, self.settings)
         self._joined = JointReport()
 
     @property
@@ -224,43 +194,9 @@ class Solids:
         medium: what the bodies move in advances their momenta in the place of gravity and forces. Positions then move
         with v^n: what acts on the bodies is not known before.
         """
-        before, force, torque = self._begin(dt, force_b, torque_b)
-        bodies, work, spec = self.bodies, self._work, self.bodies.spec
-
-        # I: velocities to n+1/2, kinematic bodies at those of t + dt/2
-        bodies.move_kinematic(time + 0.5 * dt, place=False)
-        _evolve_velocities(spec, self.gravity, force, torque, 0.5 * dt if medium is None else 0.0, work.v, work.omega)
-        # II: collisions on v^n; v^n+1/2 goes along
-        rows = self._build_rows(*self._find_contacts(work.reach_of(spec, dt)), False, dt)
-        collisions = self._collide(dt)
-        work.keep_velocities(spec)
-        # III: motors, contact and joints on v^n+1/2
-        first = self._hold(rows, self._positions, time, dt)
-        self._carry(rows)
-        # IV: positions, interpenetration, joints on v^n
-        advance_poses(spec, work.v, work.omega, dt, *self._update, spec.x, spec.q)
-        bodies.move_kinematic(time + dt, place=True)
-        self._follow(dt)
-        contacts, count = self._find_contacts(work.near)
-        resolved, penetration = self._resolve(contacts, count, PUSH)
-        self._turn_velocities(count)
-        # V: velocities to n+1; contact and joints again
-        if medium is None:
-            _advance_momenta(spec, self.gravity, force, torque, dt)
-        else:
-            expected = self._expect(contacts, count, dt)
-            medium.advance(expected)
-            self._meet(medium, contacts, count, dt, expected)
-        bodies.derive_velocities()
-        work.take_velocities(spec)
-        rows = self._build_rows(contacts, count, True, dt)
-        second = self._hold(rows, self._velocities, time, dt, final=True)
-        self._finish(rows, dt)
-        return SolidsReport(
-            rows, collisions[0], collisions[1] + first.clamped + second.clamped, max(first.sweeps, second.sweeps),
-            max(first.residual, second.residual), first.unconverged + second.unconverged, resolved, penetration,
-            self._joined, *before, *self.energy(),
-        )  # fmt: skip
+        stages = RigidStages(self, force_b, torque_b, medium)
+        advance([stages], time, dt)
+        return stages.report()
 
     def collide(self, time: float, dt: float) -> tuple[int, int]:
         """Steps I and II alone, of a step dt [s]: collisions on the momenta; pairs that bounced and were clamped."""
@@ -312,7 +248,7 @@ class Solids:
     def prepare(self) -> None:
         """Scratch for the bodies there are, and their sizes; forces start at 0 where bodies came or went."""
         if self._work.stale(self.bodies):
-            self._work = StepWork(self.bodies, self.shapes, self.settings)
+            self._work = Work(self.bodies, self.shapes, self.settings)
             self._work.reserve(len(self._rows.source))
         if self.joints is not None:
             self.finder.pairs.exclude(map(tuple, self.joints.excluded_pairs().tolist()))
@@ -566,6 +502,91 @@ class Solids:
         self.bodies.derive_velocities()
 
 
+class RigidStages:
+    """The rigid bodies in one step of the scheme (``undertow.solids.scheme``)."""
+
+    def __init__(
+        self, solids: Solids, force: Array | None = None, torque: Array | None = None, medium: Medium | None = None
+    ) -> None:
+        self.solids, self.medium = solids, medium
+        self._given = force, torque
+        self._contacts: tuple[ContactSpec, int]
+        self._collided, self._resolved = (0, 0), 0
+        self._penetration, self._rows = 0.0, 0
+
+    def load(self, force: Array, torque: Array) -> None:
+        """Forces (n, 3) [N] and torques (n, 3) [N m] of the step; before it evolves."""
+        self._given = force, torque
+
+    @property
+    def way(self) -> tuple[Array, Array]:
+        """Velocities (n, 3) [m/s] and (n, 3) [rad/s] that the stage of now is about."""
+        return self.solids._work.v, self.solids._work.omega
+
+    def evolve(self, time: float, dt: float) -> None:
+        """I, kinematic bodies at the velocities of t + dt/2."""
+        solids, medium = self.solids, self.medium
+        self._before, self._force, self._torque = solids._begin(dt, *self._given)
+        work, spec = solids._work, solids.bodies.spec
+        solids.bodies.move_kinematic(time + 0.5 * dt, place=False)
+        part = 0.5 * dt if medium is None else 0.0
+        _evolve_velocities(spec, solids.gravity, self._force, self._torque, part, work.v, work.omega)
+
+    def collide(self, dt: float) -> None:
+        """II, on v^n; v^n+1/2 goes along."""
+        solids, spec = self.solids, self.solids.bodies.spec
+        self._rows = solids._build_rows(*solids._find_contacts(solids._work.reach_of(spec, dt)), False, dt)
+        self._collided = solids._collide(dt)
+        solids._work.keep_velocities(spec)
+
+    def hold(self, time: float, dt: float) -> None:
+        """III: motors, contact and joints on v^n+1/2."""
+        self._first = self.solids._hold(self._rows, self.solids._positions, time, dt)
+        self.solids._carry(self._rows)
+
+    def move(self, time: float, dt: float) -> None:
+        """IV: positions, interpenetration, joints on v^n."""
+        solids, spec, work = self.solids, self.solids.bodies.spec, self.solids._work
+        advance_poses(spec, work.v, work.omega, dt, *solids._update, spec.x, spec.q)
+        solids.bodies.move_kinematic(time + dt, place=True)
+        solids._follow(dt)
+        contacts, count = self._contacts = solids._find_contacts(work.near)
+        self._resolved, self._penetration = solids._resolve(contacts, count, PUSH)
+        solids._turn_velocities(count)
+
+    def advance(self, time: float, dt: float) -> None:
+        """V: momenta to n+1."""
+        solids, medium, bodies = self.solids, self.medium, self.solids.bodies
+        if medium is None:
+            _advance_momenta(bodies.spec, solids.gravity, self._force, self._torque, dt)
+        else:
+            expected = solids._expect(*self._contacts, dt)
+            medium.advance(expected)
+            solids._meet(medium, *self._contacts, dt, expected)
+        bodies.derive_velocities()
+        solids._work.take_velocities(bodies.spec)
+
+    def settle(self, time: float, dt: float) -> None:
+        """V: contact and joints again."""
+        solids = self.solids
+        self._rows = solids._build_rows(*self._contacts, True, dt)
+        self._second = solids._hold(self._rows, solids._velocities, time, dt, final=True)
+        solids._finish(self._rows, dt)
+
+    def finish(self, time: float, dt: float) -> None:
+        """Nothing: bodies follow nobody."""
+
+    def report(self) -> SolidsReport:
+        """What the step did."""
+        solids, first, second = self.solids, self._first, self._second
+        return SolidsReport(
+            self._rows, self._collided[0], self._collided[1] + first.clamped + second.clamped,
+            max(first.sweeps, second.sweeps), max(first.residual, second.residual),
+            first.unconverged + second.unconverged, self._resolved, self._penetration, solids._joined,
+            *self._before, *solids.energy(),
+        )  # fmt: skip
+
+
 class _Solve(NamedTuple):
     """What a contact solve did."""
 
@@ -574,59 +595,3 @@ class _Solve(NamedTuple):
     goal: float
     clamped: int
     unconverged: int
-
-
-@njit(cache=True)
-def _evolve_velocities(bodies, gravity, force, torque, dt, out_v, out_omega):  # type: ignore[no-untyped-def]
-    """v + dt (g + F / m), omega + dt I^-1 torque of the dynamic bodies; of others what they have."""
-    for b in range(len(bodies.kind)):
-        for i in range(3):
-            out_v[b, i] = bodies.v[b, i]
-            out_omega[b, i] = bodies.omega[b, i]
-        if bodies.kind[b] == DYNAMIC:
-            x, y, z = apply_inverse_inertia(
-                bodies.q[b], bodies.inv_inertia[b], dt * torque[b, 0], dt * torque[b, 1], dt * torque[b, 2]
-            )
-            out_omega[b, 0] += x
-            out_omega[b, 1] += y
-            out_omega[b, 2] += z
-            for i in range(3):
-                out_v[b, i] += dt * (gravity[i] + bodies.inv_mass[b] * force[b, i])
-
-
-@njit(cache=True)
-def _advance_momenta(bodies, gravity, force, torque, dt):  # type: ignore[no-untyped-def]
-    """p + dt (m g + F), L + dt torque of the dynamic bodies."""
-    for b in range(len(bodies.kind)):
-        if bodies.kind[b] == DYNAMIC:
-            for i in range(3):
-                bodies.p[b, i] += dt * (gravity[i] / bodies.inv_mass[b] + force[b, i])
-                bodies.L[b, i] += dt * torque[b, i]
-
-
-@njit(cache=True)
-def _derive_momenta(bodies):  # type: ignore[no-untyped-def]
-    """p = m v, L = I omega of the dynamic bodies."""
-    for b in range(len(bodies.kind)):
-        if bodies.kind[b] == DYNAMIC:
-            x, y, z = rotate_back(bodies.q[b], bodies.omega[b, 0], bodies.omega[b, 1], bodies.omega[b, 2])
-            k = bodies.inv_inertia[b]
-            x = x / k[0] if k[0] > 0.0 else 0.0
-            y = y / k[1] if k[1] > 0.0 else 0.0
-            z = z / k[2] if k[2] > 0.0 else 0.0
-            bodies.L[b, 0], bodies.L[b, 1], bodies.L[b, 2] = rotate(bodies.q[b], x, y, z)
-            for i in range(3):
-                bodies.p[b, i] = bodies.v[b, i] / bodies.inv_mass[b]
-
-
-@njit(cache=True)
-def _measure_energy(bodies, gravity):  # type: ignore[no-untyped-def]
-    """(kinetic, potential) energy of the dynamic bodies, from their momenta."""
-    kinetic, potential = 0.0, 0.0
-    for b in range(len(bodies.kind)):
-        if bodies.kind[b] == DYNAMIC:
-            p, x = bodies.p[b], bodies.x[b]
-            kinetic += 0.5 * bodies.inv_mass[b] * (p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
-            kinetic += rotational_energy(bodies.q[b], bodies.inv_inertia[b], bodies.L[b])
-            potential -= (gravity[0] * x[0] + gravity[1] * x[1] + gravity[2] * x[2]) / bodies.inv_mass[b]
-    return kinetic, potential

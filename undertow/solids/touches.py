@@ -70,10 +70,7 @@ class Touches:
         found, body, arm = self.points.meeting(self._dt, v, twist)
         new = self._new(np.concatenate([np.full((len(body), 1), 2), found.nodes], axis=1))
         part, body, arm = found.take(new), body[new], arm[new]
-        place = np.einsum("ma,mai->mi", part.weight[:, 1:], self.soft.x[part.nodes[:, 1:]])
-        apart = np.einsum("mi,mi->m", place + rigid.x_b[body] + arm, part.normal)
-        # the point has no node: the first one of the row has no weight
-        part.weight[:, 0], part.nodes[:, 0] = 0.0, part.nodes[:, 1]
+        apart = self.points.release(part, body, arm)
         moved = twist[body, :3] + np.cross(twist[body, 3:], arm)
         base = np.where((carrier[body] < 0)[:, None], moved, 0.0)
         self._add(part, apart, carrier[body], arm, base)
@@ -105,8 +102,9 @@ class Touches:
     def joined(self, v: Array, w: Array) -> Joined:
         """Soft surfaces that press on each other at v (n, 3) and w (b, 6)."""
         rows = self.rows
-        chosen = (rows.press(v, w) > 0) & (self._keys[:, 0] < 2)
-        return Joined(rows.nodes[chosen], rows.weight[chosen], rows.normal[chosen])
+        press = rows.press(v, w)
+        chosen = (press > 0) & (self._keys[:, 0] < 2)
+        return Joined(rows.nodes[chosen], rows.weight[chosen], rows.normal[chosen], press[chosen])
 
     def give(self, v: Array, w: Array, out_force: Array, out_torque: Array) -> tuple[int, float]:
         """Impulses [N s] and angular impulses [N m s] (bodies, 3) of soft faces on rigid points, at v (n, 3) and w (b,

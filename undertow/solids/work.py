@@ -1,24 +1,22 @@
-"""Scratch of the step of all solids."""
+"""Scratch of the step of rigid bodies, and its loops over bodies."""
 
 from __future__ import annotations
 
 from math import sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from undertow.errors import UserError
 from undertow.grid import Array
-from undertow.rigid.bodies import BodySpec, RigidBodies
+from undertow.rigid.bodies import DYNAMIC, BodySpec, RigidBodies, apply_inverse_inertia, rotate, rotate_back
+from undertow.rigid.orientation import rotational_energy
 from undertow.rigid.shapes import BOUND, CollisionShapes
 from undertow.solids.contact import BODY, DEPTH
-
-if TYPE_CHECKING:
-    from undertow.solids.step import SolidSettings
+from undertow.solids.settings import SolidSettings
 
 
-class StepWork:
+class Work:
     """Scratch for the bodies of now and a number of contacts."""
 
     def __init__(self, bodies: RigidBodies, shapes: CollisionShapes, settings: SolidSettings) -> None:
@@ -76,6 +74,49 @@ class StepWork:
 
 
 @njit(cache=True)
+def _evolve_velocities(bodies, gravity, force, torque, dt, out_v, out_omega):  # type: ignore[no-untyped-def]
+    """v + dt (g + F / m), omega + dt I^-1 torque of the dynamic bodies; of others what they have."""
+    for b in range(len(bodies.kind)):
+        for i in range(3):
+            out_v[b, i] = bodies.v[b, i]
+            out_omega[b, i] = bodies.omega[b, i]
+        if bodies.kind[b] == DYNAMIC:
+            x, y, z = apply_inverse_inertia(
+                bodies.q[b], bodies.inv_inertia[b], dt * torque[b, 0], dt * torque[b, 1], dt * torque[b, 2]
+            )
+            out_omega[b, 0] += x
+            out_omega[b, 1] += y
+            out_omega[b, 2] += z
+            for i in range(3):
+                out_v[b, i] += dt * (gravity[i] + bodies.inv_mass[b] * force[b, i])
+
+
+@njit(cache=True)
+def _advance_momenta(bodies, gravity, force, torque, dt):  # type: ignore[no-untyped-def]
+    """p + dt (m g + F), L + dt torque of the dynamic bodies."""
+    for b in range(len(bodies.kind)):
+        if bodies.kind[b] == DYNAMIC:
+            for i in range(3):
+                bodies.p[b, i] += dt * (gravity[i] / bodies.inv_mass[b] + force[b, i])
+                bodies.L[b, i] += dt * torque[b, i]
+
+
+@njit(cache=True)
+def _derive_momenta(bodies):  # type: ignore[no-untyped-def]
+    """p = m v, L = I omega of the dynamic bodies."""
+    for b in range(len(bodies.kind)):
+        if bodies.kind[b] == DYNAMIC:
+            x, y, z = rotate_back(bodies.q[b], bodies.omega[b, 0], bodies.omega[b, 1], bodies.omega[b, 2])
+            k = bodies.inv_inertia[b]
+            x = x / k[0] if k[0] > 0.0 else 0.0
+            y = y / k[1] if k[1] > 0.0 else 0.0
+            z = z / k[2] if k[2] > 0.0 else 0.0
+            bodies.L[b, 0], bodies.L[b, 1], bodies.L[b, 2] = rotate(bodies.q[b], x, y, z)
+            for i in range(3):
+                bodies.p[b, i] = bodies.v[b, i] / bodies.inv_mass[b]
+
+
+@njit(cache=True)
 def _reach_bodies(kind, v, omega, size, touch, dt, out_reach):  # type: ignore[no-untyped-def]
     """dt |v|, what turning adds (at most the size of the body), and the distance that counts as touching."""
     for b in range(len(kind)):
@@ -84,3 +125,16 @@ def _reach_bodies(kind, v, omega, size, touch, dt, out_reach):  # type: ignore[n
         if size[b] < 1e300:
             turn = sqrt(omega[b, 0] ** 2 + omega[b, 1] ** 2 + omega[b, 2] ** 2)
             out_reach[b] += min(dt * turn, 1.0) * size[b] + touch[b]
+
+
+@njit(cache=True)
+def _measure_energy(bodies, gravity):  # type: ignore[no-untyped-def]
+    """(kinetic, potential) energy of the dynamic bodies, from their momenta."""
+    kinetic, potential = 0.0, 0.0
+    for b in range(len(bodies.kind)):
+        if bodies.kind[b] == DYNAMIC:
+            p, x = bodies.p[b], bodies.x[b]
+            kinetic += 0.5 * bodies.inv_mass[b] * (p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
+            kinetic += rotational_energy(bodies.q[b], bodies.inv_inertia[b], bodies.L[b])
+            potential -= (gravity[0] * x[0] + gravity[1] * x[1] + gravity[2] * x[2]) / bodies.inv_mass[b]
+    return kinetic, potential

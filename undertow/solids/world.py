@@ -12,7 +12,8 @@ from undertow.rigid.bodies import RigidBodies, conjugate, multiply_quaternions
 from undertow.rigid.mass import mass_properties
 from undertow.rigid.placing import place_body
 from undertow.rigid.shapes import CollisionShapes
-from undertow.solids.step import Solids, SolidSettings, SolidsReport
+from undertow.solids.settings import SolidSettings
+from undertow.solids.step import Solids, SolidsReport
 
 
 class SolidsWorld:

@@ -11,7 +11,8 @@ from undertow.geometry import Box, Plane
 from undertow.soft import Elastic, SoftBodies, make_solid
 from undertow.soft.meshes import grid_tetrahedra, surface_of
 from undertow.solids import SolidsWorld
-from undertow.solids.soft_step import SoftContacts, SoftSolids
+from undertow.solids.soft_contacts import SoftContacts
+from undertow.solids.soft_step import SoftSolids
 from undertow.validation.analysis import Quantity, quantity
 
 ANGLE, FRICTION, GRAVITY, SIZE = np.radians(30.0), 0.3, 9.81, 0.2
