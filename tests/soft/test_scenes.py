@@ -10,7 +10,7 @@ import pytest
 import undertow as ut
 from undertow.errors import UserError
 from undertow.scene import find_scene
-from undertow.scene.gallery import armadillo_drop, chain_twist, fish_flop, maggot, pile_1600
+from undertow.scene.gallery import armadillo_drop, chain_twist, fish_flop, maggot, pile_1600, tori_pile
 
 
 def _mass(sim: ut.Simulation) -> float:
@@ -77,6 +77,20 @@ def test_a_pile_of_soft_and_rigid_bodies_loses_energy() -> None:
     assert rise < 5e-3 * (energy[0] - energy[-1]) and energy[-1] < 0.9 * energy[0]
     assert max(row["joint_error"] for row in rows) < 1e-8
     assert sim.model.soft.x[:, 1].min() > -2e-3  # type: ignore[attr-defined]
+
+
+def test_rings_pile_up_without_energy_or_crossings() -> None:
+    """Two rings that keep their volume fall on each other, at twice the step of the scene."""
+    scene = tori_pile.make_scene(resolution=2)
+    sim = ut.Simulation(scene.model_copy(update={"time": ut.Time(end=1.0, frame_rate=24, max_step=1 / 120)}), threads=1)
+    rows, crossings = [], 0
+    while sim.time < 0.26:
+        rows.append(sim.step().ledger)
+        crossings += sim.model.soft_solids.surfaces.crossings(sim.model.soft.x)  # type: ignore[attr-defined]
+    energy = [row["energy"] for row in rows]
+    assert max(row["soft_collisions"] for row in rows) > 20 and crossings == 0
+    assert np.diff(energy).max() < 1e-3 * (energy[0] - energy[-1]) and energy[-1] < 0.7 * energy[0]
+    assert max(row["soft_volume_error"] for row in rows) < 2e-3
 
 
 def test_a_rabbit_keeps_its_volume() -> None:

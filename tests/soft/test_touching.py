@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import undertow as ut
+from undertow.soft.implicit import Joined
 from undertow.soft.touching import Touching, effective_mass, point_rows
 
 
@@ -79,14 +80,13 @@ def test_a_point_of_a_body_and_the_mass_behind_a_contact() -> None:
     assert effective_mass(np.array([[1.0, -1.0]]), np.array([[2.0, 2.0]])) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("incompressible", "solve"), [(True, "sweeps"), (True, "single"), (False, "sweeps")])
-def test_soft_solids_that_meet_do_not_gain_energy(incompressible: bool, solve: Any) -> None:
-    """Boxes of few stiff elements at a long step, dt^2 K / m = 50: impulses after the solve would crush them."""
+def _pair(incompressible: bool, solve: Any = "sweeps") -> ut.Scene:
+    """Boxes of few stiff elements that fly at each other, at a long step: dt^2 K / m = 50."""
     box = {
         "shape": ut.Box(size=(0.2, 0.2, 0.2)), "element_size": 0.1, "youngs_modulus": 2e5, "poisson_ratio": 0.45,
         "incompressible": incompressible, "damping": 1e-3,
     }  # fmt: skip
-    scene = ut.Scene(
+    return ut.Scene(
         name="pair", time=ut.Time(end=0.5, frame_rate=10, max_step=0.01), gravity=(0.0, 0.0, 0.0),
         soft=ut.Soft(volume_solve=solve),
         objects={
@@ -97,7 +97,12 @@ def test_soft_solids_that_meet_do_not_gain_energy(incompressible: bool, solve: A
             ),
         },
     )  # fmt: skip
-    sim = ut.Simulation(scene)
+
+
+@pytest.mark.parametrize(("incompressible", "solve"), [(True, "sweeps"), (True, "single"), (False, "sweeps")])
+def test_soft_solids_that_meet_do_not_gain_energy(incompressible: bool, solve: Any) -> None:
+    """Impulses after the solve would crush them."""
+    sim = ut.Simulation(_pair(incompressible, solve))
     rows = [sim.step().ledger for _ in range(16)]
     energy = np.array([row["energy"] for row in rows])
     assert max(row["soft_collisions"] for row in rows) > 3
@@ -107,3 +112,25 @@ def test_soft_solids_that_meet_do_not_gain_energy(incompressible: bool, solve: A
     assert sim.model.soft_solids.surfaces.crossings(sim.model.soft.x) == 0  # type: ignore[attr-defined]
     # it bounces: the contact stores what it stops
     assert sim.body("left").velocity[0] < -0.05 < 0.05 < sim.body("right").velocity[0]
+
+
+def test_what_a_correction_would_let_meet_is_joined() -> None:
+    """Surfaces that the velocity of the positions leads through each other, once each; the correction of volume then
+    leaves them their velocity towards each other."""
+    sim = ut.Simulation(_pair(True))
+    sim.step()
+    solids = sim.model.soft_solids  # type: ignore[attr-defined]
+    soft, none = sim.model.soft, Joined()  # type: ignore[attr-defined]
+    way = np.where(soft.x[:, :1] < 0, 8.0, -8.0) * np.array([1.0, 0.0, 0.0])
+    joined = solids.touches.join_met(none, way)
+    assert len(joined.nodes) > 3
+    assert solids.touches.join_met(joined, way) is None
+    assert solids.touches.join_met(none, 0.0 * way) is None
+    squeezed, changes = way + 3.0 * np.sin(40.0 * soft.x), []
+    for held in (none, joined):
+        solids.rings.join(held)
+        moved = squeezed.copy()
+        solids.rings.correct(moved, 0.01)
+        towards = np.einsum("ma,mai,mi->m", joined.weight, (moved - squeezed)[joined.nodes], joined.normal)
+        changes.append(float(np.linalg.norm(towards)))
+    assert changes[1] < 0.3 * changes[0]

@@ -68,6 +68,15 @@ class MeshShape:
         points = np.ascontiguousarray(points, dtype=np.float64)
         return np.asarray(igl.point_mesh_squared_distance(points, self.vertices, self.triangles)[2])
 
+    def normals(self, points: Array) -> Array:
+        """Unit normals (n, 3) of the triangles nearest to body-frame points (n, 3)."""
+        import igl
+
+        points = np.ascontiguousarray(points, dtype=np.float64)
+        p = self.vertices[self.triangles[igl.point_mesh_squared_distance(points, self.vertices, self.triangles)[1]]]
+        normal = np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0])
+        return np.asarray(normal / np.linalg.norm(normal, axis=1)[:, None])
+
     def bounds(self) -> tuple[Array, Array]:
         return self.vertices.min(axis=0), self.vertices.max(axis=0)
 

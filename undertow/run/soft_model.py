@@ -19,6 +19,7 @@ from undertow.scene import Box, Cloth, Hold, Rope, Scene, SoftBody, Sphere, Tetr
 from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_membrane, make_solid, meshes
 from undertow.soft.collision import SurfaceCollisions
 from undertow.soft.embedding import Embedding, split_long
+from undertow.soft.fitting import fit_edges
 from undertow.soft.materials import cell_volumes
 from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
@@ -155,6 +156,7 @@ class SoftModel(SolidsModel):
         lower, upper = solid.bounds()
         x, cells = meshes.fill_shape(f"objects.{name}", solid.distance, lower, upper, h)
         if isinstance(solid, geometry.MeshShape):
+            x, cells = fit_edges(solid, x, cells, h)
             self._check_filled(name, float(cell_volumes(x, cells).sum()) / solid.volume(), h)
         return x, cells
 

@@ -24,6 +24,7 @@ from undertow.grid import Array
 from undertow.rigid.bodies import DYNAMIC, rotation_matrix_of
 from undertow.soft import BackwardEuler, Carriers, Held, Leapfrog, Newmark, SoftBodies
 from undertow.soft.collision import CollisionReport, SurfaceCollisions, rigid_motion
+from undertow.soft.implicit import Joined
 from undertow.soft.rings import RingProjection
 from undertow.solids.points import RigidPoints
 from undertow.solids.scheme import advance
@@ -49,6 +50,9 @@ HURRY = 40
 
 LOOSE = 0.01
 """Nodes that touched are taken to touch still up to this gap, as a part of an element, until they are pulled."""
+
+CORRECTIONS = 4
+"""Most corrections of volume in a step, each with what would have met after the one before."""
 
 
 class SoftSolids:
@@ -369,13 +373,7 @@ class SoftSolids:
         What holds nodes back takes the impulse of the pressure on them.
         """
         way, solved = v.copy(), v.copy()
-        joined = self.touches.joined(v, held.carriers.w)
-        self.pressing = len(joined.nodes)
-        if self.rings is not None:
-            self.rings.join(joined)
-            self.rings.damp(self.soft.x + dt * v, dt * dt, dt)
-        stiffness = None if self.implicit is None else self.implicit.stiffness()
-        first = self.rings.correct(way, dt, held, stiffness).iterations if self.rings is not None else 0
+        first = self._correct(way, dt, held)
         self.keep_apart(way, v, dt)
         start = self.soft.x.copy()
         self.soft.x += dt * way
@@ -394,6 +392,29 @@ class SoftSolids:
         )
         self._pay(start, solved, way, v, dt, held, allowed)
         return first + second.iterations
+
+    def _correct(self, way: Array, dt: float, held: Held) -> int:
+        """Correct the velocity of the positions (n, 3) for volume (3.1); iterations of the solves.
+
+        What soft surfaces press on stays joined in the solve, and so does what the correction would let meet: impulses
+        after it would spoil the volume again, and crush elements.
+        """
+        joined: Joined | None = self.touches.joined(way, held.carriers.w)
+        assert joined is not None
+        self.pressing = len(joined.nodes)
+        if self.rings is None:
+            return 0
+        stiffness = None if self.implicit is None else self.implicit.stiffness()
+        solved, iterations = way.copy(), 0
+        self.rings.damp(self.soft.x + dt * way, dt * dt, dt)
+        for _ in range(CORRECTIONS):
+            if joined is None:
+                break
+            way[...] = solved
+            self.rings.join(joined)
+            iterations += self.rings.correct(way, dt, held, stiffness).iterations
+            joined = self.touches.join_met(joined, way)
+        return iterations
 
     def keep_apart(self, way: Array, v: Array, dt: float) -> None:
         """Change the velocity of the positions (n, 3) so that soft surfaces do not meet, and v with it."""

@@ -106,6 +106,21 @@ class Touches:
         chosen = (press > 0) & (self._keys[:, 0] < 2)
         return Joined(rows.nodes[chosen], rows.weight[chosen], rows.normal[chosen], press[chosen])
 
+    def join_met(self, joined: Joined, way: Array) -> Joined | None:
+        """``joined`` and what else would meet on the way of positions with velocities ``way`` (n, 3); None if nothing
+        new does."""
+        if self.surfaces is None:
+            return None
+        found = self.surfaces.meeting(self.soft.x, self._dt * way)
+        found = found.take(found.time <= 1.0)
+        nodes = np.concatenate([joined.nodes, found.nodes])
+        _, first = np.unique(nodes, axis=0, return_index=True)
+        kept = np.sort(first)
+        if len(kept) <= len(joined.nodes):
+            return None
+        weight, normal = np.concatenate([joined.weight, found.weight]), np.concatenate([joined.normal, found.normal])
+        return Joined(nodes[kept], weight[kept], normal[kept])
+
     def give(self, v: Array, w: Array, out_force: Array, out_torque: Array) -> tuple[int, float]:
         """Impulses [N s] and angular impulses [N m s] (bodies, 3) of soft faces on rigid points, at v (n, 3) and w (b,
         6), are added; how many points press, and the work [J] on the faces of those that no carrier moves."""

@@ -47,5 +47,5 @@ def make_scene(balls: int = 4, resolution: int = 6) -> Scene:
         gravity=(0.0, 0.0, 0.0),
         time=Time(end=0.8, frame_rate=60, max_step=1 / 480),
         objects=objects,
-        view=View(camera=Camera(position=(0.5, 0.7, 2.2), look_at=(0.5, 0.0, 0.0))),
+        view=View(camera=Camera(position=(0.55, 0.8, 2.8), look_at=(0.55, 0.0, 0.0))),
     )

@@ -107,5 +107,5 @@ def make_scene(resolution: int = 2, links: int = 9, end: float = 4.0) -> Scene:
         soft=Soft(tolerance=0.02),
         solids=Solids(tolerance=1e-4, iterations=200),
         objects=objects,
-        view=View(camera=Camera(position=(0.0, 0.35, 2.4), look_at=(0.0, -0.13, 0.0))),
+        view=View(camera=Camera(position=(0.0, 0.4, 2.75), look_at=(0.0, -0.13, 0.0))),
     )

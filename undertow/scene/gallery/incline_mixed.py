@@ -55,5 +55,5 @@ def make_scene(resolution: int = 3) -> Scene:
         time=Time(end=1.0, frame_rate=24, max_step=1 / 240),
         soft=Soft(tolerance=0.01),
         objects=objects,
-        view=View(camera=Camera(position=(1.5, 1.1, 2.6), look_at=(0.5, -0.35, 0.0))),
+        view=View(camera=Camera(position=(1.9, 1.0, 3.6), look_at=(0.6, -0.42, 0.0))),
     )

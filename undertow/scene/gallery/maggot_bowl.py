@@ -46,5 +46,5 @@ def make_scene(resolution: int = 5, elements: int = 2, end: float = 3.0) -> Scen
         time=Time(end=end, frame_rate=24, max_step=1 / 144),
         soft=Soft(tolerance=0.02),
         objects=objects,
-        view=View(camera=Camera(position=(0.75, 1.15, 1.35), look_at=(0.0, 0.08, 0.0))),
+        view=View(camera=Camera(position=(0.8, 1.3, 1.5), look_at=(0.0, 0.05, 0.0))),
     )
