@@ -17,9 +17,10 @@ from numba import njit
 from undertow.coupling.pieces import SurfacePieces, SurfaceSpec
 from undertow.coupling.voxel import VoxelFaces
 from undertow.geometry import Occlusion, Solid, SolidFields
+from undertow.geometry.occlusion import find_nearest
 from undertow.geometry.solids import BAND
 from undertow.grid import GHOSTS, Array, Grid, Sides
-from undertow.grid.jitting import helper
+from undertow.grid.jitting import borrowing, helper
 from undertow.soft import SoftBodies
 
 FAR = 1e300
@@ -205,54 +206,25 @@ def _free_faces(grid: Grid, sides: Sides) -> np.ndarray:
     return free
 
 
-@helper
+@borrowing
 def closest_point(surface, q, e, x, y, z):  # type: ignore[no-untyped-def]
-    """Squared distance of a point from an element, and the weights of the element's nodes at the nearest point.
-
-    Triangles after Ericson 2005, Real-Time Collision Detection, 5.1.5; in 2D the z of the point is that of the nodes.
-    """
-    s = surface.shift[q]
-    a, b = surface.x[surface.element[e, 0]], surface.x[surface.element[e, 1]]
-    px, py, pz = x - a[0] - s[0], y - a[1] - s[1], z - a[2] - s[2]
-    ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-    d1 = ux * px + uy * py + uz * pz
-    uu = ux * ux + uy * uy + uz * uz
-    v, w = 0.0, 0.0
+    """Squared distance of a point from an element, and the weights of the element's nodes at the nearest point; in 2D
+    the z of the point is that of the nodes."""
+    at, shift, n0, n1 = surface.x, surface.shift, surface.element[e, 0], surface.element[e, 1]
+    px, py, pz = x - at[n0, 0] - shift[q, 0], y - at[n0, 1] - shift[q, 1], z - at[n0, 2] - shift[q, 2]
+    ux, uy, uz = at[n1, 0] - at[n0, 0], at[n1, 1] - at[n0, 1], at[n1, 2] - at[n0, 2]
+    tx, ty, tz = ux, uy, uz
     if surface.element.shape[1] == 2:
-        pz = 0.0
-        v = min(max(d1 / uu, 0.0), 1.0) if uu > 0.0 else 0.0
+        pz = uz = tz = 0.0
     else:
-        c = surface.x[surface.element[e, 2]]
-        tx, ty, tz = c[0] - a[0], c[1] - a[1], c[2] - a[2]
-        d2 = tx * px + ty * py + tz * pz
-        ut, tt = ux * tx + uy * ty + uz * tz, tx * tx + ty * ty + tz * tz
-        d3, d4 = d1 - uu, d2 - ut
-        d5, d6 = d1 - ut, d2 - tt
-        vc, vb, va = d1 * d4 - d3 * d2, d5 * d2 - d1 * d6, d3 * d6 - d5 * d4
-        if d1 <= 0.0 and d2 <= 0.0:
-            v, w = 0.0, 0.0
-        elif d3 >= 0.0 and d4 <= d3:
-            v = 1.0
-        elif vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
-            v = d1 / (d1 - d3) if d1 > d3 else 0.0
-        elif d6 >= 0.0 and d5 <= d6:
-            w = 1.0
-        elif vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
-            w = d2 / (d2 - d6) if d2 > d6 else 0.0
-        elif va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
-            w = (d4 - d3) / ((d4 - d3) + (d5 - d6)) if (d4 - d3) + (d5 - d6) > 0.0 else 0.0
-            v = 1.0 - w
-        else:
-            scale = 1.0 / (va + vb + vc)
-            v, w = vb * scale, vc * scale
-        ux, uy, uz = v * ux + w * tx, v * uy + w * ty, v * uz + w * tz
-        dx, dy, dz = px - ux, py - uy, pz - uz
-        return dx * dx + dy * dy + dz * dz, 1.0 - v - w, v, w
-    dx, dy, dz = px - v * ux, py - v * uy, pz
-    return dx * dx + dy * dy + dz * dz, 1.0 - v, v, 0.0
+        n2 = surface.element[e, 2]
+        tx, ty, tz = at[n2, 0] - at[n0, 0], at[n2, 1] - at[n0, 1], at[n2, 2] - at[n0, 2]
+    v, w = find_nearest(px, py, pz, ux, uy, uz, tx, ty, tz)
+    dx, dy, dz = px - v * ux - w * tx, py - v * uy - w * ty, pz - v * uz - w * tz
+    return dx * dx + dy * dy + dz * dz, 1.0 - v - w, v, w
 
 
-@helper
+@borrowing
 def _open_middle(spec, area, axis, k, j, i):  # type: ignore[no-untyped-def]
     """How far the middle of a cut face's open part is from its centre, along x, y, z [m]: towards the neighbours that
     are more open, shared between the two directions of a face as the open fraction varies along them."""
@@ -287,9 +259,10 @@ def _mark_nearest(spec, surface, area, band, out_square, out_element):  # type: 
     k_nodes = surface.element.shape[1]
     h = 0.5 * spec.dx
     m = len(surface.element)
+    low, high = np.zeros(3), np.zeros(3)
     for image in range(len(surface.shift)):
         for e in range(m):
-            low, high = np.full(3, 1e300), np.full(3, -1e300)
+            low[:], high[:] = 1e300, -1e300
             for a in range(k_nodes):
                 for c in range(3):
                     at = surface.x[surface.element[e, a], c] + surface.shift[image, c]

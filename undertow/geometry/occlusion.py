@@ -17,10 +17,13 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import GHOSTS, Array, Grid
-from undertow.grid.jitting import helper
+from undertow.grid.jitting import borrowing, helper
 
 THICKNESS = 1e-4
 """Half the thickness of an element in cells: far above rounding, far below what a picture shows."""
+
+FLAT = 1e-10
+"""Twice the area of a triangle relative to its squared edges below which it is taken for an edge."""
 
 PASSES = 64
 """Of the search for the time of contact; a point that is not told apart after them counts as swept."""
@@ -31,6 +34,7 @@ class OccluderSpec(NamedTuple):
 
     corner: np.ndarray  # (m, 3, 3) index coordinates
     box: np.ndarray  # (m, 6) lowest x, y, z and highest x, y, z, thickened
+    plane: np.ndarray  # (m, 5) unit normal n, n . x, twice the area; of edges: n across, area 0; of points: zeros
     start: np.ndarray  # (cells + 1,)
     item: np.ndarray  # (r,)
 
@@ -51,12 +55,12 @@ class Occlusion:
         cells = int(np.prod(grid.padded))
         self._start = np.zeros(cells + 1, np.int64)
         self._item = np.zeros(0, np.int64)
-        self._corner, self._box = np.zeros((0, 3, 3)), np.zeros((0, 6))
+        self._corner, self._box, self._plane = np.zeros((0, 3, 3)), np.zeros((0, 6)), np.zeros((0, 5))
         self._settled = False
 
     @property
     def spec(self) -> OccluderSpec:
-        return OccluderSpec(self._corner, self._box, self._start, self._item)
+        return OccluderSpec(self._corner, self._box, self._plane, self._start, self._item)
 
     def place(self, x: Array, shift: Array) -> None:
         """Nodes (n, 3) [m] of now, and by how much images of the surfaces are moved (q, 3) [m]."""
@@ -72,14 +76,9 @@ class Occlusion:
         self.x_seen[...] = self.x_now
         count = len(self.element) * len(self.shift)
         if len(self._corner) != count:
-            self._corner, self._box = np.zeros((count, 3, 3)), np.zeros((count, 6))
-        spec = self.grid.spec
+            self._corner, self._box, self._plane = np.zeros((count, 3, 3)), np.zeros((count, 6)), np.zeros((count, 5))
         while True:
-            size = int(
-                _fill_bins(
-                    spec, self.element, self.x_seen, self.shift, self._corner, self._box, self._start, self._item
-                )
-            )
+            size = int(_fill_bins(self.grid.spec, self.element, self.x_seen, self.shift, self.spec))
             if size <= len(self._item):
                 return
             self._item = np.zeros(2 * size, np.int64)
@@ -100,7 +99,27 @@ def _to_index(spec, x, shift, out):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _set_corners(spec, element, x, shift, out_corner, out_box):  # type: ignore[no-untyped-def]
+def _set_plane(p, out):  # type: ignore[no-untyped-def]
+    """Plane of a triangle, or across an edge, see ``OccluderSpec``."""
+    ux, uy, uz = p[1, 0] - p[0, 0], p[1, 1] - p[0, 1], p[1, 2] - p[0, 2]
+    vx, vy, vz = p[2, 0] - p[0, 0], p[2, 1] - p[0, 1], p[2, 2] - p[0, 2]
+    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    size = np.sqrt(nx * nx + ny * ny + nz * nz)
+    uu, vv = ux * ux + uy * uy + uz * uz, vx * vx + vy * vy + vz * vz
+    out[4] = size
+    if size <= FLAT * (uu + vv):
+        # a plane along the longer edge; the rest is within rounding of it
+        nx, ny, nz = (-uy, ux, 0.0) if uu >= vv else (-vy, vx, 0.0)
+        size = np.sqrt(nx * nx + ny * ny)
+        out[4] = 0.0
+    out[:4] = 0.0
+    if size > 0.0:
+        out[0], out[1], out[2] = nx / size, ny / size, nz / size
+        out[3] = out[0] * p[0, 0] + out[1] * p[0, 1] + out[2] * p[0, 2]
+
+
+@helper
+def _set_corners(spec, element, x, shift, out_corner, out_box, out_plane):  # type: ignore[no-untyped-def]
     m = len(element)
     for image in range(len(shift)):
         for e in range(m):
@@ -110,26 +129,22 @@ def _set_corners(spec, element, x, shift, out_corner, out_box):  # type: ignore[
             for c in range(3):
                 out_box[image * m + e, c] = min(p[0, c], p[1, c], p[2, c]) - THICKNESS
                 out_box[image * m + e, 3 + c] = max(p[0, c], p[1, c], p[2, c]) + THICKNESS
+            _set_plane(p, out_plane[image * m + e])
 
 
-@helper
-def _misses_cell(p, i, j, k):  # type: ignore[no-untyped-def]
-    """Whether the plane of a triangle keeps clear of a cell; False where it has no plane."""
-    ux, uy, uz = p[1, 0] - p[0, 0], p[1, 1] - p[0, 1], p[1, 2] - p[0, 2]
-    vx, vy, vz = p[2, 0] - p[0, 0], p[2, 1] - p[0, 1], p[2, 2] - p[0, 2]
-    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-    if nx == 0.0 and ny == 0.0 and nz == 0.0:
-        # an edge in the plane z = const: across it
-        nx, ny = -uy, ux
-    away = nx * (i + 0.5 - p[0, 0]) + ny * (j + 0.5 - p[0, 1]) + nz * (k + 0.5 - p[0, 2])
-    return abs(away) > (0.5 + 2.0 * THICKNESS) * (abs(nx) + abs(ny) + abs(nz))
+@borrowing
+def _misses_box(n, e, x, y, z, a, b, c):  # type: ignore[no-untyped-def]
+    """Whether the plane n[e] of an element keeps clear of the box around (x, y, z) that is 2a by 2b by 2c large."""
+    reach = abs(n[e, 0]) * a + abs(n[e, 1]) * b + abs(n[e, 2]) * c
+    return abs(n[e, 0] * x + n[e, 1] * y + n[e, 2] * z - n[e, 3]) > reach + 2.0 * THICKNESS
 
 
 @njit(cache=True)
-def _fill_bins(spec, element, x, shift, corner, box, out_start, out_item):  # type: ignore[no-untyped-def]
-    """Corners and boxes of the elements, and the elements of every cell; returns how much room those need, and fills
-    ``out_item`` if there is so much."""
-    _set_corners(spec, element, x, shift, corner, box)
+def _fill_bins(spec, element, x, shift, out):  # type: ignore[no-untyped-def]
+    """Corners, boxes and planes of the elements, and the elements of every cell; returns how much room those need, and
+    fills ``item`` if there is so much."""
+    corner, box, plane, out_start, out_item = out.corner, out.box, out.plane, out.start, out.item
+    _set_corners(spec, element, x, shift, corner, box, plane)
     px, py, pz = spec.nx + 2 * GHOSTS, spec.ny + 2 * GHOSTS, spec.nz + 2 * GHOSTS
     out_start[:] = 0
     total = 0
@@ -141,7 +156,7 @@ def _fill_bins(spec, element, x, shift, corner, box, out_start, out_item):  # ty
             for k in range(k0, k1 + 1):
                 for j in range(j0, j1 + 1):
                     for i in range(i0, i1 + 1):
-                        if _misses_cell(corner[e], i, j, k):
+                        if _misses_box(plane, e, i + 0.5, j + 0.5, k + 0.5, 0.5, 0.5, 0.5):
                             continue
                         c = (k * py + j) * px + i
                         if turn == 0:
@@ -164,42 +179,42 @@ def _fill_bins(spec, element, x, shift, corner, box, out_start, out_item):  # ty
 
 
 @helper
-def _point_distance_sq(p, x, y, z):  # type: ignore[no-untyped-def]
-    """Squared distance of a point from a triangle (Ericson 2005, Real-Time Collision Detection, 5.1.5)."""
-    px, py, pz = x - p[0, 0], y - p[0, 1], z - p[0, 2]
-    ux, uy, uz = p[1, 0] - p[0, 0], p[1, 1] - p[0, 1], p[1, 2] - p[0, 2]
-    tx, ty, tz = p[2, 0] - p[0, 0], p[2, 1] - p[0, 1], p[2, 2] - p[0, 2]
+def find_nearest(px, py, pz, ux, uy, uz, tx, ty, tz):  # type: ignore[no-untyped-def]
+    """Weights of the second and third corner of a triangle at its point nearest to p (Ericson 2005, Real-Time Collision
+    Detection, 5.1.5); p and the edges u and t to those corners as seen from the first. An edge: t = u."""
     d1, d2 = ux * px + uy * py + uz * pz, tx * px + ty * py + tz * pz
     uu, ut, tt = ux * ux + uy * uy + uz * uz, ux * tx + uy * ty + uz * tz, tx * tx + ty * ty + tz * tz
     d3, d4 = d1 - uu, d2 - ut
     d5, d6 = d1 - ut, d2 - tt
     vc, vb, va = d1 * d4 - d3 * d2, d5 * d2 - d1 * d6, d3 * d6 - d5 * d4
-    v, w = 0.0, 0.0
     if d1 <= 0.0 and d2 <= 0.0:
-        v, w = 0.0, 0.0
-    elif d3 >= 0.0 and d4 <= d3:
-        v = 1.0
-    elif vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
-        v = d1 / (d1 - d3) if d1 > d3 else 0.0
-    elif d6 >= 0.0 and d5 <= d6:
-        w = 1.0
-    elif vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
-        w = d2 / (d2 - d6) if d2 > d6 else 0.0
-    elif va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
+        return 0.0, 0.0
+    if d3 >= 0.0 and d4 <= d3:
+        return 1.0, 0.0
+    if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
+        return d1 / (d1 - d3) if d1 > d3 else 0.0, 0.0
+    if d6 >= 0.0 and d5 <= d6:
+        return 0.0, 1.0
+    if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
+        return 0.0, d2 / (d2 - d6) if d2 > d6 else 0.0
+    if va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
         w = (d4 - d3) / ((d4 - d3) + (d5 - d6)) if (d4 - d3) + (d5 - d6) > 0.0 else 0.0
-        v = 1.0 - w
-    else:
-        scale = 1.0 / (va + vb + vc)
-        v, w = vb * scale, vc * scale
+        return 1.0 - w, w
+    scale = 1.0 / (va + vb + vc)
+    return vb * scale, vc * scale
+
+
+@helper
+def _point_distance_sq(px, py, pz, ux, uy, uz, tx, ty, tz):  # type: ignore[no-untyped-def]
+    """Squared distance of a point from a triangle, see ``find_nearest``."""
+    v, w = find_nearest(px, py, pz, ux, uy, uz, tx, ty, tz)
     dx, dy, dz = px - v * ux - w * tx, py - v * uy - w * ty, pz - v * uz - w * tz
     return dx * dx + dy * dy + dz * dz
 
 
 @helper
-def _segment_distance_sq(p, a, b, x, y, z, ex, ey, ez):  # type: ignore[no-untyped-def]
-    """Squared distance of the segment from (x, y, z) by (ex, ey, ez) from edge a b of a triangle (Ericson, 5.1.9)."""
-    ux, uy, uz = p[b, 0] - p[a, 0], p[b, 1] - p[a, 1], p[b, 2] - p[a, 2]
-    rx, ry, rz = x - p[a, 0], y - p[a, 1], z - p[a, 2]
+def _segment_distance_sq(rx, ry, rz, ux, uy, uz, ex, ey, ez):  # type: ignore[no-untyped-def]
+    """Squared distance of the segment from r by e from the one from 0 by u (Ericson, 5.1.9)."""
     ee, uu = ex * ex + ey * ey + ez * ez, ux * ux + uy * uy + uz * uz
     f, c, g = ux * rx + uy * ry + uz * rz, ex * rx + ey * ry + ez * rz, ex * ux + ey * uy + ez * uz
     s, t = 0.0, 0.0
@@ -223,36 +238,63 @@ def _segment_distance_sq(p, a, b, x, y, z, ex, ey, ez):  # type: ignore[no-untyp
 
 
 @helper
-def _crosses(p, x, y, z, ex, ey, ez, reach):  # type: ignore[no-untyped-def]
-    """Whether the segment from (x, y, z) by (ex, ey, ez) comes within ``reach`` of a triangle."""
-    ux, uy, uz = p[1, 0] - p[0, 0], p[1, 1] - p[0, 1], p[1, 2] - p[0, 2]
-    vx, vy, vz = p[2, 0] - p[0, 0], p[2, 1] - p[0, 1], p[2, 2] - p[0, 2]
-    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-    size = np.sqrt(nx * nx + ny * ny + nz * nz)
-    if size > 0.0:
-        da = (nx * (x - p[0, 0]) + ny * (y - p[0, 1]) + nz * (z - p[0, 2])) / size
-        db = da + (nx * ex + ny * ey + nz * ez) / size
-        if (da > reach and db > reach) or (da < -reach and db < -reach):
-            return False
-        if (da > 0.0) != (db > 0.0):
-            t = da / (da - db)
-            cx, cy, cz = x + t * ex - p[0, 0], y + t * ey - p[0, 1], z + t * ez - p[0, 2]
-            b1 = nx * (cy * vz - cz * vy) + ny * (cz * vx - cx * vz) + nz * (cx * vy - cy * vx)
-            b2 = nx * (uy * cz - uz * cy) + ny * (uz * cx - ux * cz) + nz * (ux * cy - uy * cx)
-            if b1 >= 0.0 and b2 >= 0.0 and b1 + b2 <= size * size:
-                return True
-    limit = reach * reach
-    if _point_distance_sq(p, x, y, z) <= limit or _point_distance_sq(p, x + ex, y + ey, z + ez) <= limit:
-        return True
-    if _segment_distance_sq(p, 0, 1, x, y, z, ex, ey, ez) <= limit:
-        return True
-    return (
-        _segment_distance_sq(p, 1, 2, x, y, z, ex, ey, ez) <= limit
-        or _segment_distance_sq(p, 2, 0, x, y, z, ex, ey, ez) <= limit
-    )
+def _is_beside(rx, ry, rz, ux, uy, uz, nx, ny, nz, ex, ey, ez, reach):  # type: ignore[no-untyped-def]
+    """Whether the segment from r by e lies beyond the edge from 0 by u of a triangle by more than ``reach``, seen along
+    its normal n."""
+    mx, my, mz = uy * nz - uz * ny, uz * nx - ux * nz, ux * ny - uy * nx
+    far = mx * rx + my * ry + mz * rz
+    near = min(far, far + mx * ex + my * ey + mz * ez)
+    return near > 0.0 and near * near > reach * reach * (ux * ux + uy * uy + uz * uz)
 
 
 @helper
+def _comes_near(x, y, z, ux, uy, uz, vx, vy, vz, nx, ny, nz, size, da, rise, ex, ey, ez, reach):  # type: ignore[no-untyped-def]
+    """Whether the segment from (x, y, z) by e comes within ``reach`` of a triangle, all seen from its first corner: u
+    and v its edges, n its normal, size twice its area; da, da + rise: heights of the ends above its plane."""
+    if size > 0.0:
+        if (da > 0.0) != (da + rise > 0.0):
+            t = -da / rise
+            cx, cy, cz = x + t * ex, y + t * ey, z + t * ez
+            b1 = nx * (cy * vz - cz * vy) + ny * (cz * vx - cx * vz) + nz * (cx * vy - cy * vx)
+            b2 = nx * (uy * cz - uz * cy) + ny * (uz * cx - ux * cz) + nz * (ux * cy - uy * cx)
+            if b1 >= 0.0 and b2 >= 0.0 and b1 + b2 <= size:
+                return True
+        # the part of the segment that is within reach of the plane, and a margin: beside the triangle?
+        s, t = 0.0, 1.0
+        if abs(rise) > reach:
+            way = 2.0 * reach if rise > 0.0 else -2.0 * reach
+            s, t = max((-da - way) / rise, 0.0), min((-da + way) / rise, 1.0)
+        px, py, pz, qx, qy, qz = x + s * ex, y + s * ey, z + s * ez, (t - s) * ex, (t - s) * ey, (t - s) * ez
+        if _is_beside(px, py, pz, ux, uy, uz, nx, ny, nz, qx, qy, qz, reach):
+            return False
+        if _is_beside(px, py, pz, -vx, -vy, -vz, nx, ny, nz, qx, qy, qz, reach):
+            return False
+        if _is_beside(px - ux, py - uy, pz - uz, vx - ux, vy - uy, vz - uz, nx, ny, nz, qx, qy, qz, reach):
+            return False
+    limit = reach * reach
+    return (
+        _point_distance_sq(x, y, z, ux, uy, uz, vx, vy, vz) <= limit
+        or _point_distance_sq(x + ex, y + ey, z + ez, ux, uy, uz, vx, vy, vz) <= limit
+        or _segment_distance_sq(x, y, z, ux, uy, uz, ex, ey, ez) <= limit
+        or _segment_distance_sq(x, y, z, vx, vy, vz, ex, ey, ez) <= limit
+        or _segment_distance_sq(x - ux, y - uy, z - uz, vx - ux, vy - uy, vz - uz, ex, ey, ez) <= limit
+    )
+
+
+@borrowing
+def _is_outside(occluder, e, low_x, low_y, low_z, high_x, high_y, high_z):  # type: ignore[no-untyped-def]
+    """Whether an element keeps clear of a box."""
+    box = occluder.box
+    if box[e, 0] > high_x or box[e, 3] < low_x or box[e, 1] > high_y or box[e, 4] < low_y:
+        return True
+    if box[e, 2] > high_z or box[e, 5] < low_z:
+        return True
+    x, y, z = 0.5 * (low_x + high_x), 0.5 * (low_y + high_y), 0.5 * (low_z + high_z)
+    a, b, c = 0.5 * (high_x - low_x), 0.5 * (high_y - low_y), 0.5 * (high_z - low_z)
+    return _misses_box(occluder.plane, e, x, y, z, a, b, c)
+
+
+@borrowing
 def gather_elements(spec, occluder, low_x, low_y, low_z, high_x, high_y, high_z, stamp, near):  # type: ignore[no-untyped-def]
     """Elements that may reach into a box, each once, in ``near[1 : near[0] + 1]``; their number.
 
@@ -268,7 +310,6 @@ def gather_elements(spec, occluder, low_x, low_y, low_z, high_x, high_y, high_z,
     last = len(stamp) - 1
     stamp[last] += 1
     found = 0
-    box = occluder.box
     for k in range(k0, k1 + 1):
         for j in range(j0, j1 + 1):
             row = (k * py + j) * px
@@ -277,9 +318,7 @@ def gather_elements(spec, occluder, low_x, low_y, low_z, high_x, high_y, high_z,
                 if stamp[e] == stamp[last]:
                     continue
                 stamp[e] = stamp[last]
-                if box[e, 0] > high_x or box[e, 3] < low_x or box[e, 1] > high_y or box[e, 4] < low_y:
-                    continue
-                if box[e, 2] > high_z or box[e, 5] < low_z:
+                if _is_outside(occluder, e, low_x, low_y, low_z, high_x, high_y, high_z):
                     continue
                 found += 1
                 near[found] = e
@@ -287,19 +326,39 @@ def gather_elements(spec, occluder, low_x, low_y, low_z, high_x, high_y, high_z,
     return found
 
 
-@helper
+@borrowing
+def select_elements(occluder, near, low_x, low_y, low_z, high_x, high_y, high_z, out):  # type: ignore[no-untyped-def]
+    """Those of the gathered elements that may reach into a box inside theirs, in ``out``."""
+    found = 0
+    for n in range(1, near[0] + 1):
+        if not _is_outside(occluder, near[n], low_x, low_y, low_z, high_x, high_y, high_z):
+            found += 1
+            out[found] = near[n]
+    out[0] = found
+
+
+@borrowing
 def is_hidden(occluder, near, x, y, z, ex, ey, ez, reach):  # type: ignore[no-untyped-def]
     """Whether one of the gathered elements stands in the way from (x, y, z) by (ex, ey, ez)."""
+    box, plane, corner = occluder.box, occluder.plane, occluder.corner
     for n in range(1, near[0] + 1):
         e = near[n]
-        b = occluder.box[e]
-        if b[0] > max(x, x + ex) + reach or b[3] < min(x, x + ex) - reach:
+        nx, ny, nz = plane[e, 0], plane[e, 1], plane[e, 2]
+        da, rise = nx * x + ny * y + nz * z - plane[e, 3], nx * ex + ny * ey + nz * ez
+        if min(da, da + rise) > reach or max(da, da + rise) < -reach:
             continue
-        if b[1] > max(y, y + ey) + reach or b[4] < min(y, y + ey) - reach:
+        if box[e, 0] > max(x, x + ex) + reach or box[e, 3] < min(x, x + ex) - reach:
             continue
-        if b[2] > max(z, z + ez) + reach or b[5] < min(z, z + ez) - reach:
+        if box[e, 1] > max(y, y + ey) + reach or box[e, 4] < min(y, y + ey) - reach:
             continue
-        if _crosses(occluder.corner[e], x, y, z, ex, ey, ez, reach):
+        if box[e, 2] > max(z, z + ez) + reach or box[e, 5] < min(z, z + ez) - reach:
+            continue
+        ax, ay, az = corner[e, 0, 0], corner[e, 0, 1], corner[e, 0, 2]
+        if _comes_near(
+            x - ax, y - ay, z - az, corner[e, 1, 0] - ax, corner[e, 1, 1] - ay, corner[e, 1, 2] - az,
+            corner[e, 2, 0] - ax, corner[e, 2, 1] - ay, corner[e, 2, 2] - az, nx, ny, nz, plane[e, 4], da, rise,
+            ex, ey, ez, reach,
+        ):  # fmt: skip
             return True
     return False
 
@@ -326,7 +385,12 @@ def _is_swept(start, move, speed, p, x, y, z):  # type: ignore[no-untyped-def]
         for a in range(3):
             for c in range(3):
                 p[a, c] = start[a, c] + t * move[a, c]
-        distance = np.sqrt(_point_distance_sq(p, x, y, z))
+        distance = np.sqrt(
+            _point_distance_sq(
+                x - p[0, 0], y - p[0, 1], z - p[0, 2], p[1, 0] - p[0, 0], p[1, 1] - p[0, 1], p[1, 2] - p[0, 2],
+                p[2, 0] - p[0, 0], p[2, 1] - p[0, 1], p[2, 2] - p[0, 2],
+            )
+        )  # fmt: skip
         if distance <= THICKNESS:
             return True
         if t >= 1.0 or distance - THICKNESS > (1.0 - t) * speed:

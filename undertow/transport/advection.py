@@ -77,7 +77,7 @@ class Advection:
         if distance_c is not None:
             level = np.array([self.grid.dx])
             span = self._find_span(distance_c.reshape(-1, *self.grid.padded), level, by_f, dt, below=True)
-        self._find_band(by_f, dt)
+        self._find_band(FACES, by_f, dt)
         self._transport(u_f, FACES, by_f, dt, out_f, self.sides.fill_velocity, span)
 
     def centred(
@@ -103,15 +103,17 @@ class Advection:
             for field, enters, rests in zip(fields, *beyond, strict=True):
                 self.sides.fill_centred(field, float(enters), float(rests))
 
-        self._find_band(by_f, dt)
+        self._find_band(CENTRE, by_f, dt)
         self._transport(q, CENTRE, by_f, dt, out, fill, self._find_span(q, beyond[1], by_f, dt, below=False))
 
-    def _find_band(self, by: Array, dt: float) -> None:
+    def _find_band(self, first: int, by: Array, dt: float) -> None:
         """Where thin surfaces are within reach of a step."""
         if self.one_sided is not None:
             # three stages of three values each, or a path and the values around its end
-            reach = 9.0 if self.scheme == "eno3" else max(float(by.max()), -float(by.min())) * dt / self.grid.dx
-            self.one_sided.begin(min(reach, max(self.grid.cells)) if np.isfinite(reach) else 0.0)
+            c, eno = dt / self.grid.dx, self.scheme == "eno3"
+            reach = 9.0 if eno else max(float(by.max()), -float(by.min())) * c
+            cells = int(min(reach, max(self.grid.cells))) if np.isfinite(reach) else 0
+            self.one_sided.begin(first, by, c, cells, beyond=eno)
 
     def _find_span(self, q: Array, rest: np.ndarray, by: Array, dt: float, below: bool) -> np.ndarray:
         """First and end index per row of the cells that values of q unlike ``rest`` (or below it) can reach in dt."""

@@ -19,10 +19,18 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from undertow.geometry.occlusion import THICKNESS, Occlusion, gather_elements, is_hidden
+from undertow.geometry.occlusion import THICKNESS, Occlusion, gather_elements, is_hidden, select_elements
 from undertow.grid import GHOSTS, Array, share
-from undertow.grid.jitting import helper
-from undertow.transport.advection import Advection, _confine, _find_offsets, _find_range, _group
+from undertow.grid.jitting import borrowing, helper
+from undertow.transport.advection import (
+    Advection,
+    _carry,
+    _confine,
+    _find_offsets,
+    _find_range,
+    _find_strides,
+    _sample_velocity_at,
+)
 from undertow.transport.interpolation import CENTRE, FACES
 
 LAYERS = 8
@@ -40,42 +48,48 @@ class OneSided:
         self.grid, self.occlusion = grid, occlusion
         self._specs = advection.specs
         self._wraps = np.array([advection.sides.is_periodic(axis) for axis in range(3)], dtype=np.int64)
-        self._mark = np.zeros(grid.padded, np.uint8)
-        self._cell = np.zeros(0, np.int64)
+        self._away = np.zeros(grid.padded, np.uint8)
+        self._value = np.zeros(0, np.int64)
+        """Values of the band, flat indices (location, z, y, x); the first ``_count``."""
         self._count = 0
-        self._end = np.zeros((0, 3, 3))
-        """Where the paths of a band's values end, index coordinates; (band, locations, 3)."""
-        self._clear = np.zeros((0, 3), np.uint8)
+        self._end = np.zeros((0, 3))
+        """Where their paths end, index coordinates."""
+        self._clear = np.zeros(0, np.uint8)
         """Whether all values around that are in sight, and the path did not stop before it."""
         self._swept = np.zeros((4, *grid.padded), np.uint8)
         self._place = np.zeros(0, np.int64)
         self._found = np.zeros((0, 2))
         self._known = np.zeros(0, np.uint8)
 
-    def begin(self, reach: float) -> None:
-        """For a transport whose paths are up to ``reach`` cells long: find the band."""
+    def begin(self, first: int, by: Array, c: float, reach: int, beyond: bool) -> None:
+        """For a transport of values at the locations from ``first`` by paths up to ``reach`` cells long, c = dt / dx:
+        find the band; beyond: all within reach, whatever their own path."""
         self.occlusion.settle()
-        cells = int(reach) + 3
         while True:
-            count = int(_find_band(self.grid.spec, self.occlusion.spec, cells, self._mark, self._cell))
-            if count <= len(self._cell):
+            count = int(
+                _find_band(
+                    self.grid.spec, *self._specs, self.occlusion.spec, first, by, c, reach + 3, beyond, self._away,
+                    self._value,
+                )
+            )  # fmt: skip
+            if count <= len(self._value):
                 break
-            self._cell = np.zeros(2 * count, np.int64)
-            self._end, self._clear = np.zeros((2 * count, 3, 3)), np.zeros((2 * count, 3), np.uint8)
+            self._value = np.zeros(2 * count, np.int64)
+            self._end, self._clear = np.zeros((2 * count, 3)), np.zeros(2 * count, np.uint8)
         self._count = count
 
     def predict(self, q: Array, first: int, by: Array, c: float, out: Array) -> None:
-        """out = q at the departure points, in the band; c = dt / dx."""
+        """out = q at the departure points, in the band."""
         share(
-            _advect_band, self._count, 64 * self._count, self.grid.spec, *self._specs, self.occlusion.spec,
-            self._cell, q, first, by, c, self._end, self._clear, out,
+            _advect_band, self._count, 64 * self._count, self.grid.spec, self._specs[0], self.occlusion.spec,
+            self._value, q, first, by, c, self._end, self._clear, out,
         )  # fmt: skip
 
     def correct(self, q: Array, first: int, by: Array, c: float, predicted: Array, limiter: bool, out: Array) -> None:
         """out = predicted with MacCormack's correction where nothing is hidden, in the band; after ``predict``."""
         share(
-            _correct_band, self._count, 64 * self._count, self.grid.spec, *self._specs, self.occlusion.spec,
-            self._cell, q, first, by, c, self._end, self._clear, predicted, limiter, out,
+            _correct_band, self._count, 64 * self._count, self.grid.spec, self._specs[0], self.occlusion.spec,
+            self._value, q, first, by, c, self._end, self._clear, predicted, limiter, out,
         )  # fmt: skip
 
     def uncover(self, u_f: Array, cells_c: Array, rest: tuple[float, ...], dt: float) -> None:
@@ -110,31 +124,6 @@ class OneSided:
                 return
 
 
-@njit(cache=True)
-def _find_band(spec, occluder, reach, mark, out_cell):  # type: ignore[no-untyped-def]
-    """Cells of the domain, and of one layer beyond its high sides, within ``reach`` of an element; their number."""
-    px, py = spec.nx + 2 * GHOSTS, spec.ny + 2 * GHOSTS
-    across = reach if spec.dimensions == 3 else 0
-    mark[:] = 0
-    for c in range(len(occluder.start) - 1):
-        if occluder.start[c] == occluder.start[c + 1]:
-            continue
-        k, j, i = c // (px * py), c // px % py, c % px
-        for kk in range(max(k - across, GHOSTS), min(k + across + 1, GHOSTS + spec.nz + 1)):
-            for jj in range(max(j - reach, GHOSTS), min(j + reach + 1, GHOSTS + spec.ny + 1)):
-                for ii in range(max(i - reach, GHOSTS), min(i + reach + 1, GHOSTS + spec.nx + 1)):
-                    mark[kk, jj, ii] = 1
-    found = 0
-    for k in range(GHOSTS, GHOSTS + spec.nz + (1 if spec.dimensions == 3 else 0)):
-        for j in range(GHOSTS, GHOSTS + spec.ny + 1):
-            for i in range(GHOSTS, GHOSTS + spec.nx + 1):
-                if mark[k, j, i] == 1:
-                    if found < len(out_cell):
-                        out_cell[found] = (k * py + j) * px + i
-                    found += 1
-    return found
-
-
 @helper
 def _is_carried(spec, kind, location, k, j, i):  # type: ignore[no-untyped-def]
     """Whether a value is transported: inside, and no face whose velocity is prescribed."""
@@ -145,10 +134,82 @@ def _is_carried(spec, kind, location, k, j, i):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _blend_visible(frame, occluder, near, q, base, location, x, y, z):  # type: ignore[no-untyped-def]
+def _is_apart(spec, frame, by, p, location, k, j, i, c, away):  # type: ignore[no-untyped-def]
+    """Whether the paths from a value backward and forward, and all values around their ends and on the way, keep clear
+    of all elements, the nearest of which is in a cell ``away`` cells off (largest of the three distances)."""
+    room = away - 2.0 - 2.0 * THICKNESS
+    if frame.wraps:
+        # beyond the ghosts elements are not known
+        if frame.wrap_x > 0.0:
+            room = min(room, i - 2.0, spec.nx + 2 * GHOSTS - i - 3.0)
+        if frame.wrap_y > 0.0:
+            room = min(room, j - 2.0, spec.ny + 2 * GHOSTS - j - 3.0)
+        if frame.wrap_z > 0.0:
+            room = min(room, k - 2.0, spec.nz + 2 * GHOSTS - k - 3.0)
+    if room < 0.0:
+        return False
+    hx, hy, hz = _find_offsets(location)
+    u, v, w = _carry(frame, by, p, _find_strides(frame, location))
+    if not abs(c) * max(abs(u), abs(v), abs(w)) <= room:
+        return False
+    for turn in range(2):
+        s = 0.5 * c if turn == 0 else -0.5 * c
+        x, _ = _confine(i + hx - s * u, frame.end_x, frame.wraps, frame.wrap_x, frame.inv_x, 0.0)
+        y, _ = _confine(j + hy - s * v, frame.end_y, frame.wraps, frame.wrap_y, frame.inv_y, 0.0)
+        z, _ = _confine(k + hz - s * w, frame.end_z, frame.wraps, frame.wrap_z, frame.inv_z, 0.0)
+        mid_u, mid_v, mid_w = _sample_velocity_at(frame, by, x, y, z)
+        # the limiter looks around the place that 2 u - u_mid leads to
+        fastest = max(
+            abs(mid_u), abs(mid_v), abs(mid_w), abs(2.0 * u - mid_u), abs(2.0 * v - mid_v), abs(2.0 * w - mid_w)
+        )
+        if not abs(c) * fastest <= room:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _find_band(spec, frame, kind, occluder, first, by, c, reach, beyond, away, out_value):  # type: ignore[no-untyped-def]
+    """Values that transport must look at: in cells within ``reach`` of an element, and, unless ``beyond``, with paths
+    that do not keep clear of elements; as far as there is room, and their number. away: scratch."""
+    px, py, pz = spec.nx + 2 * GHOSTS, spec.ny + 2 * GHOSTS, spec.nz + 2 * GHOSTS
+    across = reach if spec.dimensions == 3 else 0
+    none = np.uint8(255)
+    away[:] = none
+    for cell in range(len(occluder.start) - 1):
+        if occluder.start[cell] == occluder.start[cell + 1]:
+            continue
+        k, j, i = cell // (px * py), cell // px % py, cell % px
+        for kk in range(max(k - across, GHOSTS), min(k + across + 1, GHOSTS + spec.nz + 1)):
+            for jj in range(max(j - reach, GHOSTS), min(j + reach + 1, GHOSTS + spec.ny + 1)):
+                aside = max(abs(kk - k), abs(jj - j))
+                for ii in range(max(i - reach, GHOSTS), min(i + reach + 1, GHOSTS + spec.nx + 1)):
+                    off = np.uint8(min(max(aside, abs(ii - i)), 254))
+                    away[kk, jj, ii] = min(away[kk, jj, ii], off)
+    by_flat = by.reshape(by.size)
+    found = 0
+    for location in range(first, 4 if first == CENTRE else spec.dimensions):
+        for k in range(GHOSTS, GHOSTS + spec.nz + (1 if spec.dimensions == 3 else 0)):
+            for j in range(GHOSTS, GHOSTS + spec.ny + 1):
+                for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+                    if away[k, j, i] == none or not _is_carried(spec, kind, location, k, j, i):
+                        continue
+                    p = (k * py + j) * px + i
+                    if not beyond and _is_apart(
+                        spec, frame, by_flat, np.uint64(p), location, k, j, i, c, np.float64(away[k, j, i])
+                    ):
+                        continue
+                    if found < len(out_value):
+                        out_value[found] = location * (px * py * pz) + p
+                    found += 1
+    return found
+
+
+@borrowing
+def _blend_visible(frame, occluder, near, close, q, base, location, x, y, z):  # type: ignore[no-untyped-def]
     """Blend of the values of one component around (x, y, z) that see it; the weight in sight, and whether all do.
 
-    Written as a first value and differences from it: values that are all one give that one to the last bit.
+    near, close (m + 1,): elements gathered around, and scratch. Written as a first value and differences from it:
+    values that are all one give that one to the last bit.
     """
     hx, hy, hz = _find_offsets(location)
     lx, ly, lz = x - hx, y - hy, z - hz
@@ -156,13 +217,14 @@ def _blend_visible(frame, occluder, near, q, base, location, x, y, z):  # type: 
     fx, fy, fz = lx - i, ly - j, lz - k
     first, total, weight = 0.0, 0.0, 0.0
     complete = True
+    select_elements(occluder, near, i + hx, j + hy, k + hz, i + hx + 1.0, j + hy + 1.0, k + hz + 1.0, close)
     for n in range(8):
         a, b, c = n & 1, n >> 1 & 1, n >> 2
         w = (fx if a else 1.0 - fx) * (fy if b else 1.0 - fy) * (fz if c else 1.0 - fz)
         if w <= 0.0:
             continue
-        if near[0] > 0 and is_hidden(
-            occluder, near, x, y, z, i + a + hx - x, j + b + hy - y, k + c + hz - z, THICKNESS
+        if close[0] > 0 and is_hidden(
+            occluder, close, x, y, z, i + a + hx - x, j + b + hy - y, k + c + hz - z, THICKNESS
         ):
             complete = False
             continue
@@ -174,25 +236,27 @@ def _blend_visible(frame, occluder, near, q, base, location, x, y, z):  # type: 
     return first + total / weight if weight > 0.0 else 0.0, weight, complete
 
 
-@helper
-def _gather_around(spec, occluder, x, y, z, stamp, near):  # type: ignore[no-untyped-def]
-    """Elements among all values that are blended at (x, y, z)."""
-    return gather_elements(spec, occluder, x - 1.0, y - 1.0, z - 1.0, x + 1.0, y + 1.0, z + 1.0, stamp, near)
+@borrowing
+def _gather_way(spec, occluder, x, y, z, p, q, r, stamp, near):  # type: ignore[no-untyped-def]
+    """Elements among all values that are blended on the way from (x, y, z) to (p, q, r)."""
+    gather_elements(
+        spec, occluder, min(x, p) - 1.0, min(y, q) - 1.0, min(z, r) - 1.0, max(x, p) + 1.0, max(y, q) + 1.0,
+        max(z, r) + 1.0, stamp, near,
+    )  # fmt: skip
 
 
-@helper
-def _velocity_at(spec, frame, occluder, by, x, y, z, stamp, near):  # type: ignore[no-untyped-def]
+@borrowing
+def _velocity_at(spec, frame, occluder, by, x, y, z, near, close):  # type: ignore[no-untyped-def]
     """Velocity at (x, y, z) from the faces in sight; a component without any is 0."""
-    _gather_around(spec, occluder, x, y, z, stamp, near)
-    u, _, _ = _blend_visible(frame, occluder, near, by, np.uint64(0), 0, x, y, z)
-    v, _, _ = _blend_visible(frame, occluder, near, by, frame.size, 1, x, y, z)
+    u, _, _ = _blend_visible(frame, occluder, near, close, by, np.uint64(0), 0, x, y, z)
+    v, _, _ = _blend_visible(frame, occluder, near, close, by, frame.size, 1, x, y, z)
     w = 0.0
     if spec.dimensions == 3:
-        w, _, _ = _blend_visible(frame, occluder, near, by, frame.size + frame.size, 2, x, y, z)
+        w, _, _ = _blend_visible(frame, occluder, near, close, by, frame.size + frame.size, 2, x, y, z)
     return u, v, w
 
 
-@helper
+@borrowing
 def _limit(s, end, wrap, margin):  # type: ignore[no-untyped-def]
     """Index coordinate kept inside the domain, or on a periodic axis inside the ghosts, where elements are known."""
     if wrap > 0.0:
@@ -200,19 +264,19 @@ def _limit(s, end, wrap, margin):  # type: ignore[no-untyped-def]
     return min(max(s, GHOSTS - margin), end + margin)
 
 
-@helper
+@borrowing
 def _stop_path(spec, frame, occluder, x, y, z, p, q, r, margin, stamp, near):  # type: ignore[no-untyped-def]
-    """The last place towards (p, q, r) that sees (x, y, z) at twice the thickness, and 1 if it is (p, q, r) itself."""
+    """The last place towards (p, q, r) that sees (x, y, z) at twice the thickness, and 1 if it is (p, q, r) itself.
+
+    Leaves in ``near`` the elements among all values that are blended there."""
     px = _limit(p, frame.end_x, frame.wrap_x, margin)
     py = _limit(q, frame.end_y, frame.wrap_y, margin)
     pz = _limit(r, frame.end_z, frame.wrap_z, margin)
     whole = 1 if px == p and py == q and pz == r else 0
     ex, ey, ez = px - x, py - y, pz - z
     reach = 2.0 * THICKNESS
-    if gather_elements(
-        spec, occluder, min(x, px) - reach, min(y, py) - reach, min(z, pz) - reach, max(x, px) + reach,
-        max(y, py) + reach, max(z, pz) + reach, stamp, near,
-    ) == 0 or not is_hidden(occluder, near, x, y, z, ex, ey, ez, reach):  # fmt: skip
+    _gather_way(spec, occluder, x, y, z, px, py, pz, stamp, near)
+    if not is_hidden(occluder, near, x, y, z, ex, ey, ez, reach):
         return px, py, pz, whole
     seen, hidden = 0.0, 1.0
     for _ in range(_HALVINGS):
@@ -224,52 +288,73 @@ def _stop_path(spec, frame, occluder, x, y, z, p, q, r, margin, stamp, near):  #
     return x + seen * ex, y + seen * ey, z + seen * ez, 0
 
 
-@helper
-def _trace(spec, frame, occluder, by, x, y, z, c, margin, stamp, near):  # type: ignore[no-untyped-def]
+@borrowing
+def _wrap(spec, frame, occluder, x, y, z, margin, stamp, near):  # type: ignore[no-untyped-def]
+    """A place inside the domain; if that is elsewhere on a periodic axis, ``near`` holds the elements around it."""
+    px, _ = _confine(x, frame.end_x, frame.wraps, frame.wrap_x, frame.inv_x, margin)
+    py, _ = _confine(y, frame.end_y, frame.wraps, frame.wrap_y, frame.inv_y, margin)
+    pz, _ = _confine(z, frame.end_z, frame.wraps, frame.wrap_z, frame.inv_z, margin)
+    if px != x or py != y or pz != z:
+        _gather_way(spec, occluder, px, py, pz, px, py, pz, stamp, near)
+    return px, py, pz
+
+
+@borrowing
+def _trace(spec, frame, occluder, by, x, y, z, c, margin, stamp, near, close):  # type: ignore[no-untyped-def]
     """Where the path of the midpoint rule from (x, y, z) ends, in the domain, and 1 if nothing stopped it; c = dt / dx,
-    negative: forward."""
-    u, v, w = _velocity_at(spec, frame, occluder, by, x, y, z, stamp, near)
+    negative: forward. Leaves in ``near`` the elements around that place."""
+    _gather_way(spec, occluder, x, y, z, x, y, z, stamp, near)
+    u, v, w = _velocity_at(spec, frame, occluder, by, x, y, z, near, close)
     h = 0.5 * c
     mx, my, mz, free = _stop_path(spec, frame, occluder, x, y, z, x - h * u, y - h * v, z - h * w, 0.0, stamp, near)
-    mx, _ = _confine(mx, frame.end_x, frame.wraps, frame.wrap_x, frame.inv_x, 0.0)
-    my, _ = _confine(my, frame.end_y, frame.wraps, frame.wrap_y, frame.inv_y, 0.0)
-    mz, _ = _confine(mz, frame.end_z, frame.wraps, frame.wrap_z, frame.inv_z, 0.0)
-    u, v, w = _velocity_at(spec, frame, occluder, by, mx, my, mz, stamp, near)
+    mx, my, mz = _wrap(spec, frame, occluder, mx, my, mz, 0.0, stamp, near)
+    u, v, w = _velocity_at(spec, frame, occluder, by, mx, my, mz, near, close)
     px, py, pz, whole = _stop_path(spec, frame, occluder, x, y, z, x - c * u, y - c * v, z - c * w, margin, stamp, near)
-    px, _ = _confine(px, frame.end_x, frame.wraps, frame.wrap_x, frame.inv_x, margin)
-    py, _ = _confine(py, frame.end_y, frame.wraps, frame.wrap_y, frame.inv_y, margin)
-    pz, _ = _confine(pz, frame.end_z, frame.wraps, frame.wrap_z, frame.inv_z, margin)
+    px, py, pz = _wrap(spec, frame, occluder, px, py, pz, margin, stamp, near)
     # 0, or NaN if a velocity on the way was not finite
     return px, py, pz, whole * free, 0.0 * (u + v + w)
 
 
+@helper
+def _make_scratch(occluder):  # type: ignore[no-untyped-def]
+    """Arrays (m + 1,) for searches among m elements."""
+    room = len(occluder.corner) + 1
+    return np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64)
+
+
+@helper
+def _find_place(value, nz, ny, nx):  # type: ignore[no-untyped-def]
+    """Location, indices k, j, i and flat index in its component of a value."""
+    return value // (nz * ny * nx), value // (ny * nx) % nz, value // nx % ny, value % nx, value % (nz * ny * nx)
+
+
+@helper
+def _find_fields(first, location, fields):  # type: ignore[no-untyped-def]
+    """First and end of the fields that have a value at a location: cell fields all share theirs."""
+    return (0, fields) if first == CENTRE else (location, location + 1)
+
+
 @njit(cache=True, nogil=True)
-def _advect_band(spec, frame, kind, occluder, cell, q, first, by, c, out_end, out_clear, out, start, stop):  # type: ignore[no-untyped-def]
-    """out = q at the departure points of the values of the cells; where they are, and whether nothing is hidden."""
-    groups, members = _group(spec, first, q.shape[0])
+def _advect_band(spec, frame, occluder, values, q, first, by, c, out_end, out_clear, out, start, stop):  # type: ignore[no-untyped-def]
+    """out = q at the departure points of the values; where they are, and whether nothing is hidden."""
     q_flat, by_flat, out_flat = q.reshape(q.size), by.reshape(by.size), out.reshape(out.size)
-    py, px = q.shape[2], q.shape[3]
-    stamp, near = np.zeros(len(occluder.corner) + 1, np.int64), np.zeros(len(occluder.corner) + 1, np.int64)
+    stamp, near, close = _make_scratch(occluder)
     for n in range(start, stop):
-        k, j, i = cell[n] // (px * py), cell[n] // px % py, cell[n] % px
-        for group in range(groups):
-            location = first + group
-            if not _is_carried(spec, kind, location, k, j, i):
-                continue
-            hx, hy, hz = _find_offsets(location)
-            margin = 0.5 if location == CENTRE else 0.0
-            x, y, z, whole, zero = _trace(
-                spec, frame, occluder, by_flat, i + hx, j + hy, k + hz, c, margin, stamp, near
-            )
-            out_end[n, group, 0], out_end[n, group, 1], out_end[n, group, 2] = x, y, z
-            _gather_around(spec, occluder, x, y, z, stamp, near)
-            for m in range(group, group + members):
-                base = np.uint64(m) * frame.size
-                value, weight, complete = _blend_visible(frame, occluder, near, q_flat, base, location, x, y, z)
-                p = base + np.uint64(cell[n])
-                out_clear[n, group] = 1 if complete and whole == 1 else 0
-                # the end sees the value itself at least
-                out_flat[p] = (value if weight > 0.0 else q_flat[p]) + zero
+        location, k, j, i, at = _find_place(values[n], q.shape[1], q.shape[2], q.shape[3])
+        hx, hy, hz = _find_offsets(location)
+        margin = 0.5 if location == CENTRE else 0.0
+        x, y, z, whole, zero = _trace(
+            spec, frame, occluder, by_flat, i + hx, j + hy, k + hz, c, margin, stamp, near, close
+        )
+        out_end[n, 0], out_end[n, 1], out_end[n, 2] = x, y, z
+        field, end = _find_fields(first, location, q.shape[0])
+        for m in range(field, end):
+            base = np.uint64(m) * frame.size
+            value, weight, complete = _blend_visible(frame, occluder, near, close, q_flat, base, location, x, y, z)
+            p = base + np.uint64(at)
+            out_clear[n] = 1 if complete and whole == 1 else 0
+            # the end sees the value itself at least
+            out_flat[p] = (value if weight > 0.0 else q_flat[p]) + zero
 
 
 @helper
@@ -286,40 +371,35 @@ def _bound_around(frame, q, base, location, x, y, z):  # type: ignore[no-untyped
 
 @njit(cache=True, nogil=True)
 def _correct_band(  # type: ignore[no-untyped-def]
-    spec, frame, kind, occluder, cell, q, first, by, c, end, clear, predicted, limiter, out, start, stop
+    spec, frame, occluder, values, q, first, by, c, ends, clear, predicted, limiter, out, start, stop
 ):
     """out = predicted + (q - predicted carried back) / 2 where nothing is hidden, else predicted."""
-    groups, members = _group(spec, first, q.shape[0])
     q_flat, by_flat, out_flat = q.reshape(q.size), by.reshape(by.size), out.reshape(out.size)
     predicted_flat = predicted.reshape(predicted.size)
-    py, px = q.shape[2], q.shape[3]
-    stamp, near = np.zeros(len(occluder.corner) + 1, np.int64), np.zeros(len(occluder.corner) + 1, np.int64)
+    stamp, near, close = _make_scratch(occluder)
     for n in range(start, stop):
-        k, j, i = cell[n] // (px * py), cell[n] // px % py, cell[n] % px
-        for group in range(groups):
-            location = first + group
-            if not _is_carried(spec, kind, location, k, j, i):
-                continue
-            hx, hy, hz = _find_offsets(location)
-            x, y, z, whole = 0.0, 0.0, 0.0, 0
-            if clear[n, group] == 1:
-                x, y, z, whole, _ = _trace(spec, frame, occluder, by_flat, i + hx, j + hy, k + hz, -c, 0.0, stamp, near)
-                _gather_around(spec, occluder, x, y, z, stamp, near)
-            for m in range(group, group + members):
-                base = np.uint64(m) * frame.size
-                p = base + np.uint64(cell[n])
-                value = predicted_flat[p]
-                if whole == 1:
-                    returned, _, complete = _blend_visible(
-                        frame, occluder, near, predicted_flat, base, location, x, y, z
-                    )
-                    if complete:
-                        value += 0.5 * (q_flat[p] - returned)
-                        if limiter:
-                            e = end[n, group]
-                            low, high = _bound_around(frame, q_flat, base, location, e[0], e[1], e[2])
-                            value = min(max(value, low), high)
-                out_flat[p] = value
+        location, k, j, i, at = _find_place(values[n], q.shape[1], q.shape[2], q.shape[3])
+        hx, hy, hz = _find_offsets(location)
+        x, y, z, whole = 0.0, 0.0, 0.0, 0
+        if clear[n] == 1:
+            x, y, z, whole, _ = _trace(
+                spec, frame, occluder, by_flat, i + hx, j + hy, k + hz, -c, 0.0, stamp, near, close
+            )
+            field, end = _find_fields(first, location, q.shape[0])
+        for m in range(field, end):
+            base = np.uint64(m) * frame.size
+            p = base + np.uint64(at)
+            value = predicted_flat[p]
+            if whole == 1:
+                returned, _, complete = _blend_visible(
+                    frame, occluder, near, close, predicted_flat, base, location, x, y, z
+                )
+                if complete:
+                    value += 0.5 * (q_flat[p] - returned)
+                    if limiter:
+                        low, high = _bound_around(frame, q_flat, base, location, ends[n, 0], ends[n, 1], ends[n, 2])
+                        value = min(max(value, low), high)
+            out_flat[p] = value
 
 
 @njit(cache=True)
@@ -355,7 +435,7 @@ def _look_around(  # type: ignore[no-untyped-def]
     """
     _, nz, ny, nx = swept.shape
     n_of = (spec.nx, spec.ny, spec.nz)
-    stamp, near = np.zeros(len(occluder.corner) + 1, np.int64), np.zeros(len(occluder.corner) + 1, np.int64)
+    stamp, near, _ = _make_scratch(occluder)
     at = np.zeros(3, np.int64)
     value, total = np.zeros(2), np.zeros(2)
     for n in range(start, stop):
@@ -367,7 +447,7 @@ def _look_around(  # type: ignore[no-untyped-def]
         component, fields = (0, q.shape[0]) if first == CENTRE else (location, 1)
         hx, hy, hz = _find_offsets(location)
         x, y, z = at[0] + hx, at[1] + hy, at[2] + hz
-        _gather_around(spec, occluder, x, y, z, stamp, near)
+        _gather_way(spec, occluder, x, y, z, x, y, z, stamp, near)
         total[:] = 0.0
         count = 0
         for axis in range(spec.dimensions):
