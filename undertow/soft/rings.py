@@ -225,7 +225,7 @@ class RingProjection:
         diagonal = self._slack.inv_mass
         diagonal[...] = 0.0
         if held is not None and len(held.body):
-            self.rows.add_diagonal({"soft": self.block.inv_mass}, diagonal)
+            self.rows.add_diagonal({"soft": self.block.inv_mass_alone}, diagonal)
             diagonal *= SLACK
         self._yielded[...] = 0.0
         w = {"soft": v, "slack": self._yielded}
