@@ -4,7 +4,7 @@
     K_ab = V (mu g_a . g_b + f'' c_a c_b^T + f' [F (g_a x g_b)]),     c_a = cof(F) g_a,     [t]_ij = eps_ijm t_m
 
 Its modes in the frame of the stretches s (``soft/simplices.py``) are twists of mu + f' s_k, flips of mu - f' s_k, and
-three stretches, whose matrix is mu + (J^2 f'' + J f') u u^T - J f' diag(u^2) with u = 1 / s. Where f' <= 0 and lambda is
+three stretches, whose matrix is mu + (J^2 f'' + J f') u u^T - J f' diag(u^2), u = 1 / s. Where f' <= 0 and lambda is
 not negative the sum in brackets is at least lambda, so that only twists are negative, those with -f' s_k > mu. With f'
 raised to -mu / s_max in the last term of K none is: a stiffness without negative modes that needs no decomposition.
 """
