@@ -100,6 +100,37 @@ def test_degenerate_states_are_finite_and_projected_stiffness_is_positive(model:
         assert np.isfinite(values).all() and values.min() >= -1e-10 * max(1.0, values.max())
 
 
+def test_bounded_stiffness_of_neo_hookean_tetrahedra() -> None:
+    """In closed form: the whole stiffness where that is positive, positive where it is not, the projected one where
+    elements are squeezed by much."""
+    forces, rest = _forces("solid", "neo_hookean")
+    rng = np.random.default_rng(9)
+    bounded, whole, projected = (forces.make_matrix() for _ in range(3))
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    lowest = []
+    for size in (1.04, 0.97, 0.95, 0.5):
+        for _ in range(5):
+            noise = (0.01 if size > 1 else 0.04) * rng.normal(size=rest.shape)
+            x = (size * rest + noise) @ (np.linalg.det(turn) * turn).T
+            forces.assemble(x, 1.0, 0.0, bounded, bounded=True)
+            forces.assemble(x, 1.0, 0.0, whole, project=False)
+            forces.assemble(x, 1.0, 0.0, projected)
+            values = [
+                np.linalg.eigvalsh(m.reshape(4, 4, 3, 3).transpose(0, 2, 1, 3).reshape(12, 12))
+                for m in (bounded, whole)
+            ]
+            top = values[0].max()
+            assert values[0].min() > -1e-12 * top
+            if size > 1:
+                assert np.allclose(bounded, whole, rtol=0, atol=1e-12 * top)
+            elif size < 0.9:
+                assert np.array_equal(bounded, projected)
+            else:
+                lowest.append(values[1].min() / top)
+                assert np.abs(bounded - projected).max() < 0.05 * top
+    assert min(lowest) < -1e-3
+
+
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_patch(model: str, dimensions: int) -> None:

@@ -175,6 +175,22 @@ def test_rings_keep_volume_and_momentum(dimensions: int) -> None:
     assert np.abs(rings.rows.measure(bodies.x) / rings.rows.rest - 1).max() < 1e-3 * before
 
 
+def test_diagonal_of_the_volume_solve_knows_what_is_held() -> None:
+    """That of G^T M^-1 G with fixed and sliding nodes, which preconditions it."""
+    x, cells = grid_tetrahedra((1.0, 1.0, 1.0), (2, 2, 2))
+    mass, elements = make_solid("body", x, cells, Elastic())
+    bodies = SoftBodies()
+    bodies.add("body", x, mass, [elements], cells, cells, closed=True)
+    rings = RingProjection(bodies, np.arange(len(x)), 0.0)
+    low, high = np.flatnonzero(x[:, 1] < -0.49), np.flatnonzero(x[:, 1] > 0.49)
+    rings.block.hold(Held(fixed=low, slip=high, normal=np.tile([0.0, 1.0, 0.0], (len(high), 1))))
+    found = np.zeros(len(x))
+    rings.rows.add_diagonal({"soft": rings.block.inv_mass}, found)
+    G = rings.rows.matrix().toarray().reshape(len(x), -1, 3)
+    pushed = np.einsum("nij,pnj->pni", rings.block.free.reshape(-1, 3, 3), G) / bodies.mass[:, None]
+    assert np.allclose(found, np.einsum("pni,pni->p", G, pushed), rtol=1e-12)
+
+
 def test_contact_inside_the_volume_solve() -> None:
     """Stencils that are joined keep their relative velocity in a projection; the operator is symmetric; momentum is
     kept, volumes too."""

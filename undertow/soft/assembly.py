@@ -70,13 +70,20 @@ class Forces:
         """Zeros for ``assemble`` (blocks, 9)."""
         return np.zeros((len(self.pattern.columns), 9))
 
-    def assemble(self, x: Array, elastic: float, damping: float, out: Array, project: bool = True) -> None:
-        """out (blocks, 9): elastic K + damping (-D) at x (n, 3), K without negative values if ``project``."""
+    def assemble(
+        self, x: Array, elastic: float, damping: float, out: Array, project: bool = True, bounded: bool = False
+    ) -> None:
+        """out (blocks, 9): elastic K + damping (-D) at x (n, 3), K without negative values if ``project``.
+
+        bounded: neo-Hookean tetrahedra may lose them by less prestress (``soft/neo_hookean.py``), for Newton's method.
+        """
         out[...] = 0.0
         for group, spread in zip(self.groups, self.pattern.spreads, strict=True):
-            kernel = _add_simplex_blocks if isinstance(group, Simplices) else _add_spring_blocks
-            m = len(group.nodes)
-            share(kernel, self.count, 256 * m, group, spread, x, float(elastic), float(damping), bool(project), out)
+            m, args = len(group.nodes), (group, spread, x, float(elastic), float(damping), bool(project))
+            if isinstance(group, Simplices):
+                share(_add_simplex_blocks, self.count, 256 * m, *args, bool(bounded), out)
+            else:
+                share(_add_spring_blocks, self.count, 256 * m, *args, out)
 
     def add_product(self, blocks: Array, x: Array, out: Array) -> None:
         """out (n, 3) += A x for the matrix ``blocks`` of ``assemble``."""

@@ -297,6 +297,8 @@ class NodeBlock:
         self.held, self.joined = Held(), Joined()
         n = bodies.count
         self.inv_mass, self.free = np.zeros((n, 3)), np.zeros((n, 9))
+        self.inv_mass_alone = np.zeros((n, 3))
+        """What ``inv_mass``, of the free directions, would be if nothing were held (n, 3) [1/kg]."""
         self._mass, self._inverse, self._one, self._none = (np.zeros(n) for _ in range(4))
         self._own = np.zeros((n, 9))
         self.refresh()
@@ -307,9 +309,9 @@ class NodeBlock:
         self._mass[...], self._one[...] = bodies.mass if extra is None else bodies.mass + extra, 1.0
         self._inverse[...] = 0.0
         np.divide(1.0, self._mass, out=self._inverse, where=bodies.inv_mass > 0)
-        self.inv_mass[...] = self._inverse[:, None]
-        self.inv_mass[:, bodies.dimensions :] = 0.0
-        self._own[:, ::4] = self.inv_mass > 0
+        self.inv_mass_alone[...] = self._inverse[:, None]
+        self.inv_mass_alone[:, bodies.dimensions :] = 0.0
+        self._own[:, ::4] = self.inv_mass_alone > 0
         self.hold(self.held)
 
     def hold(self, held: Held) -> None:
@@ -319,6 +321,7 @@ class NodeBlock:
         self.free[held.fixed] = 0.0
         n = held.normal * (self.bodies.inv_mass[held.slip, None] > 0)
         self.free[held.slip] -= (n[:, :, None] * n[:, None, :]).reshape(-1, 9)
+        np.multiply(self.inv_mass_alone, self.free[:, ::4], out=self.inv_mass)
 
     def join(self, joined: Joined) -> None:
         """Stencils that no impulse parts from now on."""
@@ -531,7 +534,7 @@ class ImplicitSystem:
 
     def set_stiffness(self, x: Array, elastic: float, damping: float) -> None:
         """The matrix at the positions x (n, 3)."""
-        self.rows.forces.assemble(x, elastic, damping, self.rows.blocks)
+        self.rows.forces.assemble(x, elastic, damping, self.rows.blocks, bounded=True)
 
     def hold(self, held: Held) -> None:
         """Prescribed directions of the next solves."""

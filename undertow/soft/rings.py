@@ -232,7 +232,7 @@ class RingProjection:
         touched = held is not None and len(held.body) > 0
         diagonal = np.zeros(self.rows.shape)
         if touched:
-            self.rows.add_diagonal({"soft": self.block.inv_mass}, diagonal)
+            self.rows.add_diagonal({"soft": self.block.inv_mass_alone}, diagonal)
         self._yield(diagonal, touched)
         self._yielded[...] = 0.0
         found = {"soft": w, "slack": self._yielded}

@@ -22,7 +22,7 @@ of thesis 5.5.1 [@schroeder2011].
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,15 +30,13 @@ from numba import njit
 
 from undertow.grid import Array
 from undertow.grid.jitting import helper, inlined
+from undertow.soft.neo_hookean import _set_bounded, _set_cofactor, _volume_energy
 
 STVK, NEO_HOOKEAN, COROTATED = 0, 1, 2
 MODELS = {"stvk": STVK, "neo_hookean": NEO_HOOKEAN, "corotated": COROTATED}
 SOLID, PLANE, MEMBRANE = 0, 1, 2
 MODES = (9, 4, 6)
 """Modes of an element of each kind: stretches, flips and twists; for membranes two out of the plane."""
-
-_LEAST_J = 0.2
-"""Below this J the logarithms of the neo-Hookean energy go on as the parabola that touches them."""
 
 _LEAST_SUM = 1e-2
 """Least s_i + s_j, s_i: the corotated energy and membranes have a kink where they vanish."""
@@ -206,19 +204,6 @@ def _deform(group, e, x, F):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _volume_energy(mu, lam, J):  # type: ignore[no-untyped-def]
-    """f(J) = -mu log J + lam / 2 log^2 J and its two derivatives; below ``_LEAST_J`` the parabola that goes on from
-    there."""
-    K = max(J, _LEAST_J)
-    u = log(K)
-    f = -mu * u + 0.5 * lam * u * u
-    f1 = (lam * u - mu) / K
-    f2 = (lam + mu - lam * u) / (K * K)
-    d = J - K
-    return f + f1 * d + 0.5 * f2 * d * d, f1 + f2 * d, f2
-
-
-@helper
 def _respond(model, mu, lam, a, b, c):  # type: ignore[no-untyped-def]
     """(psi, g_1, g_2, g_3) of an energy density at the stretches a, b, c [Pa]."""
     if model == STVK:
@@ -306,17 +291,6 @@ def _eigen(A, W):  # type: ignore[no-untyped-def]
                 for k in range(3):
                     a, b = W[k, p], W[k, q]
                     W[k, p], W[k, q] = c * a - s * b, s * a + c * b
-
-
-@helper
-def _set_cofactor(F, C):  # type: ignore[no-untyped-def]
-    """C = cof F, the derivative of det F; returns det F."""
-    for i in range(3):
-        p, q = (i + 1) % 3, (i + 2) % 3
-        C[i, 0] = F[p, 1] * F[q, 2] - F[p, 2] * F[q, 1]
-        C[i, 1] = F[p, 2] * F[q, 0] - F[p, 0] * F[q, 2]
-        C[i, 2] = F[p, 0] * F[q, 1] - F[p, 1] * F[q, 0]
-    return F[0, 0] * C[0, 0] + F[0, 1] * C[0, 1] + F[0, 2] * C[0, 2]
 
 
 @helper
@@ -469,11 +443,11 @@ def _set_element(w, A, D, X, U, h, k, B, K):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _add_simplex_blocks(group, spread, x, elastic, damping, project, out_blocks, start, stop):  # type: ignore[no-untyped-def]
+def _add_simplex_blocks(group, spread, x, elastic, damping, project, bounded, out_blocks, start, stop):  # type: ignore[no-untyped-def]
     """elastic K + damping (-D) of the elements added to the rows start ... stop of a matrix of blocks (., 9).
 
     The matrix of ``_factor_simplices``, from the moduli in the frame of U and V instead of from modes: a fifth
-    of the operations.
+    of the operations. ``bounded``: without damping, neo-Hookean tetrahedra in closed form where that can be had.
     """
     F, U, V, s = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3)
     A, D, X, W = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3))
@@ -483,14 +457,18 @@ def _add_simplex_blocks(group, spread, x, elastic, damping, project, out_blocks,
         if spread.high[e] < start or (elastic == 0.0 and group.damping[e] == 0.0):
             continue
         _deform(group, e, x, F)
-        decompose(F, U, s, V)
-        for a in range(k):
-            for i in range(3):
-                h[a, i] = 0.0
-                for j in range(3):
-                    h[a, i] += V[j, i] * group.gradient[e, a, j]
-        _set_moduli(group, e, elastic, damping, project, s, A, D, X, W, B)
-        _set_element(group.volume[e], A, D, X, U, h, k, B, K)
+        quick = bounded and damping == 0.0 and group.kind[e] == SOLID and group.model[e] == NEO_HOOKEAN
+        if not (
+            quick and _set_bounded(elastic * group.volume[e], group.mu[e], group.lam[e], group.gradient[e], F, A, h, K)
+        ):
+            decompose(F, U, s, V)
+            for a in range(k):
+                for i in range(3):
+                    h[a, i] = 0.0
+                    for j in range(3):
+                        h[a, i] += V[j, i] * group.gradient[e, a, j]
+            _set_moduli(group, e, elastic, damping, project, s, A, D, X, W, B)
+            _set_element(group.volume[e], A, D, X, U, h, k, B, K)
         for a in range(k):
             if start <= group.nodes[e, a] < stop:
                 for b in range(k):

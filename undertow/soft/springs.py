@@ -9,7 +9,7 @@ edge is kept where positive semidefiniteness is asked for. Damping acts along gr
 
 from __future__ import annotations
 
-from math import atan2, floor, pi, sqrt
+from math import atan2, floor, isnan, nan, pi, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,28 +134,45 @@ def _give_hinge(g, i, w, out):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _measure_bend(x, w, turn, y, h, g):  # type: ignore[no-untyped-def]
-    """Weighted sum of the dihedral angles of a triangle, each within pi of ``turn``; y, h (4, 3) are scratch."""
+def _measure_bend(x, w, turn, y, h, angle, g):  # type: ignore[no-untyped-def]
+    """Weighted sum of the dihedral angles of a triangle, each within pi of ``turn``. angle (3,), not a number where not
+    known yet, and the gradients h (3, 4, 3) are kept for the other sums of the same triangle; y (4, 3) is scratch."""
     for a in range(6):
         for i in range(3):
             g[a, i] = 0.0
     c = 0.0
     for i in range(3):
         if w[i] != 0.0:
-            _take_hinge(x, i, y)
-            angle = _measure_angle(y, h)
-            c += w[i] * (angle + 2 * pi * floor(0.5 + (turn[i] - angle) / (2 * pi)))
-            _give_hinge(h, i, w[i], g)
+            if isnan(angle[i]):
+                _take_hinge(x, i, y)
+                angle[i] = _measure_angle(y, h[i])
+            c += w[i] * (angle[i] + 2 * pi * floor(0.5 + (turn[i] - angle[i]) / (2 * pi)))
+            _give_hinge(h[i], i, w[i], g)
     return c
 
 
 @helper
-def _measure(group, e, k, x, y, h, g):  # type: ignore[no-untyped-def]
-    """c and its gradient g (k, 3) at the positions x (k, 3); y, h (4, 3) are scratch."""
+def _take_nodes(group, e, first, k, x, z, angle):  # type: ignore[no-untyped-def]
+    """z (k, 3): positions of the nodes of element e; angles (3,) are forgotten unless the element before it, from
+    ``first`` on, has the same nodes."""
+    same = e > first
+    for a in range(k):
+        same = same and group.nodes[e, a] == group.nodes[e - 1, a]
+    if same:
+        return
+    for i in range(3):
+        angle[i] = nan
+        for a in range(k):
+            z[a, i] = x[group.nodes[e, a], i]
+
+
+@helper
+def _measure(group, e, k, x, y, h, angle, g):  # type: ignore[no-untyped-def]
+    """c and its gradient g (k, 3) at the positions x (k, 3); y, h, angle as for ``_measure_bend``."""
     if group.kind[e] == LENGTH:
         return _measure_length(x, g)
     if group.kind[e] == BEND:
-        return _measure_bend(x, group.weight[e], group.turn[e], y, h, g)
+        return _measure_bend(x, group.weight[e], group.turn[e], y, h, angle, g)
     return _measure_altitude(x, g, k)
 
 
@@ -176,15 +193,13 @@ def _measure_turns(group, x, out_turn, start, stop):  # type: ignore[no-untyped-
 @njit(cache=True, nogil=True)
 def _add_spring_forces(group, spread, x, out_energy, out_force, start, stop):  # type: ignore[no-untyped-def]
     """Energy (m,) [J] of the springs; their forces [N] added to the nodes start ... stop of (n, 3)."""
-    z, g, y, h = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((4, 3)), np.zeros((4, 3))
+    z, g, y, h, angle = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((4, 3)), np.zeros((3, 4, 3)), np.zeros(3)
     k = group.nodes.shape[1]
     for e in range(spread.begin[start], spread.end[stop]):
         if spread.high[e] < start:
             continue
-        for a in range(k):
-            for i in range(3):
-                z[a, i] = x[group.nodes[e, a], i]
-        c = _measure(group, e, k, z, y, h, g) - group.rest[e]
+        _take_nodes(group, e, spread.begin[start], k, x, z, angle)
+        c = _measure(group, e, k, z, y, h, angle, g) - group.rest[e]
         if spread.low[e] >= start:
             out_energy[e] = 0.5 * group.stiffness[e] * c * c
         for a in range(k):
@@ -198,15 +213,13 @@ def _add_spring_forces(group, spread, x, out_energy, out_force, start, stop):  #
 def _add_spring_blocks(group, spread, x, elastic, damping, project, out_blocks, start, stop):  # type: ignore[no-untyped-def]
     """elastic K + damping (-D) of the springs, see ``_factor_springs``, added to the rows start ... stop of a matrix of
     blocks (., 9)."""
-    z, g, y, h = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((4, 3)), np.zeros((4, 3))
+    z, g, y, h, angle = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((4, 3)), np.zeros((3, 4, 3)), np.zeros(3)
     k = group.nodes.shape[1]
     for e in range(spread.begin[start], spread.end[stop]):
         if spread.high[e] < start:
             continue
-        for a in range(k):
-            for i in range(3):
-                z[a, i] = x[group.nodes[e, a], i]
-        c = _measure(group, e, k, z, y, h, g)
+        _take_nodes(group, e, spread.begin[start], k, x, z, angle)
+        c = _measure(group, e, k, z, y, h, angle, g)
         along, across = elastic * group.stiffness[e] + damping * group.damping[e], 0.0
         if group.kind[e] == LENGTH:
             # the two modes across an edge together: 1 - g g^T
@@ -231,13 +244,11 @@ def _factor_springs(group, x, elastic, damping, project, out_modes, out_values, 
 
     Of K what the head of the module says; with ``project`` off the modes across an edge may be negative.
     """
-    z, g, y, h = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((4, 3)), np.zeros((4, 3))
+    z, g, y, h, angle = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((4, 3)), np.zeros((3, 4, 3)), np.zeros(3)
     k = group.nodes.shape[1]
     for e in range(start, stop):
-        for a in range(k):
-            for i in range(3):
-                z[a, i] = x[group.nodes[e, a], i]
-        c = _measure(group, e, k, z, y, h, g)
+        _take_nodes(group, e, start, k, x, z, angle)
+        c = _measure(group, e, k, z, y, h, angle, g)
         out_values[e, 0] = elastic * group.stiffness[e] + damping * group.damping[e]
         for a in range(k):
             for i in range(3):
@@ -334,14 +345,15 @@ def _curve_angle(x, d, out):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _curve_springs(group, x, d, out_force, start, stop):  # type: ignore[no-untyped-def]
     """k (c - c_0) (grad grad c) d of bends and altitudes (m k, 3): what their factor leaves out of the Hessian."""
-    z, g, u = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((6, 3))
-    y, h, t = np.zeros((4, 3)), np.zeros((4, 3)), np.zeros((4, 3))
+    z, g, u, v = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((4, 3))
+    y, h, t, angle = np.zeros((4, 3)), np.zeros((3, 4, 3)), np.zeros((4, 3)), np.zeros(3)
     k = group.nodes.shape[1]
     for e in range(start, stop):
+        _take_nodes(group, e, start, k, x, z, angle)
         for a in range(k):
             for i in range(3):
-                z[a, i], u[a, i] = x[group.nodes[e, a], i], d[group.nodes[e, a], i]
-        c = group.stiffness[e] * (_measure(group, e, k, z, y, h, g) - group.rest[e])
+                u[a, i] = d[group.nodes[e, a], i]
+        c = group.stiffness[e] * (_measure(group, e, k, z, y, h, angle, g) - group.rest[e])
         if group.kind[e] == LENGTH:
             c = 0.0
         elif group.kind[e] == BEND:
@@ -350,8 +362,8 @@ def _curve_springs(group, x, d, out_force, start, stop):  # type: ignore[no-unty
                 if group.weight[e, i] != 0.0:
                     _take_hinge(z, i, y)
                     _take_hinge(u, i, t)
-                    _curve_angle(y, t, h)
-                    _give_hinge(h, i, group.weight[e, i], g)
+                    _curve_angle(y, t, v)
+                    _give_hinge(v, i, group.weight[e, i], g)
         else:
             _curve_altitude(z, u, k, g)
         for a in range(k):

@@ -167,7 +167,8 @@ class BackwardEuler:
         n = bodies.count
         self.reaction = np.zeros((n, 3))
         """Impulse of what holds the nodes over the last step (n, 3) [N s]; 0 where they are free but for round-off."""
-        self._x, self._v, self._force, self._change = (np.zeros((n, 3)) for _ in range(4))
+        self._x, self._v, self._force, self._change, self._trial = (np.zeros((n, 3)) for _ in range(5))
+        self._energy, self._stale = 0.0, True
         self._drag = np.zeros((n, 3))
         self.acceleration = np.zeros((n, 3))
         """Mean over the last step (n, 3) [m/s2]: a guess for the next."""
@@ -191,7 +192,7 @@ class BackwardEuler:
         """Begin a step: the damping at x^n, and v, which holds v^n, as the best of three guesses: kept, in free fall,
         or accelerated as in the last step."""
         self.bodies.forces.begin_step(self.bodies.x)
-        self._served = SERVES
+        self._served, self._stale = SERVES, True
         if self._damping is not None:
             self.system.set_stiffness(self.bodies.x, 0.0, dt)
             self._damping[...] = self.system.rows.blocks
@@ -221,8 +222,8 @@ class BackwardEuler:
         system.hold(held)
         np.subtract(v, jump, out=v)
         self._evaluate(dt, external, held, before, v)
-        self._set_stiffness(dt)
-        self._served = SERVES
+        if self._served >= SERVES:
+            self._set_stiffness(dt)
         force = self.reaction + bodies.mass[:, None] * jump
         system.touching.linearise(self._v, held.carriers.w)
         bodies.forces.add_product(system.rows.blocks, jump, force)
@@ -328,6 +329,7 @@ class BackwardEuler:
 
     def elastic_energy(self, x: Array) -> float:
         """At x (n, 3) [J]."""
+        self._stale = True
         return self.bodies.forces.measure(x, self._force)
 
     def failure(self, report: SoftReport) -> PhysicsError:
@@ -340,8 +342,12 @@ class BackwardEuler:
     def _evaluate(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> tuple[float, float]:
         """(incremental potential, elastic energy) at v; ``reaction`` the gradient of the first."""
         bodies = self.bodies
-        np.add(bodies.x, dt * v, out=self._x)
-        energy = bodies.forces.measure(self._x, self._force)
+        np.add(bodies.x, dt * v, out=self._trial)
+        if self._stale or not np.array_equal(self._trial, self._x):
+            self._x[...] = self._trial
+            self._energy = bodies.forces.measure(self._x, self._force)
+            self._stale = False
+        energy = self._energy
         change = v - before
         g = self.reaction
         np.multiply(bodies.mass[:, None], change, out=g)

@@ -108,6 +108,8 @@ class Touching:
     def _points(self, w: Array) -> Array:
         """Velocities (m, 3) of the points that carriers with w (b, 6) move; carriers that are not given stand still."""
         found, led = np.zeros((self.count, 3)), (self.body >= 0) & (self.body < len(w))
+        if not led.any():
+            return found
         twist = w[self.body[led]]
         found[led] = twist[:, :3] + np.cross(twist[:, 3:], self.arm[led])
         return found
@@ -147,6 +149,8 @@ class Touching:
     def _collect(self, f: Array, free: Array, out: Array) -> None:
         """out (b, 6) += impulses f (m, 3) at the points of the carriers."""
         led = (self.body >= 0) & (self.body < len(out))
+        if not led.any():
+            return
         b, f = self.body[led], f[led]
         part = np.concatenate([f, np.cross(self.arm[led], f)], axis=1) * free[b]
         np.add.at(out, b, part)

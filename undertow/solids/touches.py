@@ -93,11 +93,12 @@ class Touches:
 
     def rub(self, v: Array, w: Array, scale: float) -> tuple[Array, bool, bool]:
         """Friction (m,) of the normal impulses at v (n, 3) and w (b, 6) [N s], whether it differs from that of the rows
-        by more than a hundredth and scale [N s], and whether that of the rows is too much by a fifth."""
+        by more than a hundredth and scale [N s], and whether that of points of rigid bodies is too much by a fifth."""
         rows = self.rows
         rub = np.asarray(rows.mu * rows.press(v, w))
         differs = np.abs(rub - rows.rub) > 1e-2 * rub + scale
-        return rub, bool(differs.any()), bool((rows.rub > 1.2 * rub + 10.0 * scale).any())
+        too_much = (rows.rub > 1.2 * rub + 10.0 * scale) & (self._keys[:, 0] == 2)
+        return rub, bool(differs.any()), bool(too_much.any())
 
     def joined(self, v: Array, w: Array) -> Joined:
         """Soft surfaces that press on each other at v (n, 3) and w (b, 6)."""
