@@ -41,6 +41,7 @@ from undertow.fluid.free_surface import FreeSurfaceSolve
 from undertow.geometry import SolidFields
 from undertow.geometry.solids import mean_of_corners
 from undertow.grid import GHOSTS, Array, share
+from undertow.grid.jitting import helper
 from undertow.linalg import SolveStats
 from undertow.rigid.bodies import DYNAMIC
 
@@ -155,13 +156,13 @@ class RigidRegions:
 
     def velocity(self, twist_b: Array) -> Array:
         """J t (m,) [m/s] of twists (n, 6)."""
-        faces, m = self.faces, self.size
-        return np.asarray(np.einsum("mi,mi->m", faces.j[:m], twist_b[faces.body[:m]]))
+        out = np.empty(self.size)
+        _set_velocity(self.faces, twist_b, out)
+        return out
 
     def blend(self, u_f: Array, twist_b: Array) -> None:
         """(26): u <- (1 - w) u + w J t."""
-        flat = u_f.reshape(-1)
-        flat[self.face] += self.weight * (self.velocity(twist_b) - flat[self.face])
+        _blend_faces(self.faces, self.size, twist_b, u_f.reshape(-1))
 
     def rigid_part(self, u_m: Array) -> Array:
         """The twists (n, 6) whose rigid motion has the momentum of the velocities (m,): (24), (25) with density 1."""
@@ -410,6 +411,29 @@ def _sum_gram(faces, size, mass, out):  # type: ignore[no-untyped-def]
             if scaled != 0.0:
                 for d in range(6):
                     out[b, c, d] += scaled * faces.j[m, d]
+
+
+@helper
+def _velocity_at(faces, m, twist):  # type: ignore[no-untyped-def]
+    """J t at one face."""
+    b, j = faces.body[m], faces.j[m]
+    linear = j[0] * twist[b, 0] + j[1] * twist[b, 1] + j[2] * twist[b, 2]
+    return linear + j[3] * twist[b, 3] + j[4] * twist[b, 4] + j[5] * twist[b, 5]
+
+
+@njit(cache=True)
+def _set_velocity(faces, twist, out):  # type: ignore[no-untyped-def]
+    """out_m = J t."""
+    for m in range(len(out)):
+        out[m] = _velocity_at(faces, m, twist)
+
+
+@njit(cache=True)
+def _blend_faces(faces, size, twist, u):  # type: ignore[no-untyped-def]
+    """u += w (J t - u) at the faces."""
+    for m in range(size):
+        f = faces.face[m]
+        u[f] += faces.weight[m] * (_velocity_at(faces, m, twist) - u[f])
 
 
 @njit(cache=True)

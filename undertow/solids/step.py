@@ -166,6 +166,9 @@ class Solids:
     def restore(self, arrays: dict[str, Array]) -> None:
         """Take over what ``arrays`` gave."""
         for name, memory in self._memories.items():
+            if name == "met" and "solids_met_keys" not in arrays:  # checkpoints from before contact was expected
+                memory.count = 0
+                continue
             memory.restore(*(arrays[f"solids_{name}_{key}"] for key in ("keys", "point", "impulse", "dt")))
 
     @property

@@ -64,7 +64,7 @@ def measure(count: int, steps: int) -> tuple[float, float]:
     solve, fields = sim.model.flow_solve, sim.flow.bodies  # type: ignore[attr-defined]
     coupling, rasterise = Stopwatch(), Stopwatch()
     for watch, owner, names in (
-        (coupling, solve.regions, ("join", "gather")),
+        (coupling, solve.regions, ("join", "gather", "weight_of_fluid")),
         (coupling, solve, ("prepare", "move_bodies", "make_rigid")),
         (rasterise, fields, ("update",)),
     ):
