@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from undertow.coupling.one_sided import ActiveSet, Contacts, gather, of_bodies, of_nodes
+from undertow.coupling.pockets import PocketSmoke
 from undertow.coupling.soft_fields import SoftFields
 from undertow.coupling.soft_solve import CoupledSoft, SoftSolve, soft_monolithic
 from undertow.coupling.solid_velocities import Bound
@@ -89,6 +90,9 @@ class SoftCoupledModel(WithoutExtras):
         solve = self.flow.solve
         assert isinstance(solve, SoftSolve)
         self.solve = solve
+        self.held = None
+        if solve.pockets.pockets and self.flow.smoke is not None:
+            self.held = self.flow.held = PocketSmoke(solve.pockets, solve.rows)
         build.check_room(scene, solve.rows.stencil)
         self._length = self.solid.element_size
         self._ignore_embedded()
@@ -331,6 +335,7 @@ class SoftCoupledModel(WithoutExtras):
             "soft_volume": sum(soft.volume(part) for part in soft.parts if part.closed),
             "dissipated_energy": self._dissipated,
             **self.solve.pockets.quantities(),
+            **({} if self.held is None else {"smoke_restored": self.held.restored}),
             "contacts_held": float(held),
             "contact_passes": float(coupled.passes),
             "contact_left": self._contact_left(),
