@@ -142,12 +142,13 @@ class Pockets:
         return f", closed off by {', '.join(names)}," if names else ""
 
     def find_cells(self, stencil: Stencil) -> np.ndarray:
-        """Cells (Z, Y, X) that closed shells hold, bool; stencil: that of the rows."""
+        """Cells (Z, Y, X) that closed shells hold: 0 none, n + 1 the n-th, the innermost; stencil: that of the rows."""
         label = stencil.label[: int(np.prod(self.fields.grid.padded))]
         places = self._representatives(label, stencil.regions)
-        held = np.zeros(stencil.regions + 1, dtype=bool)
-        for pocket in self.pockets:
-            held |= self._are_inside(places, pocket)
+        held = np.zeros(stencil.regions + 1, dtype=np.int64)
+        # the largest first: a shell inside another holds what is inside it
+        for n in np.argsort([-pocket.wanted for pocket in self.pockets], kind="stable"):
+            held[self._are_inside(places, self.pockets[n])] = n + 1
         return np.asarray(held[label].reshape(self.fields.grid.padded))
 
     def _representatives(self, label: np.ndarray, regions: int) -> Array:
@@ -166,6 +167,43 @@ class Pockets:
             found |= np.abs(_winding(places - shift, self.bodies.x, pocket.part.surface)) > 0.5
         found[0] = False
         return found
+
+
+class PocketSmoke:
+    """The smoke that closed shells hold keeps its mass (``fluid.flow.HeldSmoke``).
+
+    One-sided transport gives values behind a shell to the cells that it uncovers and takes none from those it covers
+    but what they had, so that mass is made and lost where it moves. Nothing goes through it: all smoke of a pocket is
+    scaled by one factor per step. A pocket that lost all its smoke, or had none, is left alone.
+    """
+
+    def __init__(self, pockets: Pockets, rows: SoftRows) -> None:
+        self.pockets, self.rows = pockets, rows
+        self.restored = 0.0
+        """Mass [kg; 2D kg/m] that the last step gave or took, over all pockets."""
+        self._mass = np.zeros(0)
+
+    def weigh(self, smoke_c: Array) -> None:
+        self._mass = self._weigh(self._cells(), smoke_c)
+
+    def restore(self, smoke_c: Array, left: float) -> None:
+        cell = self._cells()
+        now = self._weigh(cell, smoke_c)
+        wanted = left * self._mass
+        known = (now > 0.0) & (wanted > 0.0)
+        known[0] = False
+        scale = np.where(known, wanted / np.where(known, now, 1.0), 1.0)
+        smoke_c *= scale[cell]
+        volume = self.pockets.fields.grid.cell_volume
+        self.restored = volume * float(np.abs(wanted - now)[known].sum())
+
+    def _cells(self) -> np.ndarray:
+        assert self.rows.stencil is not None
+        return self.pockets.find_cells(self.rows.stencil)
+
+    def _weigh(self, cell: np.ndarray, smoke_c: Array) -> Array:
+        mass = np.bincount(cell.reshape(-1), smoke_c.reshape(-1), len(self.pockets.pockets) + 1)
+        return np.asarray(mass, dtype=float)
 
 
 def _has_no_rim(surface: Any) -> bool:

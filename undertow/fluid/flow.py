@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -23,11 +24,22 @@ EXTRAPOLATED_LAYERS = 4
 """Layers of faces inside solids that get a velocity from the flow: what transport may read at CFL numbers up to 2."""
 
 
+class HeldSmoke(Protocol):
+    """Smoke in regions that nothing can leave: transport past moving surfaces must not change its mass."""
+
+    def weigh(self, smoke_c: Array) -> None:
+        """Note what each region holds, before a step moves the surfaces."""
+
+    def restore(self, smoke_c: Array, left: float) -> None:
+        """Scale the smoke of each region, where its surfaces are now, to ``left`` times what it held."""
+
+
 class Flow:
     """State, work arrays and the step of one flow.
 
     ``side_velocity(time)`` sets the velocity planes of the sides for a time; None when they are constant.
-    ``make_solve``: makes the implicit solve where solids take part in it; None: they move as prescribed.
+    ``make_solve``: makes the implicit solve where solids take part in it; None: they move as prescribed. ``held``: what
+    keeps the smoke of closed regions, None without any.
     """
 
     def __init__(
@@ -57,6 +69,7 @@ class Flow:
         self.extrapolation = Extrapolation(grid, sides) if solids is not None else None
         self.smoke = None
         self.confinement = None
+        self.held: HeldSmoke | None = None
         if settings.smoke is not None:
             self.smoke = Smoke(grid, sides, settings.smoke, tuple(emitters), self.advection, self.scratch_c)
             if settings.smoke.confinement > 0.0:
@@ -116,6 +129,8 @@ class Flow:
 
     def transport_smoke(self, by_f: Array, dt: float) -> None:
         if self.smoke is not None:
+            if self.held is not None:
+                self.held.weigh(self.state.smoke)
             self.smoke.transport(self.both_c, by_f, self.domain.volume_c, dt)
 
     def uncover(self, u_f: Array, dt: float) -> None:
@@ -124,6 +139,8 @@ class Flow:
             smoke = self.settings.smoke
             rest = (0.0, 0.0 if smoke is None else smoke.ambient_temperature)
             self.advection.one_sided.uncover(u_f, self.both_c, rest, dt)
+            if self.held is not None and smoke is not None:
+                self.held.restore(self.state.smoke, float(np.exp(-smoke.dissipation * dt)))
 
     def add_forces(self, u_f: Array, dt: float) -> None:
         """Body forces over dt on u_f, whose ghosts are filled on entry and out of date on exit."""

@@ -24,9 +24,6 @@ than what they do."""
 inlined_contracting: Any = njit(**_options, forceinline=True, fastmath={"contract"})
 """The same with multiplication and addition joined into one instruction where the machine has it."""
 
-borrowing: Any = njit(**_options, _nrt=False)
+borrowing: Any = njit(**_options | {"_nrt": False})
 """The same for functions that make no arrays and hand none back: references to those they are given are not counted,
 which for tuples of arrays, passed on many times for one value, takes longer than all the arithmetic."""
-
-inlined_borrowing: Any = njit(**_options, _nrt=False, forceinline=True)
-"""Both."""

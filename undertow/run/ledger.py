@@ -21,6 +21,7 @@ UNITS = {
     "angular_momentum": ("kg m2/s", "kg m/s"),
     "kinetic_energy": ("J", "J/m"),
     "smoke_mass": ("kg", "kg/m"),
+    "smoke_restored": ("kg", "kg/m"),
     "spray_volume": ("m3", "m2"),
     "emitted_volume": ("m3", "m2"),
     "inflow": ("m3/s", "m2/s"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from undertow.coupling.pockets import PocketSmoke
 from undertow.coupling.soft_fields import SoftFields
 from undertow.coupling.soft_solve import SoftSolve, soft_monolithic
 from undertow.fluid import Flow, FlowReport, SolidForce
@@ -65,6 +66,9 @@ class SoftCoupledModel(WithoutExtras):
         solve = self.flow.solve
         assert isinstance(solve, SoftSolve)
         self.solve = self.inside.solve = solve
+        self.held = None
+        if solve.pockets.pockets and self.flow.smoke is not None:
+            self.held = self.flow.held = PocketSmoke(solve.pockets, solve.rows)
         build.check_room(scene, solve.rows.stencil)
         self._gravity = self.within.gravity
         self._forces = dict.fromkeys([*scene.bodies, *scene.softs], NONE)
@@ -138,6 +142,8 @@ class SoftCoupledModel(WithoutExtras):
         row = {**fluid_quantities(self.flow, report, self._forces), **self.within.quantities(solids)}
         self._add_carried(row)
         self.inside.add_quantities(row)
+        if self.held is not None:
+            row["smoke_restored"] = self.held.restored
         return row | {"coupling_residual": self._residual()}
 
     def _residual(self) -> float:

@@ -80,7 +80,7 @@ def pull(dimensions: int, cells: int, steps: int, feedback: bool = True) -> Pull
         start = row["smoke_mass"] if step == 0 else start
         if step % 10 == 9 or step == steps - 1:
             smoke = sim.state.smoke.copy()
-            smoke[solve.pockets.find_cells(solve.rows.stencil)] = 0.0
+            smoke[solve.pockets.find_cells(solve.rows.stencil) > 0] = 0.0
             outside = max(outside, float(np.abs(smoke[grid.interior]).max()))
     return Pulled(outside, row["smoke_mass"] / start, volume, way)
 
