@@ -15,7 +15,7 @@ from undertow.grid import Array
 from undertow.run import build
 from undertow.run.models import BodyForces, BodyState, ModelStep, vector
 from undertow.run.solids_model import SolidsModel
-from undertow.scene import Box, Cloth, Hold, Rope, Scene, SoftBody, Sphere, Tetrahedra
+from undertow.scene import Box, Capsule, Cloth, Cylinder, Hold, Rope, Scene, SoftBody, Sphere, Tetrahedra
 from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_membrane, make_solid, meshes
 from undertow.soft.collision import SurfaceCollisions
 from undertow.soft.embedding import Embedding, split_long
@@ -273,9 +273,9 @@ class SoftModel(SolidsModel):
         return RingSystem(self.soft, nodes, recovery, folded=solve == "folded")
 
     def _make_surfaces(self) -> SurfaceCollisions | None:
-        """Surfaces of cloth and solids that can meet: none in 2D, nor of ropes, nor of one solid alone."""
+        """Surfaces of cloth and solids that can meet: none in 2D, nor of ropes, nor of one convex solid alone."""
         parts = [part for part in self.soft.parts if part.surface.shape[1] == 3]
-        if self.soft.dimensions == 2 or not parts or (len(parts) == 1 and parts[0].closed):
+        if self.soft.dimensions == 2 or not parts or (len(parts) == 1 and self._is_convex(parts[0].name)):
             return None
         reach, friction = np.zeros(self.soft.count), np.zeros(self.soft.count)
         for part in parts:
@@ -287,6 +287,11 @@ class SoftModel(SolidsModel):
             reach[part.nodes] = min(wanted, 0.2 * size)
             friction[part.nodes] = item.friction
         return SurfaceCollisions(self.soft.x, np.concatenate([part.surface for part in parts]), reach, friction)
+
+    def _is_convex(self, name: str) -> bool:
+        """Whether a solid is one that does not come near itself."""
+        item = self.scene.softs[name]
+        return isinstance(item, SoftBody) and isinstance(item.shape, Box | Capsule | Cylinder | Sphere)
 
     def _make_points(self, length: float) -> RigidPoints | None:
         """What keeps points of rigid bodies out of faces of solids and cloth; in 2D out of outlines and ropes."""
