@@ -20,6 +20,7 @@ from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_me
 from undertow.soft.collision import SurfaceCollisions
 from undertow.soft.embedding import Embedding, split_long
 from undertow.soft.materials import cell_volumes
+from undertow.soft.outlines import OutlineCollisions
 from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
 from undertow.soft.tetfiles import load_tetrahedra
@@ -273,20 +274,24 @@ class SoftModel(SolidsModel):
         return RingSystem(self.soft, nodes, recovery, folded=solve == "folded")
 
     def _make_surfaces(self) -> SurfaceCollisions | None:
-        """Surfaces of cloth and solids that can meet: none in 2D, nor of ropes, nor of one convex solid alone."""
-        parts = [part for part in self.soft.parts if part.surface.shape[1] == 3]
-        if self.soft.dimensions == 2 or not parts or (len(parts) == 1 and self._is_convex(parts[0].name)):
+        """Surfaces of cloth and solids that can meet, in 2D outlines of solids without fluid; none of one convex solid
+        alone, nor of ropes."""
+        flat = self.soft.dimensions == 2
+        parts = [part for part in self.soft.parts if part.surface.shape[1] == self.soft.dimensions]
+        parts = [part for part in parts if part.closed or not flat]
+        alone = len(parts) == 1 and self._is_convex(parts[0].name)
+        if not parts or alone or (flat and self.scene.domain is not None):
             return None
         reach, friction = np.zeros(self.soft.count), np.zeros(self.soft.count)
         for part in parts:
             item = self.scene.softs[part.name]
-            assert not isinstance(item, Rope)
             size = self._element_size(part)
             wanted = 0.5 * item.thickness if isinstance(item, Cloth) else 0.01 * size
             # thinner than the triangles, or neighbours would repel each other
             reach[part.nodes] = min(wanted, 0.2 * size)
             friction[part.nodes] = item.friction
-        return SurfaceCollisions(self.soft.x, np.concatenate([part.surface for part in parts]), reach, friction)
+        kind = OutlineCollisions if flat else SurfaceCollisions
+        return kind(self.soft.x, np.concatenate([part.surface for part in parts]), reach, friction)
 
     def _is_convex(self, name: str) -> bool:
         """Whether a solid is one that does not come near itself."""
