@@ -12,6 +12,7 @@ import undertow.soft.collision as collision
 from undertow.soft.boxes import BoxTree
 from undertow.soft.collision import SurfaceCollisions, _sweep_stencils
 from undertow.soft.meshes import grid_triangles
+from undertow.soft.outlines import OutlineCollisions
 from undertow.validation.cloth_knot.case import drop
 
 
@@ -126,3 +127,56 @@ def test_soft_bodies_bounce_off_each_other() -> None:
     assert rows[-1]["momentum_x"] == pytest.approx(0.0, abs=0.05)
     assert sim.body("left").velocity[0] < -0.1 < 0.1 < sim.body("right").velocity[0]
     assert sim.model.soft_solids.surfaces.crossings(sim.model.soft.x) == 0  # type: ignore[attr-defined]
+
+
+def test_outlines_find_what_brute_force_finds() -> None:
+    """Nodes and edges in the plane that come within their thickness, or cross, on a straight way."""
+    rng = np.random.default_rng(6)
+    n = 24
+    x = np.stack([rng.uniform(0.0, 1.0, n), rng.uniform(0.0, 1.0, n), np.zeros(n)], axis=1)
+    edges = np.arange(n).reshape(-1, 2)
+    u = 0.2 * np.stack([rng.normal(size=n), rng.normal(size=n), np.zeros(n)], axis=1)
+    reach = np.full(n, 0.01)
+    found = OutlineCollisions(x, edges, reach, np.zeros(n)).meeting(x, u)
+    pairs = {(int(p), int(a)) for p, a in found.nodes[:, :2]}
+    expected, t = set(), np.linspace(0.0, 1.0, 401)[:, None]
+    for p in range(n):
+        for a, b in edges:
+            if p in (a, b):
+                continue
+            P, A, B = (x[i] + t * u[i] for i in (p, a, b))
+            along = np.clip(((P - A) * (B - A)).sum(axis=1) / ((B - A) ** 2).sum(axis=1), 0.0, 1.0)
+            gap = np.linalg.norm(P - A - along[:, None] * (B - A), axis=1)
+            if gap.min() < 1e-3 or gap[0] < 0.02:
+                expected.add((p, int(a)))
+    assert len(expected) > 10 and expected <= pairs
+    # weights of a node and two ends, and a normal of length 1 in the plane
+    assert np.allclose(found.weight.sum(axis=1), 0.0) and np.abs(found.weight[:, 3]).max() == 0.0
+    assert np.allclose(np.linalg.norm(found.normal, axis=1), 1.0) and np.abs(found.normal[:, 2]).max() == 0.0
+
+
+@pytest.mark.parametrize("stepper", ["implicit", "newmark"])
+def test_discs_in_the_plane_bounce_off_each_other(stepper: Any) -> None:
+    disc = {
+        "shape": ut.Sphere(radius=0.2), "element_size": 0.1, "youngs_modulus": 2e4, "damping": 1e-3,
+        "incompressible": stepper == "implicit",
+    }  # fmt: skip
+    scene = ut.Scene(
+        name="discs", time=ut.Time(end=1.0, frame_rate=10, max_step=0.005 if stepper == "implicit" else 0.002),
+        gravity=(0.0, 0.0), soft=ut.Soft(stepper=stepper),
+        objects={
+            "left": ut.SoftBody(position=(-0.25, 0.0), velocity=(1.5, 0.0), **disc),
+            "right": ut.SoftBody(position=(0.25, 0.02), velocity=(-1.5, 0.0), **disc),
+        },
+    )  # fmt: skip
+    sim = ut.Simulation(scene)
+    solids, soft = sim.model.soft_solids, sim.model.soft  # type: ignore[attr-defined]
+    rows = []
+    while sim.time < 0.15:
+        rows.append(sim.step().ledger)
+        assert solids.surfaces.crossings(soft.x) == 0
+    energy = np.array([row["energy"] for row in rows])
+    assert max(row["soft_collisions"] for row in rows) > 1
+    assert np.diff(energy).max() < 5e-3 * energy[0] and energy[-1] < 0.95 * energy[0]
+    assert abs(rows[-1]["momentum_x"]) < 1e-8 * 190.0
+    assert sim.body("left").velocity[0] < -0.3 and sim.body("right").velocity[0] > 0.3

@@ -134,3 +134,25 @@ def test_what_a_correction_would_let_meet_is_joined() -> None:
         towards = np.einsum("ma,mai,mi->m", joined.weight, (moved - squeezed)[joined.nodes], joined.normal)
         changes.append(float(np.linalg.norm(towards)))
     assert changes[1] < 0.3 * changes[0]
+
+
+def test_a_solid_alone_touches_itself() -> None:
+    """The sides of a soft ring are thrown at each other through its hole: none passes, energy falls."""
+    ring = ut.SoftBody(
+        shape=ut.Torus(radius=0.2, tube=0.07), position=(0.0, 0.0, 0.0), element_size=0.07, youngs_modulus=2e4,
+        damping=1e-3,
+    )  # fmt: skip
+    scene = ut.Scene(
+        name="ring", time=ut.Time(end=1.0, frame_rate=10, max_step=0.005), gravity=(0.0, 0.0, 0.0),
+        objects={"ring": ring},
+    )  # fmt: skip
+    sim = ut.Simulation(scene)
+    soft, solids = sim.model.soft, sim.model.soft_solids  # type: ignore[attr-defined]
+    soft.v[:, 0] = -12.0 * soft.x[:, 0]
+    rows = []
+    for _ in range(16):
+        rows.append(sim.step().ledger)
+        assert solids.surfaces.crossings(soft.x) == 0
+    assert max(row["soft_collisions"] for row in rows) > 20
+    assert np.diff([row["energy"] for row in rows]).max() < 0.0
+    assert abs(rows[-1]["momentum_x"]) < 1e-12

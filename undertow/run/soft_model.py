@@ -15,12 +15,13 @@ from undertow.grid import Array
 from undertow.run import build
 from undertow.run.models import BodyForces, BodyState, ModelStep, vector
 from undertow.run.solids_model import SolidsModel
-from undertow.scene import Box, Cloth, Hold, Rope, Scene, SoftBody, Sphere, Tetrahedra
+from undertow.scene import Box, Capsule, Cloth, Cylinder, Hold, Rope, Scene, SoftBody, Sphere, Tetrahedra
 from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_membrane, make_solid, meshes
 from undertow.soft.collision import SurfaceCollisions
 from undertow.soft.embedding import Embedding, split_long
 from undertow.soft.fitting import fit_edges
 from undertow.soft.materials import cell_volumes
+from undertow.soft.outlines import OutlineCollisions
 from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
 from undertow.soft.tetfiles import load_tetrahedra
@@ -275,20 +276,29 @@ class SoftModel(SolidsModel):
         return RingSystem(self.soft, nodes, recovery, folded=solve == "folded")
 
     def _make_surfaces(self) -> SurfaceCollisions | None:
-        """Surfaces of cloth and solids that can meet: none in 2D, nor of ropes, nor of one solid alone."""
-        parts = [part for part in self.soft.parts if part.surface.shape[1] == 3]
-        if self.soft.dimensions == 2 or not parts or (len(parts) == 1 and parts[0].closed):
+        """Surfaces of cloth and solids that can meet, in 2D outlines of solids without fluid; none of one convex solid
+        alone, nor of ropes."""
+        flat = self.soft.dimensions == 2
+        parts = [part for part in self.soft.parts if part.surface.shape[1] == self.soft.dimensions]
+        parts = [part for part in parts if part.closed or not flat]
+        alone = len(parts) == 1 and self._is_convex(parts[0].name)
+        if not parts or alone or (flat and self.scene.domain is not None):
             return None
         reach, friction = np.zeros(self.soft.count), np.zeros(self.soft.count)
         for part in parts:
             item = self.scene.softs[part.name]
-            assert not isinstance(item, Rope)
             size = self._element_size(part)
             wanted = 0.5 * item.thickness if isinstance(item, Cloth) else 0.01 * size
             # thinner than the triangles, or neighbours would repel each other
             reach[part.nodes] = min(wanted, 0.2 * size)
             friction[part.nodes] = item.friction
-        return SurfaceCollisions(self.soft.x, np.concatenate([part.surface for part in parts]), reach, friction)
+        kind = OutlineCollisions if flat else SurfaceCollisions
+        return kind(self.soft.x, np.concatenate([part.surface for part in parts]), reach, friction)
+
+    def _is_convex(self, name: str) -> bool:
+        """Whether a solid is one that does not come near itself."""
+        item = self.scene.softs[name]
+        return isinstance(item, SoftBody) and isinstance(item.shape, Box | Capsule | Cylinder | Sphere)
 
     def _make_points(self, length: float) -> RigidPoints | None:
         """What keeps points of rigid bodies out of faces of solids and cloth; in 2D out of outlines and ropes."""

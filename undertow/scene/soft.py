@@ -191,7 +191,8 @@ class Soft(Model):
         1e-3, description="implicit: move of a node in the last iteration / element size [-]"
     )
     collisions: Flag = Field(
-        True, description="in 3D: soft bodies and cloth keep apart from each other, and cloth from itself"
+        True,
+        description="soft bodies (in 2D without fluid alone) and cloth keep apart from each other and from themselves",
     )
     volume_recovery: Instant = Field(
         0.01,

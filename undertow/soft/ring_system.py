@@ -31,7 +31,7 @@ from undertow.linalg import CoupledSystem, Stencil
 from undertow.linalg.coupled import SolveStats
 from undertow.soft.bodies import SoftBodies
 from undertow.soft.implicit import ElasticRows, Held, Joined
-from undertow.soft.rings import ITERATIONS, RingProjection
+from undertow.soft.rings import ITERATIONS, SLACK, RingProjection
 
 PASSES = 8
 """Most solves for contacts that would pull: these are let go, those that then approach are held again."""
@@ -124,9 +124,9 @@ class RingSystem(RingProjection):
             C.apply({"soft": self._rate}, moving)
             C.target -= moving
             self._rate = None
-        diagonal = np.zeros(self.rows.shape)
-        self.rows.add_diagonal({"soft": self.block.inv_mass}, diagonal)
-        self._yield(diagonal, held is not None and len(held.body) > 0 or len(N.joined.nodes) > 0)
+        diagonal = self._diagonal()
+        touched = (held is not None and len(held.body) > 0) or len(N.joined.nodes) > 0
+        np.multiply(diagonal, SLACK if touched else 0.0, out=self._slack.inv_mass)
         rest = self.rows.rest / np.sqrt(np.where(diagonal > 0, diagonal, np.inf))
         scale = float(np.linalg.norm(rest)) / dt
         start, iterations = w.copy(), 0

@@ -229,18 +229,18 @@ class RingProjection:
         self.block.hold(held or Held())
         pressure = self._pressure[positions]
         scale = float(np.linalg.norm(self.rows.rest)) / dt
-        touched = held is not None and len(held.body) > 0
-        diagonal = np.zeros(self.rows.shape)
-        if touched:
-            self.rows.add_diagonal({"soft": self.block.inv_mass_alone}, diagonal)
-        self._yield(diagonal, touched)
+        self._slack.inv_mass[...] = 0.0
+        if held is not None and len(held.body):
+            np.multiply(self._diagonal(), SLACK, out=self._slack.inv_mass)
         self._yielded[...] = 0.0
         found = {"soft": w, "slack": self._yielded}
         return self.system.solve(found, {"rings": pressure}, self.tolerance, ITERATIONS, scale)
 
-    def _yield(self, diagonal: Array, touched: bool) -> None:
-        """Slack of the rings, of the diagonal (rows,) of their operator, where something touches."""
-        np.multiply(diagonal, SLACK if touched else 0.0, out=self._slack.inv_mass)
+    def _diagonal(self) -> Array:
+        """That of the operator of the rings (rows,) if nothing held their nodes."""
+        found = np.zeros(self.rows.shape)
+        self.rows.add_diagonal({"soft": self.block.inv_mass_alone}, found)
+        return found
 
     def arrays(self) -> dict[str, Array]:
         """What evolves: the pressures that the next solves start from."""

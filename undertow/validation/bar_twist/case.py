@@ -15,12 +15,10 @@ from undertow.validation.analysis import Quantity, quantity
 def twist(resolution: int, end: float) -> tuple[float, float]:
     """(Mean angle of the follower over the second half of the run [rad], height of the rider at the end [m])."""
     sim = ut.Simulation(make_scene(resolution))
-    bodies = sim.model.bodies  # type: ignore[attr-defined]
-    b = bodies.index("follower")
     angle, before, seen = 0.0, 0.0, []
     while sim.time < end - 1e-9:
         sim.step()
-        R = rotation_matrix_of(bodies.q_b[b])
+        R = rotation_matrix_of(sim.body("follower").rotation)
         now = float(np.arctan2(R[2, 1], R[1, 1]))
         angle += (now - before + np.pi) % (2 * np.pi) - np.pi
         before = now
