@@ -22,8 +22,8 @@ COLORS = ((0.80, 0.36, 0.22), (0.25, 0.46, 0.66), (0.88, 0.70, 0.30), (0.36, 0.5
 
 
 def make_scene(resolution: int = 10, elements: int = 2, end: float = 1.5) -> Scene:
-    """``resolution`` rings with ``elements`` across their tubes (5 make 440k tetrahedra of 40 rings, about as many as in the thesis), ``end``
-    [s]."""
+    """``resolution`` rings with ``elements`` across their tubes, ``end`` [s]; 40 and 5 make 440k tetrahedra, about as
+    many as in the thesis."""
     draw = random.Random(5)
     objects: dict[str, RigidBody | SoftBody] = {
         "ground": RigidBody(shape=Plane(normal=(0.0, 1.0, 0.0)), position=(0.0, 0.0, 0.0), color=(0.7, 0.7, 0.7)),
