@@ -9,7 +9,7 @@ from undertow.scene.shapes import Box, Sphere
 from undertow.scene.soft import Soft, SoftBody
 
 CARD = {
-    "description": "a soft ball that keeps its volume is pressed to 13% of its thickness (upper plate not drawn); 3.5k tets",
+    "description": "a ball that keeps its volume is pressed to 13% of its thickness (upper plate not drawn); 3.5k tets",
     "source": "Schroeder 2011, thesis, figure 3.7",
     "cost": "about a minute; --resolution N: elements across the ball, 15 in the thesis (22k tets)",
 }
