@@ -243,7 +243,7 @@ def test_a_fine_surface_is_carried_by_coarse_elements() -> None:
 
 def test_energy_of_a_toss_is_the_work_of_what_moves() -> None:
     """A ball falls on a sheet, whose rim then jerks up: the energy of all never rises beyond the work of the rim."""
-    found = toss(12, 1, 1.8)
+    found = toss(12, 1, 0, 1.8)
     assert found.through == 0 and found.crossings == 0
     assert found.work > 0 and found.gain < 0.02 * found.work
     assert 0 < found.weight * found.height < found.work

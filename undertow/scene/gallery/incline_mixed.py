@@ -12,7 +12,7 @@ from undertow.scene.shapes import Box
 from undertow.scene.soft import Soft, SoftBody
 
 CARD = {
-    "description": "a rigid (silver) and a soft box (orange) slide down an incline beside the analytic solution (red)",
+    "description": "a rigid (silver) and a soft box (orange, 135 tets) slide down a slope with the analytic one (red)",
     "source": "Schroeder 2011, thesis, figure 4.8",
     "cost": "about a minute; --resolution N: elements along the soft box of 20 cm",
 }

@@ -40,5 +40,5 @@ def make_scene(resolution: int = 8) -> Scene:
         time=Time(end=1.5, frame_rate=24, max_step=1 / 96),
         soft=Soft(tolerance=0.05),
         objects={"ground": ground, **objects},
-        view=View(camera=Camera(position=(0.0, 1.7, 6.2), look_at=(0.0, 0.5, 0.0))),
+        view=View(camera=Camera(position=(0.0, 1.8, 7.0), look_at=(0.0, 0.5, 0.0))),
     )
