@@ -60,5 +60,5 @@ def make_scene(resolution: int = 10, elements: int = 2, end: float = 1.5) -> Sce
         time=Time(end=end, frame_rate=24, max_step=1 / 240),
         soft=Soft(tolerance=0.02),
         objects=objects,
-        view=View(camera=Camera(position=(2.7 * edge, 2.7 * edge, 6.0 * edge), look_at=(0.0, 0.3, 0.0))),
+        view=View(camera=Camera(position=(3.4 * edge, 4.0 * edge, 8.4 * edge), look_at=(0.0, 0.2, 0.1))),
     )
