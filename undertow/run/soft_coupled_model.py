@@ -437,6 +437,8 @@ class _FluidAround:
         """Nodes to n+1, contacts there, the flow's step: transport, then one solve for fluid and solids."""
         model, dt = self.model, self.time_step
         flow, coupled, rigid = model.flow, model.coupled, model.within.coupled
+        if model.held is not None:
+            model.held.look(flow.state.smoke)
         model.move_nodes(self.time, dt)
         coupled.contacts = model.find_contacts(dt)
         coupled.external[...] = model._weight
