@@ -141,11 +141,17 @@ class Pockets:
         names = [f"objects.{p.name}" for p in self.bodies.parts if ((nodes >= p.first) & (nodes < p.stop)).any()]
         return f", closed off by {', '.join(names)}," if names else ""
 
-    def find_cells(self, stencil: Stencil) -> np.ndarray:
-        """Cells (Z, Y, X) that closed shells hold: 0 none, n + 1 the n-th, the innermost; stencil: that of the rows."""
+    def find_cells(self, stencil: Stencil, alone_c: np.ndarray | None = None) -> np.ndarray:
+        """Cells (Z, Y, X) that closed shells hold: 0 none, n + 1 the n-th, the innermost; stencil: that of the rows.
+        alone_c: cells to look at one by one if they belong to no region, all their faces being closed."""
         label = stencil.label[: int(np.prod(self.fields.grid.padded))]
         places = self._representatives(label, stencil.regions)
-        held = np.zeros(stencil.regions + 1, dtype=np.int64)
+        if alone_c is not None:
+            alone = np.flatnonzero((label == 0) & alone_c.reshape(-1))
+            label = label.copy()
+            label[alone] = stencil.regions + 1 + np.arange(len(alone))
+            places = np.concatenate([places, self._centres(alone)])
+        held = np.zeros(len(places), dtype=np.int64)
         # the largest first: a shell inside another holds what is inside it
         for n in np.argsort([-pocket.wanted for pocket in self.pockets], kind="stable"):
             held[self._are_inside(places, self.pockets[n])] = n + 1
@@ -153,11 +159,15 @@ class Pockets:
 
     def _representatives(self, label: np.ndarray, regions: int) -> Array:
         """Centre (regions + 1, 3) [m] of one cell of every region; of region 0 nothing."""
-        grid = self.fields.grid
         at = np.zeros(regions + 1, np.int64)
         # of repeated indices the last is taken
         at[label[::-1]] = np.arange(label.size)[::-1]
-        index = np.stack(np.unravel_index(at, grid.padded)[::-1], axis=1)
+        return self._centres(at)
+
+    def _centres(self, cell: np.ndarray) -> Array:
+        """Centres (n, 3) [m] of cells by their flat index."""
+        grid = self.fields.grid
+        index = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1)
         return np.asarray(np.array(grid.lower) + (index - GHOSTS + 0.5) * grid.dx)
 
     def _are_inside(self, places: Array, pocket: _Pocket) -> np.ndarray:
@@ -182,12 +192,17 @@ class PocketSmoke:
         self.restored = 0.0
         """Mass [kg; 2D kg/m] that the last step gave or took, over all pockets."""
         self._mass = np.zeros(0)
+        self._cell = np.zeros(0, np.int64)
+
+    def look(self, smoke_c: Array) -> None:
+        """Find the cells of the pockets, before the shells move: rows and shells are where the last step left them."""
+        self._cell = self._cells(smoke_c)
 
     def weigh(self, smoke_c: Array) -> None:
-        self._mass = self._weigh(self._cells(), smoke_c)
+        self._mass = self._weigh(self._cell, smoke_c)
 
     def restore(self, smoke_c: Array, left: float) -> None:
-        cell = self._cells()
+        cell = self._cells(smoke_c)
         now = self._weigh(cell, smoke_c)
         wanted = left * self._mass
         known = (now > 0.0) & (wanted > 0.0)
@@ -197,9 +212,12 @@ class PocketSmoke:
         volume = self.pockets.fields.grid.cell_volume
         self.restored = volume * float(np.abs(wanted - now)[known].sum())
 
-    def _cells(self) -> np.ndarray:
+    def _cells(self, smoke_c: Array) -> np.ndarray:
         assert self.rows.stencil is not None
-        return self.pockets.find_cells(self.rows.stencil)
+        full = np.zeros(smoke_c.shape, dtype=bool)
+        inside = self.pockets.fields.grid.interior
+        full[inside] = smoke_c[inside] > 0.0
+        return self.pockets.find_cells(self.rows.stencil, full)
 
     def _weigh(self, cell: np.ndarray, smoke_c: Array) -> Array:
         mass = np.bincount(cell.reshape(-1), smoke_c.reshape(-1), len(self.pockets.pockets) + 1)

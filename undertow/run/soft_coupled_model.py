@@ -221,6 +221,8 @@ class _FluidAround(SolvedWithSoft):
         model, dt = self.model, self.time_step
         expected_b[...] = 0.0
         flow = model.flow
+        if model.held is not None:
+            model.held.look(flow.state.smoke)
         model.inside.prepare(self.time, dt)
         model.within.coupled.set_weight(flow.settings.density, model.within.gravity, dt)
         self.report = flow.step(self.time, dt)
