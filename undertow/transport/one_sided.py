@@ -385,7 +385,7 @@ def _correct_band(  # type: ignore[no-untyped-def]
             x, y, z, whole, _ = _trace(
                 spec, frame, occluder, by_flat, i + hx, j + hy, k + hz, -c, 0.0, stamp, near, close
             )
-            field, end = _find_fields(first, location, q.shape[0])
+        field, end = _find_fields(first, location, q.shape[0])
         for m in range(field, end):
             base = np.uint64(m) * frame.size
             p = base + np.uint64(at)
