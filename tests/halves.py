@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
-SECOND = ("benchmarks", "grid", "output", "rigid", "scene", "soft", "solids", "sph", "surface", "transport")
+SECOND = ("benchmarks", "geometry", "grid", "output", "rigid", "scene", "soft", "solids", "sph", "surface", "transport")
 
 
 def main() -> int:

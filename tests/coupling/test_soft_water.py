@@ -5,7 +5,7 @@ import pytest
 
 import undertow as ut
 from undertow.coupling.pieces import SurfaceSpec
-from undertow.coupling.soft_water import _join_inside, _mark_distance
+from undertow.coupling.soft_water import _mark_distance, join_inside
 from undertow.grid import GHOSTS, Grid
 
 
@@ -94,7 +94,7 @@ def test_distance_at_nodes_of_a_body_whose_corners_are_nodes(dimensions):
     square, winding = np.full(grid.padded, 0.09), np.zeros(grid.padded, np.int64)
     phi = np.full(grid.padded, 1.0)
     _mark_distance(grid.spec, SurfaceSpec(surface, x, np.zeros((1, 3))), 0.3, square, winding)
-    _join_inside(square, winding, phi)
+    join_inside(square, winding, phi)
     weights = np.random.default_rng(1).dirichlet(np.ones(dimensions), 4000)
     samples = np.concatenate([np.tensordot(weights, x[e], axes=1) for e in surface])
     k, j, i = np.meshgrid(*(np.arange(n) - GHOSTS for n in grid.padded), indexing="ij")

@@ -192,7 +192,10 @@ def carry(dimensions: int, scheme: str, kind: int, steps: int = 6) -> tuple[np.n
 
 @pytest.mark.parametrize(
     ("dimensions", "scheme", "kind"),
-    [*itertools.product((2, 3), ("semi_lagrangian", "maccormack"), (OUTFLOW, PERIODIC)), (3, "eno3", PERIODIC)],
+    [
+        *itertools.product((2,), ("semi_lagrangian", "maccormack"), (OUTFLOW, PERIODIC)),
+        *((3, "semi_lagrangian", OUTFLOW), (3, "maccormack", PERIODIC), (3, "eno3", OUTFLOW)),
+    ],
 )
 def test_a_constant_on_each_side_of_a_moving_closed_surface_stays(dimensions: int, scheme: str, kind: int) -> None:
     carry(dimensions, scheme, kind)

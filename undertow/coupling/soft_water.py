@@ -36,7 +36,7 @@ class SoftWaterFields(SoftFields):
             square = np.full(self.grid.padded, band * band)
             surface = self.surface._replace(element=self.closed)
             _mark_distance(self.grid.spec, surface, band, square, winding)
-            _join_inside(square, winding, self.phi_n)
+            join_inside(square, winding, self.phi_n)
         return changed
 
 
@@ -165,13 +165,10 @@ def _mark_distance(spec, surface, band, out_square, out_winding):  # type: ignor
                         out_winding[k, j, i] += turn
 
 
-@njit(cache=True)
-def _join_inside(square, winding, phi):  # type: ignore[no-untyped-def]
-    """phi = min(phi, d), d being the distance from the surfaces, negative inside, as far as ``square`` has it."""
-    for k in range(phi.shape[0]):
-        for j in range(phi.shape[1]):
-            inside = 0
-            for i in range(phi.shape[2]):
-                inside += winding[k, j, i]
-                distance = np.sqrt(square[k, j, i])
-                phi[k, j, i] = min(phi[k, j, i], -distance if inside != 0 else distance)
+def join_inside(square: Array, winding: np.ndarray, phi: Array) -> None:
+    """phi = min(phi, d), d being the distance from the surfaces, negative inside, as far as ``square`` has it; changes
+    ``square`` and ``winding``."""
+    np.cumsum(winding, axis=2, out=winding)
+    distance = np.sqrt(square, out=square)
+    np.negative(distance, out=distance, where=winding != 0)
+    np.minimum(phi, distance, out=phi)
