@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3
 DEMO := boat-spheres
 # of 36: two and a half minutes after the installation on two cores, most of them compilation
-DEMO_FRAMES := 27
+DEMO_FRAMES := 20
 
 .PHONY: help setup demo test lint validate bench lock clean
 
