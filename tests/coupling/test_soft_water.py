@@ -52,6 +52,18 @@ def test_a_stiff_block_as_heavy_as_water_stays_where_it_is():
     assert np.abs(sim.flow.state.u).max() < 1e-5
 
 
+def test_the_surface_inside_a_body_moves_with_it():
+    """Water and block fall together: nothing inside the block is slowed by walls that do not stand still."""
+    sim = ut.Simulation(block_in_pool(0.5, 0.0))
+    flow, out = sim.flow, np.zeros_like(sim.flow.state.u)
+    sim.model.soft.v[:, 1] = flow.state.u[1] = -1.0
+    flow.place(sim.time)
+    flow.continue_for_surface(flow.state.u, out)
+    inside = flow.solids.distance_f[1] < 0.0
+    assert inside.sum() > 20
+    assert out[1][inside] == pytest.approx(-1.0, abs=1e-12)
+
+
 def energy(row):
     return sum(value for name, value in row.items() if name.startswith(("kinetic_e", "potential_e", "soft_elastic")))
 

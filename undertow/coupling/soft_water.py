@@ -8,6 +8,8 @@ pieces are flat. On rigid bodies it is that of ``coupling.hydrostatic``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numba import njit
 
@@ -19,25 +21,45 @@ from undertow.coupling.soft_solve import CoupledSoft, SoftSolve
 from undertow.coupling.solid_velocities import SolidVelocities
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.free_surface import FreeSurfaceRows, FreeSurfaceSolve
+from undertow.geometry import Solid
 from undertow.geometry.solids import BAND
-from undertow.grid import GHOSTS, Array
+from undertow.grid import GHOSTS, Array, Grid, Sides
 from undertow.linalg import SolveStats, used_planes
 from undertow.rigid.bodies import DYNAMIC
+from undertow.soft import SoftBodies
 
 
 class SoftWaterFields(SoftFields):
-    """``SoftFields`` whose phi_n, what a surface of water keeps out of, has the soft bodies too."""
+    """``SoftFields`` whose phi_n and inner_c, what a surface of water keeps out of and follows inside, have the soft
+    bodies too."""
+
+    def __init__(self, grid: Grid, sides: Sides, solids: Sequence[Solid], bodies: SoftBodies) -> None:
+        super().__init__(grid, sides, solids, bodies)
+        self.inner_c = np.zeros_like(self.velocity_c)
+        self._winding, self._square = np.zeros(grid.padded, dtype=np.int64), np.zeros(grid.padded)
+        self._own_f = np.zeros((3, *grid.padded))
 
     def update(self, t: float) -> bool:
         changed = super().update(t)
         if len(self.closed):
             band = BAND * self.grid.dx
-            winding = np.zeros(self.grid.padded, dtype=np.int64)
-            square = np.full(self.grid.padded, band * band)
+            self._winding[...], self._square[...] = 0, band * band
             surface = self.surface._replace(element=self.closed)
-            _mark_distance(self.grid.spec, surface, band, square, winding)
-            join_inside(square, winding, self.phi_n)
+            _mark_distance(self.grid.spec, surface, band, self._square, self._winding)
+            join_inside(self._square, self._winding, self.phi_n)
         return changed
+
+    def set_velocities(self) -> None:
+        """Velocities of the walls of soft bodies; in cells the mean of their faces that no solid is nearer to."""
+        super().set_velocities()
+        self.inner_c[...] = self.velocity_c
+        self._own_f[...] = 0.0
+        self._own_f.reshape(-1)[self.near_arrays().face[self.nearer]] = 1.0
+        for axis in self.grid.axes:
+            own, wall, out = (np.moveaxis(f[axis], 2 - axis, 0) for f in (self._own_f, self.velocity_f, self.inner_c))
+            faces = own[:-1] + own[1:]
+            mean = (own * wall)[:-1] + (own * wall)[1:]
+            np.divide(mean, faces, out=out[:-1], where=faces > 0.0)
 
 
 class SoftWaterRows(SoftRows, FreeSurfaceRows):

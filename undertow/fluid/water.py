@@ -349,7 +349,7 @@ class WaterFlow:
         if self.solids is not None:
             solids = self.solids
             share_face_rows(
-                self.grid, _follow_walls, self.solid_c, solids.distance_f, solids.velocity_c, u_f, out_f
+                self.grid, _follow_walls, self.solid_c, solids.distance_f, solids.inner_c, u_f, out_f
             )  # fmt: skip
         self.sides.fill_velocity(out_f)
 

@@ -119,6 +119,7 @@ class SolidFields:
         nearest to the cell's centre, else at the centre; 0 where body_c = -1
     Distances are cut off at ``far`` = BAND dx. occlusion: thin surfaces that hide points from each other, if any.
     wall_n: the distances that say where in their cells walls are; phi_n, unless walls lie on faces.
+    inner_c: velocity of the nearest wall of any kind; velocity_c, unless there are walls beside those of the solids.
     """
 
     occlusion: Occlusion | None = None
@@ -134,7 +135,7 @@ class SolidFields:
         self.body_c = np.full(grid.padded, -1, dtype=np.int32)
         self.distance_f = np.full((3, *grid.padded), self.far)
         self.velocity_f = grid.face_field()
-        self.velocity_c = grid.face_field()
+        self.velocity_c = self.inner_c = grid.face_field()
         n = len(self.solids)
         self.period = np.zeros(3)
         self.time = 0.0
