@@ -1,5 +1,5 @@
 """The compile budget: how many Numba specialisations the test run used, what they cost, and a bound. And two threads
-that really share the work of grids too small for it.
+that really share the work of grids too small for it, and runs that go on from a saved state.
 
 ``undertow`` is imported before Numba, because the package decides where Numba keeps its cache.
 """
@@ -13,7 +13,7 @@ import threading
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,26 @@ class _Together:
         piece = next(self._left)
         self._barrier.wait()
         return piece
+
+
+@pytest.fixture
+def goes_on(tmp_path: Path) -> Callable[..., Any]:
+    """Save a simulation, load it, take ``steps`` with both; all that evolves has the same bits. Returns the other."""
+    import numpy as np
+
+    import undertow as ut
+
+    def compare(sim: ut.Simulation, steps: int = 1) -> ut.Simulation:
+        sim.save(tmp_path / "state.h5")
+        again = ut.load(tmp_path / "state.h5")
+        for one in (sim, again):
+            for _ in range(steps):
+                one.step()
+        for name, array in sim.model.arrays().items():
+            assert np.array_equal(array, again.model.arrays()[name]), name
+        return again
+
+    return compare
 
 
 @pytest.fixture
