@@ -17,6 +17,7 @@ import numpy as np
 
 from undertow.coupling.added_mass import AddedMass
 from undertow.coupling.drag import BodiesInverse, DragRows
+from undertow.coupling.indefinite import IndefiniteSystem
 from undertow.coupling.rows import CoupledRows, block_diagonal
 from undertow.errors import PhysicsError
 from undertow.fluid import FlowSettings
@@ -239,6 +240,10 @@ class MonolithicSolve:
                 principal = np.diagonal(R.T @ shown[b, 3:, 3:] @ R)
                 inv_inertia[b] = np.where(inv_inertia[b] > 0.0, np.minimum(principal, inv_inertia[b]), 0.0)
         return inv_mass, inv_inertia
+
+    def indefinite(self) -> IndefiniteSystem:
+        """The same rows and masses as a system of pressures and twists."""
+        return IndefiniteSystem(self.rows, self.block)
 
     def _start(self, u_f: Array, twist: Array, z_c: Array) -> None:
         """Velocities that the guess z (improved for light bodies) leads to: w <- w* - B^-1 K^T z.
