@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import undertow as ut
-from undertow.coupling.lumped import IndefiniteSystem
 from undertow.grid import GHOSTS
 from undertow.validation.two_material_column.case import interface_error
 
@@ -122,7 +121,7 @@ def test_the_lumped_solve_is_that_of_the_indefinite_system(density, mass):
     row = flow.grid.cell_field()
     solve.rows.apply({"fluid": u, "rigid": start}, row)
     row[solve.rows.stencil.diagonal_c <= 0.0] = 0.0
-    z, change, iterations = IndefiniteSystem(solve).solve(row, 1e-12)
+    z, change, iterations = solve.indefinite().solve(row, 1e-12)
     found, pressure = u.copy(), flow.grid.cell_field()
     solve.solve(found, pressure, 0.01)
     coupled.take_twists(twist)

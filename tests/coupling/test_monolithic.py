@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from undertow.coupling import added_mass
 from undertow.coupling.monolithic import CoupledBodies, MonolithicSolve, ViscousMonolithicSolve, monolithic
 from undertow.coupling.motion import BodyMotion
 from undertow.coupling.walls import _face_moment
@@ -369,3 +370,84 @@ def test_joints_hold_in_the_solve():
         known = coupled.pressure_b + coupled.viscous_b + coupled.joint_b
         assert gained == pytest.approx(known[:, :3] + [[0, 0.3, 0], [0, 0, 0]], abs=1e-9)
         assert np.abs(coupled.joint_b[:, :3].sum(axis=0)).max() < 1e-9
+
+
+FLATLAND = (
+    (14, 13, 1), [WALL] * 3 + [OPEN] + [WALL] * 2,
+    [(Sphere(0.16), (0.35, 0.33, 0.0)), (Sphere(0.16), (0.68, 0.36, 0.0)), (Box((0.3, 0.22, 1.0)), (1.05, 0.4, 0.0)),
+     (Sphere(0.2), (0.4, 0.82, 0.0)), (Box((0.33, 0.41, 1.0)), (0.95, 0.85, 0.0))],
+)  # fmt: skip
+MANY = {
+    "2d": FLATLAND,
+    # one disc touches a side of the closed box
+    "closed": (FLATLAND[0], [WALL] * 6, [(Sphere(0.16), (0.13, 0.33, 0.0)), *FLATLAND[2][1:]]),
+    "periodic": (
+        (9, 8, 9), [PERIODIC] * 6,
+        [(Box((0.33, 0.41, 0.28)), (0.06, 0.52, 0.47)), (Sphere(0.2), (0.5, 0.1, 0.1)), (Sphere(0.2), (0.5, 0.5, 0.6))],
+    ),
+}  # fmt: skip
+
+
+def make_many(name, ratio):
+    """Bodies of ``ratio`` times the density of the fluid, every second one twice that."""
+    cells, kind, bodies = MANY[name]
+    turn = FLAT if cells[2] == 1 else TURN
+    placed = [(shape, x, turn, 2.0 * ratio * (1 + b % 2)) for b, (shape, x) in enumerate(bodies)]
+    flow, world, coupled = make_flow(cells, kind, placed)
+    flow.solve.rebuild()
+    flow.solve.place()
+    return flow, world, coupled
+
+
+def dense(operator, size, active):
+    """Its matrix on the active cells."""
+    matrix, x, out = np.zeros((len(active), len(active))), np.zeros(size), np.zeros(size)
+    for column, cell in enumerate(active):
+        x[cell], out[...] = 1.0, 0.0
+        operator.apply(x, out)
+        x[cell] = 0.0
+        matrix[:, column] = out[active]
+    return matrix
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_balancing_is_symmetric_positive_and_bounded(name):
+    """A0 + F N F^T has eigenvalues from 1 to 1e6; preconditioned from 0.3 to 6."""
+    flow, _, _ = make_many(name, 1e-6)
+    solve = flow.solve
+    rows, balance = solve.rows, solve.added_mass._balance
+    assert solve.added_mass._method is balance
+    assert rows.walls.is_closed == (name != "2d")
+    active = np.flatnonzero(rows.stencil.diagonal > 0.0)
+    size = rows.stencil.size
+    a, p = dense(rows.operator, size, active), dense(balance, size, active)
+    assert np.abs(p - p.T).max() < 1e-9 * np.abs(p).max()
+    assert np.linalg.eigvalsh(0.5 * (p + p.T)).min() > 0.0
+    # P A z = z for every function of a patch
+    z = np.zeros((len(balance.chosen), size))
+    for column, unit in enumerate(np.eye(len(z))):
+        balance.patches.scatter(balance.patches.z, balance._spread(unit), z[column])
+    near = z.T[active]
+    assert np.abs(p @ (a @ near) - near).max() < 1e-5 * np.abs(near).max()
+    values = np.sort(np.linalg.eigvals(p @ a).real)
+    null = 0 if name == "2d" else 1
+    assert values[null] > 0.3
+    assert values[-1] < 6.0
+    plain = np.sort(np.linalg.eigvals(dense(solve.multigrid, size, active) @ a).real)
+    assert plain[-1] > 1e4
+
+
+@pytest.mark.parametrize("ratio", [1e-9, 1e-3])
+def test_both_corrections_lead_to_the_same_motion(ratio, monkeypatch):
+    """B F stored, and balancing: the same velocities of fluid and bodies."""
+    found = []
+    for most in (100, 0):
+        monkeypatch.setattr(added_mass, "MOST_COLUMNS", most)
+        flow, world, coupled = make_many("2d", ratio)
+        w = random_state(flow, world, 3)
+        coupled.impulse_b[...] = 0.0
+        coupled.impulse_b[:, :2] = np.random.default_rng(5).normal(size=(world.bodies.count, 2))
+        found.append(project(flow, world, coupled, w))
+    stored, balanced = found
+    for name in ("fluid", "rigid"):
+        assert np.abs(stored[name] - balanced[name]).max() < 1e-8 * np.abs(stored[name]).max()

@@ -1,27 +1,41 @@
 """The preconditioner of the coupled pressure: a multigrid cycle for the fluid, corrected for bodies lighter than it.
 
-With B one cycle for A0 (bodies at rest) and N = M^-1, the inverse of A0 + F N F^T is approximated by the formula of
-Sherman, Morrison and Woodbury,
+With B one cycle for A0 (bodies at rest) and N = M^-1 of the twist components of light bodies, the inverse of
+A = A0 + F N F^T is approximated in one of two ways. Few components: by the formula of Sherman, Morrison and Woodbury,
 
-    B - (B F) C (B F)^T,      C = (I + N S)^-1 N = (M + S)^-1,      S = F^T B F.
+    B - (B F) C (B F)^T,      C = (I + N S)^-1 N = (M + S)^-1,      S = F^T B F,
 
-S approximates the added mass of the bodies, so C is bounded however light they are, and N may be singular (bodies that
-are held, or joined). One column of B F costs a cycle: columns are formed only for bodies whose added mass matters.
+with B F stored, one cycle per component. Many: by balancing (Mandel 1993) with functions Z that live near their bodies
+(``coupling.patches``), which takes no cycle of set-up,
+
+    (I - Q A) B (I - A Q) + Q,      Q = Z E^-1 Z^T,      E = Z^T A Z = D + T N T^T,      D = Z^T A0 Z,      T = Z^T F.
+
+Where Z^T A x = 0 the pressure of a light body's own mass is bounded by the angle between Z and A0^-1 F, not by N; Z
+needs to be no good solution. S, or T^T D^-1 T in its place, approximates the added mass of the bodies, so both are
+bounded however light they are, and N may be singular (bodies that are held, or joined).
 """
 
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
 
+from undertow.coupling.patches import Patches
 from undertow.coupling.rows import CoupledRows, block_diagonal
 from undertow.grid import Array
 from undertow.linalg import DenseBlock, Multigrid
 
 LIGHT = 2.0
-"""Columns count when the inverse mass times F^2 is this many times that of the displaced fluid in translation."""
+"""Components count when the inverse mass times F^2 is this many times that of the displaced fluid in translation."""
 
-MOST_BYTES = 1.0e9
-"""Of stored columns; bodies beyond it are left to the iteration, heaviest first."""
+MOST_COLUMNS = 12
+"""Components up to which a cycle for each pays."""
+
+REACH = 0.4
+"""Layers of a patch, in sides of the cube with the body's volume, between 2 and MOST_LAYERS."""
+
+MOST_LAYERS = 8
 
 
 class AddedMass:
@@ -32,42 +46,33 @@ class AddedMass:
         self.displaced_b = displaced_b
         """Mass of the fluid that each body displaces (n,) [kg]; 0 for bodies that are not dynamic."""
         self.whole_bodies = False
-        """A body's masses couple all components of its twist: they have columns together or not at all."""
+        """A body's masses couple all components of its twist: they count together or not at all."""
         self.chosen = np.zeros(0, dtype=np.int64)
-        """Entries of the flat twists (n 6,) that have a column."""
-        self.correction = np.zeros((0, 0))
-        self._columns = np.zeros((0, *rows.shape))
-        self._force = np.zeros((rows.bodies.count, 6))
-        self._source = np.zeros(rows.shape)
+        """Entries of the flat twists (n 6,) that are corrected for."""
+        self._columns = Columns(multigrid, rows)
+        self._balance = Balance(multigrid, rows)
+        self._method: Columns | Balance = self._columns
 
     def setup(self) -> None:
-        """Columns and correction for the walls and masses of now."""
+        """The correction for the walls and masses of now."""
         count = self.rows.bodies.count
         inverse = self.block.inv_mass
-        whole = inverse[0] if inverse.shape[1] == 6 * count else block_diagonal(inverse)
-        self.chosen = self._choose(np.diagonal(whole).reshape(count, 6))
-        m = len(self.chosen)
-        if m == 0:
-            self.correction = np.zeros((0, 0))
+        joined = inverse.shape[1] == 6 * count
+        mobility = np.diagonal(inverse, axis1=1, axis2=2).reshape(count, 6)
+        self.chosen = self._choose(mobility)
+        if len(self.chosen) <= MOST_COLUMNS:
+            whole = inverse[0] if joined else block_diagonal(inverse)
+            self._method = self._columns
+            self._columns.setup(self.chosen, whole[np.ix_(self.chosen, self.chosen)])
             return
-        if m > len(self._columns):
-            self._columns = np.zeros((m, *self.rows.shape))
-        unit = np.zeros((count, 6))
-        added = np.zeros((m, m))
-        for column, entry in enumerate(self.chosen):
-            unit.reshape(-1)[entry] = 1.0
-            self._source[...] = 0.0
-            self.rows.walls.add_flux(1.0, unit, self._source)
-            unit.reshape(-1)[entry] = 0.0
-            self.multigrid.apply(self._source, self._columns[column])
-            added[:, column] = self._forces_on(self._columns[column])
-        added = 0.5 * (added + added.T)
-        mobility = whole[np.ix_(self.chosen, self.chosen)]
-        correction = np.linalg.solve(np.eye(m) + mobility @ added, mobility)
-        self.correction = 0.5 * (correction + correction.T)
+        blocks = sp.csr_matrix(inverse[0]) if joined else sp.block_diag(inverse, format="csr")
+        size = (self.displaced_b / self.rows.domain.density) ** (1.0 / self.rows.domain.grid.dimensions)
+        layers = np.clip(np.ceil(REACH * size / self.rows.domain.grid.dx), 2, MOST_LAYERS).astype(np.int64)
+        self._method = self._balance
+        self._balance.setup(self.chosen, blocks[self.chosen][:, self.chosen], layers)
 
     def _choose(self, mobility_b: Array) -> np.ndarray:
-        """Twist components with a column: those of bodies that the fluid moves more than their own mass holds them."""
+        """Twist components of bodies that the fluid moves more than their own mass holds them."""
         walls = self.rows.walls
         square = np.zeros((self.rows.bodies.count, 6))
         np.add.at(square, walls.spec.body[: walls.size], walls.spec.f[: walls.size] ** 2)
@@ -81,20 +86,75 @@ class AddedMass:
         if len(self.block.inv_mass) == 1 and light.any():
             # joined bodies answer together
             light = mobility_b > 0.0
-        found = np.flatnonzero(light.reshape(-1))
-        most = int(MOST_BYTES / (8 * self._source.size))
-        if len(found) > most and len(self.block.inv_mass) == 1:
-            return found[:0]
-        if len(found) > most:
-            relative = (strength / np.maximum(reference, 1e-300)[:, None]).reshape(-1)[found]
-            found = np.sort(found[np.argsort(-relative, kind="stable")[:most]])
-        return found
+        return np.flatnonzero(light.reshape(-1))
+
+    def apply(self, x: Array, out: Array) -> None:
+        """out = (approximate inverse) x"""
+        self._method.apply(x, out)
+
+    def start(self, impulse_b: Array, z_c: Array) -> Array:
+        """Improve the guess z [Pa s] for bodies that impulses J (n, 6) [N s] act on beside it.
+
+        Returns the change of the chosen twist components, M^-1 (J + F^T z) with the z returned: that is c = C (J + F^T
+        z) with the z given, without the cancellation.
+        """
+        return self._method.start(impulse_b, z_c)
+
+    def shown_b(self) -> Array:
+        """What the chosen components of a body answer to an impulse with the fluid that moves along (n, 6, 6)."""
+        whole = np.zeros((self.rows.bodies.count, 6, 6))
+        body, component = np.divmod(self.chosen, 6)
+        for b in np.unique(body):
+            of = np.flatnonzero(body == b)
+            whole[np.ix_([b], component[of], component[of])] = self._method.shown(of)
+        return whole
+
+
+class _Method:
+    """What both methods need of the walls."""
+
+    def __init__(self, multigrid: Multigrid, rows: CoupledRows) -> None:
+        self.multigrid, self.rows = multigrid, rows
+        self.chosen = np.zeros(0, dtype=np.int64)
+        self._twist = np.zeros((rows.bodies.count, 6))
+        self._source = np.zeros(rows.shape)
 
     def _forces_on(self, p_c: Array) -> Array:
         """F^T p of the chosen twist components."""
-        self._force[...] = 0.0
-        self.rows.walls.add_force(1.0, p_c, self._force)
-        return np.asarray(self._force.reshape(-1)[self.chosen])
+        self._twist[...] = 0.0
+        self.rows.walls.add_force(1.0, p_c, self._twist)
+        return np.asarray(self._twist.reshape(-1)[self.chosen])
+
+    def _add_flux(self, factor: float, twist: Array, out: Array) -> None:
+        """out += factor F twist of the chosen components."""
+        self._twist[...] = 0.0
+        self._twist.reshape(-1)[self.chosen] = twist
+        self.rows.walls.add_flux(factor, self._twist, out)
+
+
+class Columns(_Method):
+    """The formula of Woodbury with B F stored."""
+
+    def __init__(self, multigrid: Multigrid, rows: CoupledRows) -> None:
+        super().__init__(multigrid, rows)
+        self.correction = np.zeros((0, 0))
+        self._columns = np.zeros((0, *rows.shape))
+
+    def setup(self, chosen: np.ndarray, mobility: Array) -> None:
+        """B F and C of the chosen components, whose N is ``mobility``."""
+        self.chosen = chosen
+        m = len(chosen)
+        if m > len(self._columns):
+            self._columns = np.zeros((m, *self.rows.shape))
+        unit, added = np.eye(m), np.zeros((m, m))
+        for column in range(m):
+            self._source[...] = 0.0
+            self._add_flux(1.0, unit[column], self._source)
+            self.multigrid.apply(self._source, self._columns[column])
+            added[:, column] = self._forces_on(self._columns[column])
+        added = 0.5 * (added + added.T)
+        correction = np.linalg.solve(np.eye(m) + mobility @ added, mobility)
+        self.correction = 0.5 * (correction + correction.T)
 
     def apply(self, x: Array, out: Array) -> None:
         """out = B x - (B F) C (B F)^T x"""
@@ -103,17 +163,95 @@ class AddedMass:
             self._subtract(self.correction @ self._forces_on(out), out)
 
     def start(self, impulse_b: Array, z_c: Array) -> Array:
-        """Improve the guess z [Pa s] for bodies that impulses J (n, 6) [N s] act on beside it: z -= B F c.
-
-        Returns the change of the chosen twist components, M^-1 (J + F^T z) with the z returned: that is c = C (J + F^T
-        z) with the z given, without the cancellation.
-        """
+        """z -= B F c, c = C (J + F^T z)"""
         change = self.correction @ (self._forces_on(z_c) + impulse_b.reshape(-1)[self.chosen])
         self._subtract(change, z_c)
         return np.asarray(change)
+
+    def shown(self, of: np.ndarray) -> Array:
+        """The block of C of some of the chosen components."""
+        return self.correction[np.ix_(of, of)]
 
     def _subtract(self, amount: Array, out: Array) -> None:
         flat = out.reshape(-1)
         for value, column in zip(amount, self._columns, strict=False):
             np.multiply(column, value, out=self._source)
             flat -= self._source.reshape(-1)
+
+
+class Balance(_Method):
+    """Balancing with functions near the bodies.
+
+    E is never formed. With c = N (g + T^T y) the equations E y = f - T N g are
+
+        [ I  -N T^T ] [ c ]   [ N g ]
+        [ T     D   ] [ y ] = [  f  ],
+
+    factored with their upper rows divided by N: no large number enters however light a body is, and c is at hand.
+    """
+
+    def __init__(self, multigrid: Multigrid, rows: CoupledRows) -> None:
+        super().__init__(multigrid, rows)
+        self.patches: Patches | None = None
+
+    def setup(self, chosen: np.ndarray, mobility: sp.csr_matrix, layers_b: np.ndarray) -> None:
+        """Patches and factors for the chosen components, whose N is ``mobility``."""
+        assert self.rows.stencil is not None
+        if self.patches is None:
+            self.patches = Patches(self.rows.stencil, self.rows.walls)
+        self.chosen, patches, m = chosen, self.patches, len(chosen)
+        body, component = np.divmod(chosen, 6)
+        bodies, components = np.unique(body), np.unique(component)
+        patches.setup(bodies, components, layers_b[bodies])
+        self._at = len(components) * np.searchsorted(bodies, body) + np.searchsorted(components, component)
+        """Where the chosen components are among those of the patches."""
+        gram, across = (product[self._at][:, self._at] for product in patches.products())
+        # functions that depend on each other (a body that is hardly wet) must not make it singular
+        diagonal = gram.diagonal()
+        gram = gram + sp.diags(np.where(diagonal > 0.0, 1e-10 * diagonal, 1.0))
+        self._gram, self._across = gram, across
+        largest = np.asarray(abs(mobility).max(axis=1).todense()).reshape(-1)
+        self._mobility = sp.diags(1.0 / np.where(largest > 0.0, largest, 1.0)) @ mobility
+        upper = sp.diags(1.0 / np.where(largest > 0.0, largest, 1.0))
+        self._factors = splu(sp.bmat([[upper, -self._mobility @ across.T], [across, gram]], format="csc"))
+        self._masses = mobility
+        self._amount = np.zeros(len(bodies) * len(components))
+        self._right = np.zeros(2 * m)
+
+    def _solve(self, g: Array | None, f: Array | None) -> tuple[Array, Array]:
+        """c and y; g, f: None for zero."""
+        m = len(self.chosen)
+        self._right[:m] = 0.0 if g is None else self._mobility @ g
+        self._right[m:] = 0.0 if f is None else f
+        found = self._factors.solve(self._right)
+        return found[:m], found[m:]
+
+    def _spread(self, y: Array) -> Array:
+        self._amount[...] = 0.0
+        self._amount[self._at] = y
+        return self._amount
+
+    def apply(self, x: Array, out: Array) -> None:
+        """out = (I - Q A) B (I - A Q) x + Q x"""
+        patches, rest, flat = self.patches, self._source, out.reshape(-1)
+        assert patches is not None
+        c, y = self._solve(None, patches.gather(patches.z, x.reshape(-1))[self._at])
+        rest[...] = x.reshape(rest.shape)
+        patches.scatter(patches.y, self._spread(-y), rest.reshape(-1))
+        self._add_flux(-1.0, c, rest)
+        self.multigrid.apply(rest, out.reshape(rest.shape))
+        _, s = self._solve(-self._forces_on(out), patches.gather(patches.y, flat)[self._at])
+        patches.scatter(patches.z, self._spread(y - s), flat)
+
+    def start(self, impulse_b: Array, z_c: Array) -> Array:
+        """z += Z y with E y = -T N (J + F^T z)"""
+        assert self.patches is not None
+        c, y = self._solve(self._forces_on(z_c) + impulse_b.reshape(-1)[self.chosen], None)
+        self.patches.scatter(self.patches.z, self._spread(y), z_c.reshape(-1))
+        return np.asarray(c)
+
+    def shown(self, of: np.ndarray) -> Array:
+        """(M + T^T D^-1 T)^-1 of some of the chosen components, as if the others were held."""
+        gram, across, n = (matrix[of][:, of].toarray() for matrix in (self._gram, self._across, self._masses))
+        found = np.linalg.solve(np.eye(len(of)) + n @ across.T @ np.linalg.solve(gram, across), n)
+        return np.asarray(0.5 * (found + found.T))

@@ -16,7 +16,7 @@ Solving for the pressures and the bodies' velocities together instead is the sym
     [ G^T beta^-1 G    F   ] [  z ]   [ K u* - s ]
     [      F^T       -Mt   ] [ dv ] = [     0    ],        dv = Mt^-1 F^T z,
 
-whose Schur complement is that of the solve here (thesis 5.5 [@schroeder2011]). ``IndefiniteSystem`` is it.
+whose Schur complement is that of the solve here (thesis 5.5 [@schroeder2011]). ``coupling.indefinite`` is it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from undertow.fluid.domain import FluidDomain
 from undertow.fluid.free_surface import FreeSurfaceRows
 from undertow.fluid.solve import ImplicitSolve
 from undertow.grid import GHOSTS, Array
-from undertow.linalg import DenseBlock, Minres, Multigrid, SolveStats
+from undertow.linalg import DenseBlock, SolveStats
 from undertow.rigid.bodies import DYNAMIC
 
 
@@ -185,55 +185,6 @@ def _cross_matrix(a: Array) -> Array:
     """a* of a vector (3,): a* b = a x b."""
     x, y, z = a
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-
-
-class IndefiniteSystem:
-    """The system (16) of a ``LumpedSolve``: pressures and changes of twists, by MINRES.
-
-    Preconditioned by a multigrid cycle for G^T beta^-1 G (in the paper incomplete Cholesky) and Mt^-1, one beside the
-    other.
-    """
-
-    def __init__(self, solve: LumpedSolve) -> None:
-        self.solve_, self.cells = solve, int(np.prod(solve.rows.shape))
-        self.multigrid = Multigrid(solve.domain.grid, solve.domain.periodic_axes)
-        self.size = self.cells + 6 * solve.coupled.bodies.count
-        self._mass = np.zeros_like(solve.block.inv_mass)
-
-    def solve(self, row_c: Array, tolerance: float) -> tuple[Array, Array, int]:
-        """z [Pa s] and dv (n, 6) for rows K u* - s, and how many iterations it took."""
-        rows, block = self.solve_.rows, self.solve_.block
-        assert rows.stencil is not None
-        self.multigrid.setup(rows.stencil)
-        self._mass[...] = np.linalg.pinv(block.inv_mass, hermitian=True)
-        b, x = np.zeros(self.size), np.zeros(self.size)
-        b[: self.cells] = row_c.reshape(-1)
-        solver = Minres(self.size, [(0, self.size)])
-        stats = solver.solve(self, b, x, tolerance, 2000, _BlockDiagonal(self))
-        return x[: self.cells].reshape(rows.shape), x[self.cells :].reshape(-1, 6), stats.iterations
-
-    def apply(self, x: Array, out: Array) -> None:
-        """out = A x, flat."""
-        rows, n = self.solve_.rows, self.cells
-        z, dv = x[:n], x[n:].reshape(-1, 6)
-        assert rows.stencil is not None
-        rows.stencil.apply(z, out[:n])
-        rows.walls.add_flux(1.0, dv, out[:n].reshape(rows.shape))
-        out[n:].reshape(-1, 6)[...] = -np.einsum("bij,bj->bi", self._mass, dv)
-        rows.walls.add_force(1.0, z.reshape(rows.shape), out[n:].reshape(-1, 6))
-
-
-class _BlockDiagonal:
-    """Multigrid for the pressures, Mt^-1 for the bodies."""
-
-    def __init__(self, system: IndefiniteSystem) -> None:
-        self.system = system
-
-    def apply(self, x: Array, out: Array) -> None:
-        system, n = self.system, self.system.cells
-        shape = system.solve_.rows.shape
-        system.multigrid.apply(x[:n].reshape(shape), out[:n].reshape(shape))
-        system.solve_.block.apply_inverse_mass(x[n:].reshape(-1, 6), out[n:].reshape(-1, 6))
 
 
 def lumped(coupled: CoupledBodies, mass: str = "full") -> Callable[[FluidDomain, FlowSettings], ImplicitSolve]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from undertow.coupling.added_mass import AddedMass
 from undertow.coupling.drag import BodiesInverse, DragRows
+from undertow.coupling.indefinite import IndefiniteSystem
 from undertow.coupling.rows import CoupledRows, block_diagonal
 from undertow.errors import PhysicsError
 from undertow.fluid import FlowSettings
@@ -229,23 +230,20 @@ class MonolithicSolve:
         dynamic = bodies.kind_b == DYNAMIC
         own = 0.5 if self.domain.grid.dimensions == 3 else 1.0
         inv_mass[dynamic] = 1.0 / (bodies.mass_b[dynamic] + own * (self.wet_b * self.displaced_b)[dynamic])
-        chosen = {int(entry): i for i, entry in enumerate(self.added_mass.chosen)}
-        diagonal = np.diagonal(self.added_mass.correction)
+        shown = self.added_mass.shown_b()
         for b in np.flatnonzero(dynamic).tolist():
-            found = [diagonal[chosen[6 * b + c]] for c in range(3) if 6 * b + c in chosen]
+            found = [x for x in np.diagonal(shown[b])[:3].tolist() if x > 0.0]
             if found:
                 inv_mass[b] = sum(found) / len(found)
-            turning = [chosen.get(6 * b + 3 + c) for c in range(3)]
-            if any(i is not None for i in turning):
-                block = np.zeros((3, 3))
-                for c, i in enumerate(turning):
-                    for e, j in enumerate(turning):
-                        if i is not None and j is not None:
-                            block[c, e] = self.added_mass.correction[i, j]
+            if np.any(np.diagonal(shown[b])[3:] > 0.0):
                 R = rotation_matrix_of(bodies.q_b[b])
-                principal = np.diagonal(R.T @ block @ R)
+                principal = np.diagonal(R.T @ shown[b, 3:, 3:] @ R)
                 inv_inertia[b] = np.where(inv_inertia[b] > 0.0, np.minimum(principal, inv_inertia[b]), 0.0)
         return inv_mass, inv_inertia
+
+    def indefinite(self) -> IndefiniteSystem:
+        """The same rows and masses as a system of pressures and twists."""
+        return IndefiniteSystem(self.rows, self.block)
 
     def _start(self, u_f: Array, twist: Array, z_c: Array) -> None:
         """Velocities that the guess z (improved for light bodies) leads to: w <- w* - B^-1 K^T z.
