@@ -146,6 +146,34 @@ def test_what_rests_on_the_floor_carries_its_weight_less_buoyancy():
     assert rows[-1]["kinetic_energy"] < 1e-10
 
 
+@pytest.mark.parametrize("top", ["open", "wall"])
+def test_a_soft_block_flat_on_the_floor_is_carried_by_contact_or_by_the_pressure_of_a_closed_tank(top):
+    """Forces balance in every step. Under an open top contact carries weight less buoyancy; in a closed tank, where the
+    block cannot lose volume, the pressure falls and pulls at its top, not at its bottom, where there is no fluid."""
+    side, weight, dt = 0.4, 3000.0 * 0.4**2 * 9.81, 0.02
+    disc = {"shape": ut.Box(size=(side, side)), "position": (0.5, 0.2), "element_size": 0.1}
+    scene = mixed(
+        10, sides={"y_high": top}, gravity=(0.0, -9.81), fluid=ut.Fluid(density=1000.0, tolerance=1e-9),
+        disc={**disc, "density": 3000.0, "youngs_modulus": 1e6, "poisson_ratio": 0.3},
+        time=ut.Time(end=1.0, frame_rate=1 / dt),
+    )  # fmt: skip
+    sim = ut.Simulation(scene.model_copy(update={"objects": {"disc": scene.objects["disc"]}}))
+    soft, before = sim.model.soft, 0.0
+    for _ in range(15):
+        sim.step()
+        block, now = sim.body("disc"), soft.momentum()[0][1]
+        assert block.contact_force[1] + block.force[1] - weight == pytest.approx((now - before) / dt, abs=1e-8 * weight)
+        before = now
+    apparent = weight - 1000.0 * 9.81 * soft.volume(soft.parts[0])
+    pull = -side * float(sim.sample("pressure", (0.1, 0.9)))
+    if top == "open":
+        assert block.contact_force[1] == pytest.approx(apparent, rel=0.03)
+        assert abs(pull) < 0.01 * apparent
+    else:
+        assert pull > apparent
+        assert block.contact_force[1] < 0.5 * apparent
+
+
 def test_a_contact_that_would_pull_is_dropped_and_friction_has_its_cone():
     """Two points on a floor that moves: one pressed sticks or slides, one lifted is free; against the conditions."""
     sim = ut.Simulation(mixed(8, sides={}))
