@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
+from undertow.grid.jitting import borrowing
 
 SPHERE, BOX, CAPSULE, CYLINDER, TORUS, PLANE, TABLE = range(7)
 """Kinds of shape; TABLE is a distance sampled on a body-space grid (meshes)."""
@@ -37,7 +38,7 @@ def _evaluate_distance(kind, parameters, points, out_distance):  # type: ignore[
         out_distance[n] = analytic_distance(kind, parameters, 0, points[n, 0], points[n, 1], points[n, 2])
 
 
-@njit(cache=True)
+@borrowing
 def analytic_distance(kind, c, b, x, y, z):  # type: ignore[no-untyped-def]
     """Distance of one body-frame point from the shape ``kind`` whose parameters are row b of ``c``."""
     if kind == SPHERE:
@@ -67,7 +68,7 @@ def analytic_distance(kind, c, b, x, y, z):  # type: ignore[no-untyped-def]
     return c[b, 0] * x + c[b, 1] * y + c[b, 2] * z
 
 
-@njit(cache=True)
+@borrowing
 def table_value(tables, start, nz, ny, nx, fx, fy, fz):  # type: ignore[no-untyped-def]
     """Trilinear value of the table (z, y, x) that begins at ``tables[start]`` at fx, fy, fz in units of its spacing."""
     i = min(int(fx), nx - 2)
