@@ -20,6 +20,8 @@ SPHERE, BOX, CAPSULE, CYLINDER, TORUS, PLANE, TABLE = range(7)
 
 PARAMETERS = 4
 """Length of the parameter row of a shape: (radius), (half sizes), (radius, half length), (radius, tube), (normal)."""
+FIRST = np.int64(0)
+"""Of a type of its own: a plain number would have the distance compiled once more."""
 
 
 def distance_analytic(kind: int, parameters: Array, points: Array) -> Array:
@@ -35,7 +37,7 @@ def distance_analytic(kind: int, parameters: Array, points: Array) -> Array:
 @njit(cache=True)
 def _evaluate_distance(kind, parameters, points, out_distance):  # type: ignore[no-untyped-def]
     for n in range(points.shape[0]):
-        out_distance[n] = analytic_distance(kind, parameters, 0, points[n, 0], points[n, 1], points[n, 2])
+        out_distance[n] = analytic_distance(kind, parameters, FIRST, points[n, 0], points[n, 1], points[n, 2])
 
 
 @borrowing
