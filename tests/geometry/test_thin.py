@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from undertow.fluid import Flow, FlowSettings
-from undertow.geometry import Box, ConstantCurve, Solid, SolidFields, Static, VelocityCurves
-from undertow.geometry.thin import ThinWalls
+from undertow.geometry import Box, ConstantCurve, MeshShape, Solid, SolidFields, Static, VelocityCurves
+from undertow.geometry.thin import ThinWalls, _cut_lines
 from undertow.grid import GHOSTS, INFLOW, OUTFLOW, PERIODIC, WALL, Grid, Sides
 
 
@@ -33,13 +33,15 @@ def test_a_wall_that_the_grid_sees_does_not_leak() -> None:
     assert flow.step(0.0, 0.01).leak < 1e-6
 
 
-def test_faces_across_a_thin_plate_against_the_plane_itself() -> None:
+@pytest.mark.parametrize("as_mesh", [False, True])
+def test_faces_across_a_thin_plate_against_the_plane_itself(as_mesh: bool) -> None:
     """A tilted plate that moves: the faces are those whose segment meets its middle plane."""
     grid = Grid((12, 10, 8), 0.1)
     c, s = np.cos(0.35), np.sin(0.35)
     turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
     motion = VelocityCurves(ConstantCurve((0.3, 0.0, 0.0)), None, (0.5, 0.52, 0.41), turn)
-    fields = SolidFields(grid, [Solid("plate", Box((1e-3, 0.5, 0.4)), motion)])
+    plate = Box((1e-3, 0.5, 0.4))
+    fields = SolidFields(grid, [Solid("plate", MeshShape(*plate.surface()) if as_mesh else plate, motion)])
     walls = ThinWalls(fields)
     for t in (0.0, 0.4):
         fields.update(t)
@@ -73,3 +75,18 @@ def test_a_thin_plate_across_a_periodic_side() -> None:
         walls.leak(grid.face_field())
         count.append(len(walls.face))
     assert count[0] == count[1] == 4
+
+
+def test_cuts_of_a_mesh_through_its_edges_and_corners() -> None:
+    """Lines through cell centres that meet a mesh in its edges and vertices cut it as often inwards as outwards."""
+    grid = Grid((12, 12, 12), 1.0)
+    mesh = MeshShape(*Box((4.0, 4.0, 4.0)).surface())
+    face, place = np.zeros(600, dtype=np.int64), np.zeros(600)
+    count = _cut_lines(grid.spec, mesh.vertices + 5.0, mesh.triangles, face, place)
+    axis, cell = np.divmod(face[:count], int(np.prod(grid.padded)))
+    for a in range(3):
+        lines = np.delete(np.stack(np.unravel_index(cell[axis == a], grid.padded)[::-1]), a, axis=0)
+        _, sums = np.unique(lines, axis=1, return_inverse=True)
+        inwards = np.bincount(sums.ravel(), place[:count][axis == a] < 0.0)
+        assert np.all(inwards == 1) and np.all(np.bincount(sums.ravel()) == 2)
+        assert 16 <= len(inwards) <= 25

@@ -25,8 +25,9 @@ from undertow.fluid.domain import FluidDomain
 from undertow.fluid.measure import subtract_scaled
 from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import ViscousRows, WallRows
-from undertow.grid import Array
-from undertow.linalg import CoupledSystem, DenseBlock, Multigrid, SolveStats, VelocityBlock
+from undertow.grid import Array, largest_entry
+from undertow.linalg import CoupledSystem, DenseBlock, Multigrid, SolveStats, VelocityBlock, used_ranges
+from undertow.linalg.vectors import VectorSpace
 from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotation_matrix_of
 from undertow.rigid.joints import Joints
 from undertow.rigid.rows import BLOCK, RigidVelocities
@@ -139,6 +140,7 @@ class MonolithicSolve:
         )  # fmt: skip
         self._twist, self._before, self._change = (np.zeros((bodies.count, 6)) for _ in range(3))
         self._row, self._z = np.zeros(self.rows.shape), np.zeros(self.rows.shape)
+        self._space = VectorSpace(self._row.size, used_ranges(self.rows.shape, planar=planar))
         self._impulse_f = np.zeros(domain.inv_mass_f.shape)
         self._lightness = float(np.max(self.displaced_b[dynamic] / bodies.mass_b[dynamic], initial=1.0))
         # what rounding of F^T z leaves of a row, relative to where a pass starts
@@ -270,11 +272,11 @@ class MonolithicSolve:
     def _norm(self, w: dict[str, Array]) -> float:
         """||K w - s||, less what no pressure can change."""
         self.rows.apply(w, self._row)
+        row, space = self._row.reshape(-1), self._space
         if self.rows.target is not None:
-            self._row -= self.rows.target
+            space.combine(-1.0, self.rows.target.reshape(-1), 1.0, row)
         self.rows.remove_constants(self._row)
-        interior = self._row[self.domain.grid.interior]
-        return float(np.sqrt(np.sum(interior * interior)))
+        return float(np.sqrt(space.dot(row, row)))
 
     def _scale(self, u_f: Array, twist: Array) -> float:
         """||K w - s|| with the bodies moved as the fluid about them lets them: what the tolerance is relative to.
@@ -287,7 +289,7 @@ class MonolithicSolve:
         self.rows.twist_b[...] = twist
         self.rows.twist_b[:, :3] += pushed / np.maximum(mass, 1e-300)[:, None]
         grid = self.domain.grid
-        fastest = max(float(u_f.max()), -float(u_f.min()), float(np.abs(self.rows.twist_b[:, :3]).max(initial=0.0)))
+        fastest = max(largest_entry(u_f), float(np.abs(self.rows.twist_b[:, :3]).max(initial=0.0)))
         rounding = 1e-15 * grid.face_area * fastest * np.sqrt(grid.cell_count)
         return max(self._norm({"fluid": u_f}), float(rounding) / self.tolerance, STILL * grid.face_area)
 

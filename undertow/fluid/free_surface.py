@@ -236,7 +236,12 @@ def _compute_surface_stencil(  # type: ignore[no-untyped-def]
         j = row % spec.ny + GHOSTS
         total, count = 0.0, 0
         for i in range(GHOSTS, GHOSTS + spec.nx):
-            wet = phi[k, j, i] <= 0.0
+            if phi[k, j, i] > 0.0:
+                for a in range(spec.dimensions):
+                    out_face[a, k, j, i] = 0.0
+                out_dirichlet[k, j, i] = 0.0
+                out_liquid[k, j, i] = 0.0
+                continue
             dirichlet = 0.0
             for a in range(spec.dimensions):
                 az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
@@ -248,16 +253,16 @@ def _compute_surface_stencil(  # type: ignore[no-untyped-def]
                     side = at == GHOSTS if end == 0 else at == GHOSTS + n - 1
                     out = 2 * end - 1
                     other = phi[k + out * az, j + out * ay, i + out * ax]
-                    joined = wet and not side and other <= 0.0
+                    joined = not side and other <= 0.0
                     if end == 0:
                         out_face[a, k, j, i] = c if joined else 0.0
-                    if wet and not joined and c > 0.0:
+                    if not joined and c > 0.0:
                         dirichlet += c
                         along = 0.5 if side else _wet_part(phi[k, j, i], other)
                         total += _potential(spec, g, k, j, i, a, out * along)
                         count += 1
             out_dirichlet[k, j, i] = dirichlet
-            out_liquid[k, j, i] = 1.0 if wet else 0.0
+            out_liquid[k, j, i] = 1.0
         out_levels[row, 0] = total
         out_levels[row, 1] = count
 

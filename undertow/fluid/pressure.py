@@ -133,9 +133,14 @@ def _apply_divergence(spec, periodic, area, face_area, u, out, start, stop):  # 
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         jp = wrap(j + 1, spec.ny, periodic[1])
-        for i in range(GHOSTS, GHOSTS + spec.nx):
-            ip = wrap(i + 1, spec.nx, periodic[0])
-            s = area[0, k, j, i] * u[0, k, j, i] - area[0, k, j, ip] * u[0, k, j, ip]
+        last = GHOSTS + spec.nx - 1
+        end = wrap(last + 1, spec.nx, periodic[0])
+        area_x, u_x = area[0, k, j], u[0, k, j]
+        for i in range(GHOSTS, last):
+            out[k, j, i] = area_x[i] * u_x[i] - area_x[i + 1] * u_x[i + 1]
+        out[k, j, last] = area_x[last] * u_x[last] - area_x[end] * u_x[end]
+        for i in range(GHOSTS, last + 1):
+            s = out[k, j, i]
             s += area[1, k, j, i] * u[1, k, j, i] - area[1, k, jp, i] * u[1, k, jp, i]
             out[k, j, i] = s * face_area
         if spec.dimensions == 3:
@@ -160,13 +165,21 @@ def _add_gradient(spec, periodic, area, face_area, z, w, start, stop):  # type: 
                 continue
             kl = wrap(k - int(a == 2), spec.nz, periodic[2])
             jl = wrap(j - int(a == 1), spec.ny, periodic[1])
-            stop = last_face(spec.nx, periodic[0]) if a == 0 else GHOSTS + spec.nx
-            for i in range(GHOSTS, stop):
-                il = wrap(i - 1, spec.nx, periodic[0]) if a == 0 else i
-                at = i if a == 0 else (j if a == 1 else k)
-                lo = z[kl, jl, il] if at > GHOSTS or periodic[a] == 1 else 0.0
-                hi = z[k, j, i] if at < GHOSTS + n[a] else 0.0
-                w[a, k, j, i] += area[a, k, j, i] * face_area * (hi - lo)
+            area_a, w_a, low, high = area[a, k, j], w[a, k, j], z[kl, jl], z[k, j]
+            if a == 0:
+                first, last = GHOSTS, GHOSTS + spec.nx
+                before = low[wrap(first - 1, spec.nx, periodic[0])] if periodic[0] == 1 else 0.0
+                w_a[first] += area_a[first] * face_area * (high[first] - before)
+                for i in range(first + 1, last):
+                    w_a[i] += area_a[i] * face_area * (high[i] - high[i - 1])
+                if last < last_face(spec.nx, periodic[0]):
+                    w_a[last] += area_a[last] * face_area * (0.0 - high[last - 1])
+                continue
+            at = j if a == 1 else k
+            from_low = 1.0 if at > GHOSTS or periodic[a] == 1 else 0.0
+            from_high = 1.0 if at < GHOSTS + n[a] else 0.0
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                w_a[i] += area_a[i] * face_area * (from_high * high[i] - from_low * low[i])
 
 
 @njit(cache=True, nogil=True)

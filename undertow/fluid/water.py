@@ -21,8 +21,7 @@ from undertow.geometry import SolidFields
 from undertow.geometry.solids import mean_of_corners
 from undertow.geometry.thin import ThinWalls
 from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_face_rows, share_rows
-from undertow.grid.jitting import helper
-from undertow.linalg import used_planes
+from undertow.grid.jitting import borrowing
 from undertow.surface import Surface
 from undertow.transport import Advection, Extrapolation
 
@@ -157,6 +156,7 @@ class WaterFlow:
         self.u_star = grid.face_field()
         self.row_c = grid.cell_field()
         self.wet_f = np.zeros((3, *grid.padded), dtype=np.uint8)
+        self.no_field_f = np.zeros((0, 0, 0, 0))
         self.open_c = np.ones(grid.padded, dtype=np.uint8)
         self.edge_c = np.zeros(grid.padded, dtype=np.uint8)
         self.solid_c = None if solids is None and bodies is None else grid.cell_field()
@@ -322,8 +322,7 @@ class WaterFlow:
 
     def finish(self, u_f: Array) -> None:
         """Velocities of the water go into air and solids, layer by layer; ghosts."""
-        share_face_rows(self.grid, _mark_wet_faces, self.solve.rows.inv_mass_f, self.domain.area_f, self.wet_f)
-        used_planes(u_f)[...] *= used_planes(self.wet_f)
+        share_face_rows(self.grid, _mark_wet_faces, self.solve.rows.inv_mass_f, self.domain.area_f, u_f, self.wet_f)
         self.extrapolation.velocity(u_f, self.wet_f, AIR_LAYERS)
         self.sides.fill_velocity(u_f)
 
@@ -337,7 +336,7 @@ class WaterFlow:
         """
         rows, d = self.solve.rows, self.domain
         copy_planes(u_f, out_f)
-        share_face_rows(self.grid, _mark_wet_faces, rows.inv_mass_f, d.area_f, self.wet_f)
+        share_face_rows(self.grid, _mark_wet_faces, rows.inv_mass_f, d.area_f, self.no_field_f, self.wet_f)
         if self.bodies is not None:
             # what moves with a body would take the water's edge along
             self.wet_f *= self.bodies.area_f >= SLIVER
@@ -470,7 +469,7 @@ def _average_nodes(spec, phi_n, out_distance, out_open, start, stop):  # type: i
             out_open[k, j, i] = 1 if distance >= 0.0 else 0
 
 
-@helper
+@borrowing
 def _is_beside(spec, phi, open_c, k0, j0, i0, reach, sign):  # type: ignore[no-untyped-def]
     """Whether one of the cells within ``reach`` has its centre outside solids in the air (sign 1) or water (-1)."""
     over = reach if spec.dimensions == 3 else 0
@@ -506,15 +505,18 @@ def _follow_outside(spec, extended, open_c, phi, start, stop):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def _mark_wet_faces(spec, inv_mass, area, out, start, stop):  # type: ignore[no-untyped-def]
-    """1 where the water gives the velocity, else 0."""
+def _mark_wet_faces(spec, inv_mass, area, u, out, start, stop):  # type: ignore[no-untyped-def]
+    """1 where the water gives the velocity, else 0; u, unless it is empty, is cleared there."""
     rows_y = spec.ny + 1
     for row in range(start, stop):
         k = row // rows_y + GHOSTS
         j = row % rows_y + GHOSTS
         for a in range(spec.dimensions):
             for i in range(GHOSTS, GHOSTS + spec.nx + 1):
-                out[a, k, j, i] = 1 if inv_mass[a, k, j, i] > 0.0 and area[a, k, j, i] >= SLIVER else 0
+                out[a, k, j, i] = (inv_mass[a, k, j, i] > 0.0) & (area[a, k, j, i] >= SLIVER)
+            if u.size > 0:
+                for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+                    u[a, k, j, i] *= out[a, k, j, i]
 
 
 @njit(cache=True, nogil=True)
@@ -564,7 +566,7 @@ def _close_air_cells(spec, liquid, edge, inv_mass, area, u, out_known, start, st
                                 u[a, kf, jf, jx] -= out * flux / opening
 
 
-@helper
+@borrowing
 def _mean_across(spec, u, a, b, k, j, i):  # type: ignore[no-untyped-def]
     """Mean of the component b at the four faces about a face of the axis a."""
     ka, ja, ia = int(a == 2), int(a == 1), int(a == 0)

@@ -13,12 +13,15 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
+from undertow.grid.jitting import borrowing
 
 SPHERE, BOX, CAPSULE, CYLINDER, TORUS, PLANE, TABLE = range(7)
 """Kinds of shape; TABLE is a distance sampled on a body-space grid (meshes)."""
 
 PARAMETERS = 4
 """Length of the parameter row of a shape: (radius), (half sizes), (radius, half length), (radius, tube), (normal)."""
+FIRST = np.int64(0)
+"""Of a type of its own: a plain number would have the distance compiled once more."""
 
 
 def distance_analytic(kind: int, parameters: Array, points: Array) -> Array:
@@ -34,10 +37,10 @@ def distance_analytic(kind: int, parameters: Array, points: Array) -> Array:
 @njit(cache=True)
 def _evaluate_distance(kind, parameters, points, out_distance):  # type: ignore[no-untyped-def]
     for n in range(points.shape[0]):
-        out_distance[n] = analytic_distance(kind, parameters, 0, points[n, 0], points[n, 1], points[n, 2])
+        out_distance[n] = analytic_distance(kind, parameters, FIRST, points[n, 0], points[n, 1], points[n, 2])
 
 
-@njit(cache=True)
+@borrowing
 def analytic_distance(kind, c, b, x, y, z):  # type: ignore[no-untyped-def]
     """Distance of one body-frame point from the shape ``kind`` whose parameters are row b of ``c``."""
     if kind == SPHERE:
@@ -67,7 +70,7 @@ def analytic_distance(kind, c, b, x, y, z):  # type: ignore[no-untyped-def]
     return c[b, 0] * x + c[b, 1] * y + c[b, 2] * z
 
 
-@njit(cache=True)
+@borrowing
 def table_value(tables, start, nz, ny, nx, fx, fy, fz):  # type: ignore[no-untyped-def]
     """Trilinear value of the table (z, y, x) that begins at ``tables[start]`` at fx, fy, fz in units of its spacing."""
     i = min(int(fx), nx - 2)

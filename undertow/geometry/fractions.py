@@ -24,6 +24,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import GHOSTS, Array, Grid, GridSpec, share
+from undertow.grid.jitting import borrowing
 
 SNAP = 1e-9
 """Distances below SNAP dx count as on the surface."""
@@ -55,7 +56,7 @@ def share_box(
     share(kernel, rows, rows * (i1 - i0), spec, box, *args)
 
 
-@njit(cache=True)
+@borrowing
 def boxes_of_row(boxes, k, j, out_chosen):  # type: ignore[no-untyped-def]
     """Which boxes (n, 6) = (k0, k1, j0, j1, i0, i1) row (k, j) meets: their numbers, and how many they are."""
     count = 0
@@ -66,7 +67,7 @@ def boxes_of_row(boxes, k, j, out_chosen):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True)
+@borrowing
 def is_in_boxes(boxes, chosen, count, i):  # type: ignore[no-untyped-def]
     """Whether one of the chosen boxes of a row holds column i."""
     inside = False
@@ -75,7 +76,7 @@ def is_in_boxes(boxes, chosen, count, i):  # type: ignore[no-untyped-def]
     return inside
 
 
-@njit(cache=True)
+@borrowing
 def _triangle_fraction(a, b, c):  # type: ignore[no-untyped-def]
     """Part of a triangle where the linear function with corner values a, b, c is positive."""
     positive = (a > 0.0) + (b > 0.0) + (c > 0.0)
@@ -93,7 +94,7 @@ def _triangle_fraction(a, b, c):  # type: ignore[no-untyped-def]
     return corner if alone else 1.0 - corner
 
 
-@njit(cache=True)
+@borrowing
 def _tetrahedron_fraction(a, b, c, d):  # type: ignore[no-untyped-def]
     """Part of a tetrahedron where the linear function with corner values a, b, c, d is positive."""
     if a < b:
@@ -121,7 +122,7 @@ def _tetrahedron_fraction(a, b, c, d):  # type: ignore[no-untyped-def]
     return ac * ad + ac * bd * (1.0 - ad) + (1.0 - ac) * bc * bd
 
 
-@njit(cache=True)
+@borrowing
 def _square_fraction(a, b, c, d):  # type: ignore[no-untyped-def]
     """Open part of a face with corner values a, b, c, d in order around it."""
     if a > 0.0 and b > 0.0 and c > 0.0 and d > 0.0:
@@ -134,7 +135,7 @@ def _square_fraction(a, b, c, d):  # type: ignore[no-untyped-def]
     return 0.25 * (low + high)
 
 
-@njit(cache=True)
+@borrowing
 def _cube_fraction(phi, k, j, i):  # type: ignore[no-untyped-def]
     """Open part of the cell whose lower node is (k, j, i)."""
     positive = 0

@@ -27,7 +27,7 @@ from undertow.geometry.motion import Motion, Static
 from undertow.geometry.occlusion import Occlusion
 from undertow.geometry.shapes import AnalyticShape, Surface, is_across
 from undertow.grid import GHOSTS, Array, Grid
-from undertow.grid.jitting import inlined
+from undertow.grid.jitting import borrowing, inlined
 
 BAND = 3
 """Distances, nearest bodies and velocities are known up to BAND cells outside a solid, and everywhere inside."""
@@ -345,7 +345,7 @@ def mean_of_corners(spec, phi_n, k, j, i):  # type: ignore[no-untyped-def]
     return 0.125 * (low + high)
 
 
-@njit(cache=True)
+@borrowing
 def _body_point(rows, b, dimensions, x, y, z):  # type: ignore[no-untyped-def]
     """World point in the frame of body b, R^T (x - position); in 2D the plane through the body's origin."""
     rx = x - rows[b, POSITION]
@@ -358,7 +358,7 @@ def _body_point(rows, b, dimensions, x, y, z):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True)
+@borrowing
 def _table_entry(rows, tables, b, field, px, py, pz, outside):  # type: ignore[no-untyped-def]
     """Value of table ``field`` of body b (0 distance, 1 ... 3 velocity) at a body-frame point, or ``outside``."""
     nz = int(rows[b, TABLE_SHAPE])
@@ -373,7 +373,7 @@ def _table_entry(rows, tables, b, field, px, py, pz, outside):  # type: ignore[n
     return table_value(tables, int(rows[b, TABLE_START]) + field * nz * ny * nx, nz, ny, nx, fx, fy, fz)
 
 
-@njit(cache=True)
+@borrowing
 def _solid_distance(rows, tables, b, dimensions, x, y, z):  # type: ignore[no-untyped-def]
     """Signed distance of a world point from body b."""
     kind = int(rows[b, KIND])
@@ -389,7 +389,7 @@ def _solid_distance(rows, tables, b, dimensions, x, y, z):  # type: ignore[no-un
     return analytic_distance(kind, rows, b, px, py, pz)
 
 
-@njit(cache=True)
+@borrowing
 def _solid_velocity(rows, tables, b, dimensions, x, y, z):  # type: ignore[no-untyped-def]
     """Velocity of body b at a world point: v + omega x r, plus its own deformation."""
     rx = x - rows[b, POSITION]
@@ -411,7 +411,7 @@ def _solid_velocity(rows, tables, b, dimensions, x, y, z):  # type: ignore[no-un
     return vx, vy, vz if dimensions == 3 else 0.0
 
 
-@njit(cache=True)
+@borrowing
 def _nearest_solid(rows, tables, boxes, candidates, count, i, dimensions, x, y, z):  # type: ignore[no-untyped-def]
     """Nearest candidate (the first of equals) of a world point in column i and its distance.
 
@@ -429,7 +429,7 @@ def _nearest_solid(rows, tables, boxes, candidates, count, i, dimensions, x, y, 
     return best, distance
 
 
-@njit(cache=True)
+@borrowing
 def _node_distance(rows, tables, boxes, candidates, count, i, dimensions, x, y, z, slit):  # type: ignore[no-untyped-def]
     """Distance of a world point in column i from the nearest candidate; 0 in a slit between two that is narrower."""
     first = UNSEEN
@@ -443,9 +443,14 @@ def _node_distance(rows, tables, boxes, candidates, count, i, dimensions, x, y, 
     return 0.0 if first > 0.0 and first + second < slit else first
 
 
-@njit(cache=True)
+@borrowing
 def _wall_point(rows, tables, b, dimensions, x, y, z, distance, h):  # type: ignore[no-untyped-def]
     """x - phi n, the point of the surface of body b next to x; n from differences of phi over 2 h."""
+    if rows[b, KIND] == SPHERE:
+        # the way to the centre
+        s = distance / (distance + rows[b, 0]) if distance + rows[b, 0] > 0.0 else 0.0
+        rz = z - rows[b, POSITION + 2] if dimensions == 3 else 0.0
+        return x - s * (x - rows[b, POSITION]), y - s * (y - rows[b, POSITION + 1]), z - s * rz
     gx = _solid_distance(rows, tables, b, dimensions, x + h, y, z)
     gx -= _solid_distance(rows, tables, b, dimensions, x - h, y, z)
     gy = _solid_distance(rows, tables, b, dimensions, x, y + h, z)

@@ -1,16 +1,20 @@
 """Solids too thin for the grid: the faces that let fluid through them, so that a run can say how much crossed.
 
 A solid thinner than a cell can pass between the nodes: its area fractions stay open, although it separates the centres
-of two cells. Such faces are found by sphere tracing along the segment between the centres: a step by the distance to
-the solid never jumps over it.
+of two cells. For a mesh the lines through the centres are cut with its triangles: an even number of cuts between
+neighbouring centres, the first of them inwards, is a solid between them. For other shapes such faces are found by
+sphere tracing along the segment between the centres: a step by the distance to the solid never jumps over it.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
-from undertow.geometry.solids import Solid, SolidFields
+from undertow.geometry.meshes import MeshShape
+from undertow.geometry.solids import POSITION, Solid, SolidFields
 from undertow.grid import GHOSTS, Array
+from undertow.grid.jitting import borrowing
 
 TRACED, MET = 16, 1e-3
 """Steps after which a segment that runs along a solid is taken as not crossed, and how near to it one has met it
@@ -35,6 +39,7 @@ class ThinWalls:
         self._thin = [b for b, solid in enumerate(fields.solids) if solid.thickness(grid.dimensions) < 2 * grid.dx]
         self._faces = {b: self.face for b in self._thin}
         self._poses: dict[int, Array] = {}
+        self._cut_face, self._cut_place = np.zeros(0, dtype=np.int64), np.zeros(0)
 
     def leak(self, u_f: Array, phi_c: Array | None = None) -> float:
         """Volume that crosses thin solids per time, sum of |u - v| times open area [m^3/s; 2D m^2/s].
@@ -61,9 +66,32 @@ class ThinWalls:
             pose = np.concatenate([np.ravel(part) for part in solid.motion.pose(t)])
             if b in self._poses and np.array_equal(self._poses[b], pose) and solid.shape_at(t) is solid.shape:
                 continue
-            self._poses[b], self._faces[b], changed = pose, self._crossed(b), True
+            shape = solid.shape_at(t)
+            cut = isinstance(shape, MeshShape) and self.fields.grid.dimensions == 3
+            self._poses[b], changed = pose, True
+            self._faces[b] = self._cut(b, shape) if cut else self._crossed(b)  # type: ignore[arg-type]
         if changed:
             self.face = np.unique(np.concatenate(list(self._faces.values())))
+
+    def _cut(self, b: int, shape: MeshShape) -> np.ndarray:
+        """The faces of a mesh: those whose segment its triangles cut an even number of times, first inwards."""
+        fields = self.fields
+        grid, rotation = fields.grid, fields.solids[b].motion.pose(fields.time)[1]
+        turned = shape.vertices @ rotation.T
+        found = [np.zeros(0, dtype=np.int64)]
+        for position in fields.spec.rows[b :: len(fields.solids), POSITION : POSITION + 3]:
+            # centres of cells have whole numbers
+            vertices = (turned + (position - np.array(grid.lower))) / grid.dx - 0.5
+            room = _cut_lines(grid.spec, vertices, shape.triangles, self._cut_face, self._cut_place)
+            if room > len(self._cut_face):
+                self._cut_face, self._cut_place = np.zeros(2 * room, dtype=np.int64), np.zeros(2 * room)
+                _cut_lines(grid.spec, vertices, shape.triangles, self._cut_face, self._cut_place)
+            face, place = self._cut_face[:room], self._cut_place[:room]
+            order = np.lexsort((np.abs(place), face))
+            face, first, count = np.unique(face[order], return_index=True, return_counts=True)
+            found.append(face[(count % 2 == 0) & (place[order][first] < 0.0)])
+        face = np.concatenate(found)
+        return face[fields.area_f.reshape(-1)[face] > 0.0]
 
     def _crossed(self, b: int) -> np.ndarray:
         fields = self.fields
@@ -118,3 +146,61 @@ def _is_between(
         left = ~met & (way + gap_end[active] < dx)
         active, way = active[left], way[left]
     return crossed
+
+
+@borrowing
+def _side_of_edge(vertices, p, q, b, c, x, y):  # type: ignore[no-untyped-def]
+    """On which side of the edge from vertex p to q the point (x, y) of the plane of axes b and c lies: > 0 or < 0.
+
+    Both triangles of an edge compute the same number, and a point on it has a side: none is missed or counted twice.
+    """
+    turned = p > q
+    if turned:
+        p, q = q, p
+    e = (vertices[q, b] - vertices[p, b]) * (y - vertices[p, c]) - (vertices[q, c] - vertices[p, c]) * (
+        x - vertices[p, b]
+    )
+    e = e if e != 0.0 else 1e-300
+    return -e if turned else e
+
+
+@njit(cache=True)
+def _cut_lines(spec, vertices, triangles, out_face, out_place):  # type: ignore[no-untyped-def]
+    """Cuts of a mesh with the lines through cell centres, between two centres of the domain; returns how many.
+
+    vertices: in cells, the first centre at 0. face: flat index of the face between the two centres. place: along the
+    line from one cell before the first centre, negative where the line goes into the mesh.
+    """
+    n = (spec.nx, spec.ny, spec.nz)
+    row = spec.nx + 2 * GHOSTS
+    plane = row * (spec.ny + 2 * GHOSTS)
+    stride = (1, row, plane)
+    size = plane * (spec.nz + 2 * GHOSTS)
+    corner = GHOSTS * (plane + row + 1)
+    count = 0
+    for t in range(triangles.shape[0]):
+        p, q, r = triangles[t, 0], triangles[t, 1], triangles[t, 2]
+        for a in range(3):
+            b, c = (a + 1) % 3, (a + 2) % 3
+            x0 = min(vertices[p, b], vertices[q, b], vertices[r, b])
+            x1 = max(vertices[p, b], vertices[q, b], vertices[r, b])
+            y0 = min(vertices[p, c], vertices[q, c], vertices[r, c])
+            y1 = max(vertices[p, c], vertices[q, c], vertices[r, c])
+            for y in range(max(int(np.ceil(y0)), 0), min(int(np.floor(y1)), n[c] - 1) + 1):
+                for x in range(max(int(np.ceil(x0)), 0), min(int(np.floor(x1)), n[b] - 1) + 1):
+                    wr = _side_of_edge(vertices, p, q, b, c, x, y)
+                    wp = _side_of_edge(vertices, q, r, b, c, x, y)
+                    wq = _side_of_edge(vertices, r, p, b, c, x, y)
+                    if (wr > 0.0) != (wp > 0.0) or (wr > 0.0) != (wq > 0.0):
+                        continue
+                    place = (wp * vertices[p, a] + wq * vertices[q, a] + wr * vertices[r, a]) / (wp + wq + wr)
+                    low = int(np.floor(place))
+                    if low < 0 or low + 1 >= n[a]:
+                        continue
+                    if count < out_face.size:
+                        at = corner + (low + 1) * stride[a] + x * stride[b] + y * stride[c]
+                        out_face[count] = a * size + at
+                        # the normal of a triangle that is seen turning left points along the line
+                        out_place[count] = place + 1.0 if wr > 0.0 else -(place + 1.0)
+                    count += 1
+    return count

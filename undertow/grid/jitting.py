@@ -21,9 +21,12 @@ inlined: Any = njit(**_options, forceinline=True)
 """The same for small functions of inner loops: part of every caller, because handing over a tuple of arrays costs more
 than what they do."""
 
-inlined_contracting: Any = njit(**_options, forceinline=True, fastmath={"contract"})
+inlined_contracting: Any = njit(**_options | {"_nrt": False}, forceinline=True, fastmath={"contract"})
 """The same with multiplication and addition joined into one instruction where the machine has it."""
 
 borrowing: Any = njit(**_options | {"_nrt": False})
 """The same for functions that make no arrays and hand none back: references to those they are given are not counted,
 which for tuples of arrays, passed on many times for one value, takes longer than all the arithmetic."""
+
+borrowing_contracting: Any = njit(**_options | {"_nrt": False}, fastmath={"contract"})
+"""The same with multiplication and addition joined."""

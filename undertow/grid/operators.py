@@ -1,4 +1,4 @@
-"""Quantities derived from a face velocity, for output and the ledger.
+"""Quantities derived from a face velocity, for output and the ledger, and the largest entry of a field.
 
 Divergence, gradient and the velocity gradient carry face weights and belong to ``fluid``.
 """
@@ -6,8 +6,15 @@ Divergence, gradient and the velocity gradient carry face weights and belong to 
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from undertow.grid.grid import Array, Grid
+from undertow.grid.threads import share
+
+_PARTS = 64
+"""Parts that a field is divided into for its largest entry."""
+_MAGNITUDE = np.int64(2**63 - 1)
+"""All bits of a number but that of its sign."""
 
 
 def cell_velocity(grid: Grid, u_f: Array) -> Array:
@@ -68,3 +75,21 @@ def _check_faces(grid: Grid, u_f: Array) -> None:
         raise ValueError(
             f"u_f: shape {u_f.shape}, {grid.cells} cells need {(3, *grid.padded)} (axis, z, y, x and ghosts)"
         )
+
+
+def largest_entry(field: Array) -> float:
+    """Largest |entry| of a contiguous field; not finite if any entry is not."""
+    bits = field.reshape(-1).view(np.int64)
+    largest = np.zeros(_PARTS, dtype=np.int64)
+    share(_find_largest, _PARTS, bits.size // 4, bits, largest)
+    return float(largest.max(keepdims=True).view(np.float64)[0])
+
+
+@njit(cache=True, nogil=True)
+def _find_largest(bits, out, start, stop):  # type: ignore[no-untyped-def]
+    """Magnitudes are ordered as their bits are, read as integers; those of inf and NaN are above all others."""
+    for part in range(start, stop):
+        largest = np.int64(0)
+        for i in range(bits.size * part // out.size, bits.size * (part + 1) // out.size):
+            largest = max(largest, bits[i] & _MAGNITUDE)
+        out[part] = largest

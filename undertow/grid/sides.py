@@ -121,7 +121,10 @@ def _fill_velocity_ghosts(spec, sides, u):  # type: ignore[no-untyped-def]
                     for b in range(low, high):
                         for a in range(m1):
                             flat[c, a * s1 + b * s2 + edge * s] = sides.velocity[side, c, b * m1 + a]
-                for m in range(1, layers + 1):
+                for turn in range((high - low) * layers):
+                    # the layers of a line of cells one after the other: they lie in the same piece of memory
+                    b = low + turn // layers
+                    m = 1 + turn % layers
                     # ghost = keep * value + sign * source
                     if kind == PERIODIC:
                         source, sign, keep = edge + out * (m - n[axis]), 1.0, 0.0
@@ -134,11 +137,10 @@ def _fill_velocity_ghosts(spec, sides, u):  # type: ignore[no-untyped-def]
                     else:
                         source, sign, keep = edge - out * min(m - 1, n[axis] - 1), -1.0, 2.0
                     ghost = edge + out * m
-                    for b in range(low, high):
-                        for a in range(m1):
-                            p = a * s1 + b * s2
-                            value = keep * sides.velocity[side, c, b * m1 + a]
-                            flat[c, p + ghost * s] = value + sign * flat[c, p + source * s]
+                    for a in range(m1):
+                        p = a * s1 + b * s2
+                        value = keep * sides.velocity[side, c, b * m1 + a]
+                        flat[c, p + ghost * s] = value + sign * flat[c, p + source * s]
 
 
 @njit(cache=True)

@@ -32,6 +32,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import GHOSTS, Array, Grid, GridSpec, share, share_rows
+from undertow.grid.jitting import borrowing
 from undertow.linalg.coarsening import (
     _coarsen,
     _count_split,
@@ -90,7 +91,7 @@ class _Below(NamedTuple):
     x: Array
 
 
-@njit(cache=True)
+@borrowing
 def _start_rows(fine, start, stop):  # type: ignore[no-untyped-def]
     """The first black half-sweep from x = 0: x = r / diagonal on black cells; rows without active cells are cleared."""
     nx, ny, x, t = fine.spec.nx, fine.spec.ny, fine.x, fine.t
@@ -106,7 +107,7 @@ def _start_rows(fine, start, stop):  # type: ignore[no-untyped-def]
             x[k, j, m + GHOSTS] = fine.inverse[k, j, m + GHOSTS] * fine.r[k, j, m + GHOSTS]
 
 
-@njit(cache=True)
+@borrowing
 def _sum_neighbours(fine, c, k, j, out_line):  # type: ignore[no-untyped-def]
     """out_line[m] = sum a_f x_n of cell m of a row, both colours: vector instructions beat skipping every other one."""
     nx, face, x = fine.spec.nx, fine.face, fine.x
@@ -129,7 +130,7 @@ def _sum_neighbours(fine, c, k, j, out_line):  # type: ignore[no-untyped-def]
         )
 
 
-@njit(cache=True)
+@borrowing
 def _relax_rows(fine, colour, line, start, stop):  # type: ignore[no-untyped-def]
     """Gauss-Seidel on the cells of one colour: x_c = (r_c + sum a_f x_n) / diagonal."""
     g, nx, ny = GHOSTS, fine.spec.nx, fine.spec.ny
@@ -147,7 +148,7 @@ def _relax_rows(fine, colour, line, start, stop):  # type: ignore[no-untyped-def
             x_row[m] = new if (m & 1) == other else x_row[m]
 
 
-@njit(cache=True, error_model="numpy")
+@borrowing
 def _residual_rows(fine, line, start, stop):  # type: ignore[no-untyped-def]
     """t = r - A x; it is 0 on black cells, to rounding."""
     g, nx, ny = GHOSTS, fine.spec.nx, fine.spec.ny
@@ -165,7 +166,7 @@ def _residual_rows(fine, line, start, stop):  # type: ignore[no-untyped-def]
             t_row[m] = r_row[m] + line[m] - held if inverse_row[m] > 0.0 else 0.0
 
 
-@njit(cache=True)
+@borrowing
 def _correct_rows(fine, below, start, stop):  # type: ignore[no-untyped-def]
     """Active red cells: x += P e, e the solution of the level below."""
     g, spec, coarse, weight, e = GHOSTS, fine.spec, below.spec, below.weight, below.x
@@ -199,7 +200,7 @@ def _correct_rows(fine, below, start, stop):  # type: ignore[no-untyped-def]
             fine.x[k, j, i] += correction if fine.inverse[k, j, i] > 0.0 else 0.0
 
 
-@njit(cache=True)
+@borrowing
 def _stage_rows(down, number, fine, below, line, start, stop):  # type: ignore[no-untyped-def]
     """Stage ``number`` of the way down (start, red, black, residual) or up (correct, black, red, black)."""
     stage = number

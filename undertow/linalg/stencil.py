@@ -17,6 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from undertow.grid import GHOSTS, Array, Grid, share_rows
+from undertow.grid.jitting import borrowing
 
 
 class Overlay(NamedTuple):
@@ -135,7 +136,7 @@ def _clear_periodic(spec, px, py, pz, p):  # type: ignore[no-untyped-def]
                 p[g + nz + 1, j, i] = 0.0
 
 
-@njit(cache=True)
+@borrowing
 def _find_root(parent, a):  # type: ignore[no-untyped-def]
     while parent[a] != a:
         parent[a] = parent[parent[a]]
@@ -143,7 +144,7 @@ def _find_root(parent, a):  # type: ignore[no-untyped-def]
     return a
 
 
-@njit(cache=True)
+@borrowing
 def _join(parent, a, b):  # type: ignore[no-untyped-def]
     """The smaller root wins, so a region is named by its first cell whatever the order of joins."""
     ra, rb = _find_root(parent, a), _find_root(parent, b)

@@ -35,6 +35,8 @@ from undertow.solids.contact import _cross, _lever_mass, _multiply_inertia
 
 LEFT = 0.5
 """Part of the allowed overlap that bodies are left with when they are parted."""
+NONE = np.int64(0)
+"""Of a type of its own: a plain number would have the functions it is given to compiled once more."""
 
 
 class OverlapSpec(NamedTuple):
@@ -323,7 +325,7 @@ def _null_space(c, outers, overlaps, bodies, x, statics, dimensions, length, out
                 sx, sy, sz = _cross(ux, uy, uz, lump[o, 0] - mx, lump[o, 1] - my, lump[o, 2] - mz)
                 off = max(off, sqrt(sx * sx + sy * sy + sz * sz))
     rx, ry, rz = mx - x[c, 0], my - x[c, 1], mz - x[c, 2]
-    want = 0
+    want = NONE
     if statics == 0:
         for i in range(6):
             if dimensions == 3 or i == 0 or i == 1 or i == 5:
@@ -339,7 +341,7 @@ def _null_space(c, outers, overlaps, bodies, x, statics, dimensions, length, out
     elif off <= small and dimensions == 3:
         _turn_row(out_basis, want, rx, ry, rz, ux, uy, uz, length)
         want += 1
-    nz = _orthonormalise(out_basis, 0, want)
+    nz = _orthonormalise(out_basis, NONE, want)
     total = nz
     free = 6 if dimensions == 3 else 3
     for i in range(6):
@@ -385,7 +387,7 @@ def _part_central(  # type: ignore[no-untyped-def]
     """Part the dynamic body c from its outer bodies: solve for its motion D, then each j_o from (4.1)."""
     body, lump, moved = overlaps.body, overlaps.lump, overlaps.moved
     Ad, As, bd, bs, D, K = small.Ad, small.As, small.bd, small.bs, small.D, small.K
-    statics, deep = 0, False
+    statics, deep = NONE, False
     for o in outers:
         other = _other(o, c, body)
         if bodies.kind[other] != DYNAMIC:

@@ -1,7 +1,7 @@
 """The level set: a signed distance phi at cell centres, negative in the liquid, kept in a band about the surface.
 
-- ``redistance``: fast marching (Sethian 1999, SIAM Review 41, second order where two known values lie in line) outwards
-  from the cells about the surface. Those are given the distance to their closest point on the zero set of the cubic
+- ``redistance``: fast marching (``surface/marching.py``, second order where two known values lie in line) outwards from
+  the cells about the surface. Those are given the distance to their closest point on the zero set of the cubic
   interpolant of phi (Chopp 2001, SIAM J. Sci. Comput. 23), two cells to either side: then the values that define the
   surface are its distances, and the surface stays where it is however often this is repeated.
 - ``advect``: second-order paths back in time and cubic interpolation, in the band alone.
@@ -16,13 +16,18 @@ import numpy as np
 from numba import njit
 
 from undertow.errors import PhysicsError, UserError
-from undertow.grid import GHOSTS, OPEN, SIDE_NAMES, Array, Grid, Sides, share, share_rows
-from undertow.grid.jitting import helper
-from undertow.surface.sampling import _centred_at, _confine, _cubic_at, _cubic_gradient_at, _strides, _trace
-
-FAR, TRIAL, KNOWN = 0, 1, 2
-NEW, AGAIN, ONE = np.int64(0), np.int64(1), np.int64(1)
-"""Of a type of their own: a plain number would have its helper compiled once more."""
+from undertow.grid import GHOSTS, OPEN, SIDE_NAMES, Array, Grid, Sides, largest_entry, share, share_rows
+from undertow.grid.jitting import borrowing, helper, inlined
+from undertow.surface.marching import FAR, KNOWN, SIDE, _march_sides, bucket_count
+from undertow.surface.sampling import (
+    _centred_at,
+    _confine,
+    _cubic_at,
+    _cubic_gradient_at,
+    _cubic_gradient_at_centre,
+    _strides,
+    _trace,
+)
 
 REACH = 2.0
 """Cells that far from the surface seek their closest point on it; the others are marched to [cells]."""
@@ -60,14 +65,14 @@ class LevelSet:
         self._mirrors = Sides(grid)
         self._no_solid = np.zeros((0, 0, 0))
         self.scratch_c = grid.cell_field()
-        self._status_c = np.zeros(grid.padded, dtype=np.uint8)
-        self._place_c = np.zeros(grid.padded, dtype=np.int64)
-        self._heap = np.zeros(grid.cell_count, dtype=np.int64)
+        self._status_c = np.zeros(grid.padded, dtype=np.uint16)
+        self._queue_c = np.zeros((2, *grid.padded), dtype=np.int32)
+        self._buckets = np.zeros((2, bucket_count(band)), dtype=np.int32)
 
     @property
     def scratch_bytes(self) -> int:
         """Memory of the scratch fields [bytes]."""
-        return sum(x.nbytes for x in (self.scratch_c, self._status_c, self._place_c, self._heap))
+        return sum(x.nbytes for x in (self.scratch_c, self._status_c, self._queue_c, self._buckets))
 
     def fill_ghosts(self, phi_c: Array) -> None:
         """Mirror phi at every side; beyond open ones it is at least the distance from the side."""
@@ -95,7 +100,7 @@ class LevelSet:
         # the two sides of the surface march at the same time
         share(
             _march_sides, 2, grid.cell_count, grid.spec, d_c.reshape(-1), status_c.reshape(-1),
-            self._place_c.reshape(-1), self._heap, limit / grid.dx,
+            self._buckets, bucket_count(limit / grid.dx), *self._queue_c.reshape(2, -1),
         )  # fmt: skip
         share_rows(grid, _set_distance, d_c, status_c, self.band, phi_c)
         self.fill_ghosts(phi_c)
@@ -153,7 +158,7 @@ class LevelSet:
 
 def _largest_speed(u_f: Array) -> float:
     """A bound of |u| [m/s] without a temporary field."""
-    return float(np.sqrt(sum(max(float(c.max()), -float(c.min())) ** 2 for c in u_f)))
+    return float(np.sqrt(sum(largest_entry(c) ** 2 for c in u_f)))
 
 
 @njit(cache=True, nogil=True)
@@ -188,7 +193,13 @@ def _slope(low, mid, high):  # type: ignore[no-untyped-def]
     return 0.5 * (high - low)
 
 
-@helper
+@inlined
+def _steeper(low, mid, high):  # type: ignore[no-untyped-def]
+    """No difference that ``_slope`` may take is larger; larger than mid itself where the surface lies between."""
+    return max(abs(mid - low), abs(high - mid))
+
+
+@borrowing
 def _is_kinked(spec, phi, x, y, z, slope):  # type: ignore[no-untyped-def]
     """Whether a second difference in the cubic stencil about (x, y, z) is too large for ``slope``."""
     row, plane, over = _strides(spec)
@@ -218,17 +229,20 @@ def _cut(mid, other, bound):  # type: ignore[no-untyped-def]
     return min(bound, mid / (mid - other))
 
 
-@helper
+@borrowing
 def _distance_to_zero(spec, phi, x0, y0, z0, bound):  # type: ignore[no-untyped-def]
-    """Distance [cells] from the index coordinates to the closest zero of the cubic interpolant of phi, -1 if not found.
+    """Distance [cells] from a cell's centre to the closest zero of the cubic interpolant of phi, -1 if not found.
 
     Newton steps to the zero along the gradient, each with the tangential step that turns the line to (x0, y0, z0) into
     the gradient (Chopp 2001). A result further away than ``bound``, or found across a kink of phi, is not taken: there
     the cubic overshoots, and thin sheets would grow with every call.
     """
     x, y, z = x0, y0, z0
-    for _ in range(MOST_STEPS):
-        value, gx, gy, gz = _cubic_gradient_at(spec, phi, x, y, z)
+    for step in range(MOST_STEPS):
+        if step == 0:
+            value, gx, gy, gz = _cubic_gradient_at_centre(spec, phi, x, y, z)
+        else:
+            value, gx, gy, gz = _cubic_gradient_at(spec, phi, x, y, z)
         square = gx * gx + gy * gy + gz * gz
         if not square > 0.0:
             return -1.0
@@ -248,7 +262,7 @@ def _distance_to_zero(spec, phi, x0, y0, z0, bound):  # type: ignore[no-untyped-
     return -1.0
 
 
-@helper
+@borrowing
 def _distance_near(spec, phi, flat, k, j, i):  # type: ignore[no-untyped-def]
     """Unsigned distance [cells] of a cell about the surface, or -1 if marching is to find it.
 
@@ -278,178 +292,26 @@ def _distance_near(spec, phi, flat, k, j, i):  # type: ignore[no-untyped-def]
     return nearest
 
 
-@helper
-def _sift_up(key, heap, place, base, step, h):  # type: ignore[no-untyped-def]
-    """Move the entry h of the heap towards its root. Entry h is heap[base + step h]; key and place are per cell."""
-    cell = heap[base + step * h]
-    value = key[cell]
-    while h > 0:
-        parent = (h - 1) // 2
-        other = heap[base + step * parent]
-        if key[other] <= value:
-            break
-        heap[base + step * h] = other
-        place[other] = h
-        h = parent
-    heap[base + step * h] = cell
-    place[cell] = h
-
-
-@helper
-def _pop(key, heap, place, base, step, count):  # type: ignore[no-untyped-def]
-    """Remove and return the cell with the smallest key of a heap of ``count`` entries."""
-    top = heap[base]
-    cell = heap[base + step * (count - 1)]
-    value = key[cell]
-    last = count - 1
-    h = 0
-    while 2 * h + 1 < last:
-        child = 2 * h + 1
-        if child + 1 < last and key[heap[base + step * (child + 1)]] < key[heap[base + step * child]]:
-            child += 1
-        other = heap[base + step * child]
-        if value <= key[other]:
-            break
-        heap[base + step * h] = other
-        place[other] = h
-        h = child
-    heap[base + step * h] = cell
-    place[cell] = h
-    return top
-
-
-@helper
-def _upwind(d, status, p, stride, low, high):  # type: ignore[no-untyped-def]
-    """Weight c and offset t of one axis in sum c (d - t)^2 = 1 [cells]; weight 0 if no neighbour is known.
-
-    low, high: how many cells lie between p and the ends of the domain. Where two known values lie in line, the nearer
-    one smaller, the difference is of second order: (3 d - 4 d1 + d2) / 2 = 3/2 (d - (4 d1 - d2) / 3).
-    """
-    side = status[p] & 4
-    known = KNOWN | side
-    q = p
-    if low > 0 and status[p - stride] == known:
-        q = p - stride
-    if high > 0 and status[p + stride] == known and (q == p or d[p + stride] < d[q]):
-        q = p + stride
-    if q == p:
-        return 0.0, 0.0
-    d1 = d[q]
-    r = q + (q - p)
-    if (low > 1 if q < p else high > 1) and status[r] == known and d[r] <= d1:
-        return 2.25, (4.0 * d1 - d[r]) / 3.0
-    return 1.0, d1
-
-
-@helper
-def _solve_eikonal(cx, tx, cy, ty, cz, tz):  # type: ignore[no-untyped-def]
-    """Largest root of sum c (d - t)^2 = 1, leaving out the axis with the largest t while there is none above it."""
-    while True:
-        a = cx + cy + cz
-        b = cx * tx + cy * ty + cz * tz
-        top = max(tx if cx > 0.0 else -1.0, ty if cy > 0.0 else -1.0, tz if cz > 0.0 else -1.0)
-        root = b * b - a * (cx * tx * tx + cy * ty * ty + cz * tz * tz - 1.0)
-        if root >= 0.0:
-            d = (b + np.sqrt(root)) / a
-            if d >= top:
-                return d
-        if cx > 0.0 and tx == top:
-            cx = 0.0
-        elif cy > 0.0 and ty == top:
-            cy = 0.0
-        else:
-            cz = 0.0
-
-
-@helper
-def _reach_neighbours(spec, d, status, place, heap, base, step, count, p, again):  # type: ignore[no-untyped-def]
-    """Give the neighbours of the known cell p values and places in the heap; returns how many it then holds.
-
-    again: AGAIN for those too that have a value already, which a nearer known cell can lower; else NEW.
-    """
-    side = status[p] & 4
-    row = spec.nx + 2 * GHOSTS
-    plane = row * (spec.ny + 2 * GHOSTS)
-    k = p // plane - GHOSTS
-    j = (p % plane) // row - GHOSTS
-    i = p % row - GHOSTS
-    for axis in range(spec.dimensions):
-        at = i if axis == 0 else (j if axis == 1 else k)
-        n = spec.nx if axis == 0 else (spec.ny if axis == 1 else spec.nz)
-        stride = 1 if axis == 0 else (row if axis == 1 else plane)
-        for end in range(2):
-            if (end == 0 and at == 0) or (end == 1 and at == n - 1):
-                continue
-            q = p + (2 * end - 1) * stride
-            if status[q] != FAR | side and (again == NEW or status[q] != TRIAL | side):
-                continue
-            qi = i + (2 * end - 1 if axis == 0 else 0)
-            qj = j + (2 * end - 1 if axis == 1 else 0)
-            qk = k + (2 * end - 1 if axis == 2 else 0)
-            cx, tx = _upwind(d, status, q, ONE, qi, spec.nx - 1 - qi)
-            cy, ty = _upwind(d, status, q, row, qj, spec.ny - 1 - qj)
-            cz, tz = 0.0, 0.0
-            if spec.dimensions == 3:
-                cz, tz = _upwind(d, status, q, plane, qk, spec.nz - 1 - qk)
-            value = _solve_eikonal(cx, tx, cy, ty, cz, tz)
-            if status[q] == FAR | side:
-                status[q] = TRIAL | side
-                d[q] = value
-                heap[base + step * count] = q
-                _sift_up(d, heap, place, base, step, count)
-                count += 1
-            elif value < d[q]:
-                d[q] = value
-                _sift_up(d, heap, place, base, step, place[q])
-    return count
-
-
-@helper
-def _march(spec, d, status, place, heap, liquid, band):  # type: ignore[no-untyped-def]
-    """Fast marching on one side of the surface; the heaps of the two sides grow from the two ends of one array.
-
-    status & 4 is the side; d is given where status is KNOWN: those values are final and go into no heap.
-    """
-    side = 4 if liquid else 0
-    base = 0 if liquid else heap.size - 1
-    step = 1 if liquid else -1
-    row = spec.nx + 2 * GHOSTS
-    plane = row * (spec.ny + 2 * GHOSTS)
-    count = np.int64(0)
-    for k in range(GHOSTS, GHOSTS + spec.nz):
-        for j in range(GHOSTS, GHOSTS + spec.ny):
-            start = k * plane + j * row
-            for p in range(start + GHOSTS, start + GHOSTS + spec.nx):
-                if status[p] == KNOWN | side:
-                    count = _reach_neighbours(spec, d, status, place, heap, base, step, count, p, NEW)
-    while count > 0:
-        p = _pop(d, heap, place, base, step, count)
-        count -= 1
-        if d[p] > band:
-            break
-        status[p] = KNOWN | side
-        count = _reach_neighbours(spec, d, status, place, heap, base, step, count, p, AGAIN)
-
-
 @njit(cache=True, nogil=True)
 def _find_near(spec, phi, out_distance, out_status, start, stop):  # type: ignore[no-untyped-def]
     """Side of every cell, and its distance [cells] where that is found without marching."""
     phi_flat = phi.reshape(phi.size)
+    over = 1 if spec.dimensions == 3 else 0
+    far = np.empty(spec.nx + 2 * GHOSTS, dtype=np.uint8)
     for line in range(start, stop):
         k = GHOSTS + line // spec.ny
         j = GHOSTS + line % spec.ny
+        mid, south, north, below, above = phi[k, j], phi[k, j - 1], phi[k, j + 1], phi[k - over, j], phi[k + over, j]
         for i in range(GHOSTS, GHOSTS + spec.nx):
-            near = _distance_near(spec, phi, phi_flat, k, j, i)
-            side = 4 if phi[k, j, i] <= 0.0 else 0
+            x = _steeper(mid[i - 1], mid[i], mid[i + 1])
+            y = _steeper(south[i], mid[i], north[i])
+            z = _steeper(below[i], mid[i], above[i])
+            far[i] = mid[i] * mid[i] > REACH * REACH * (x * x + y * y + z * z)
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            near = -1.0 if far[i] else _distance_near(spec, phi, phi_flat, k, j, i)
+            side = SIDE if phi[k, j, i] <= 0.0 else 0
             out_status[k, j, i] = side | (KNOWN if near >= 0.0 else FAR)
             out_distance[k, j, i] = near
-
-
-@njit(cache=True, nogil=True)
-def _march_sides(spec, d, status, place, heap, limit, start, stop):  # type: ignore[no-untyped-def]
-    """Air (0) and liquid (1); a side reads and writes cells of its own alone."""
-    for side in range(start, stop):
-        _march(spec, d, status, place, heap, side == 1, limit)
 
 
 @njit(cache=True, nogil=True)
@@ -459,9 +321,9 @@ def _set_distance(spec, distance, status, band, out_phi, start, stop):  # type: 
         j = GHOSTS + line % spec.ny
         for i in range(GHOSTS, GHOSTS + spec.nx):
             value = band
-            if status[k, j, i] & 3 == KNOWN:
+            if status[k, j, i] & (FAR | KNOWN) == KNOWN:
                 value = min(band, distance[k, j, i] * spec.dx)
-            out_phi[k, j, i] = -value if status[k, j, i] & 4 else value
+            out_phi[k, j, i] = -value if status[k, j, i] & SIDE else value
 
 
 @helper
@@ -500,7 +362,7 @@ def _wet_face(a, b, c, d, centre):  # type: ignore[no-untyped-def]
     return low + _wet_part(b, c, m, centre) + _wet_part(d, a, m, centre)
 
 
-@helper
+@borrowing
 def _wet_value(phi, shift, solid, k, j, i):  # type: ignore[no-untyped-def]
     """Negative in the liquid outside solids."""
     value = phi[k, j, i] + shift

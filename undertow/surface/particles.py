@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import GHOSTS, OPEN, OUTFLOW, Array, Grid, Sides, share
-from undertow.grid.jitting import helper
+from undertow.grid.jitting import borrowing, helper
 from undertow.surface.sampling import _cell_at, _centred_at, _confine, _gradient_at, _locate, _trace, _velocity_at
 from undertow.transport import sample_centred
 
@@ -98,15 +98,9 @@ class Particles:
     def correct(self, phi_c: Array) -> int:
         """Repair phi by the escaped particles, in place (ghosts are not); returns how many there were."""
         self._share(_find_escaped, *self.swarm[:2], phi_c, self._flag)
-        escaped = int(np.count_nonzero(self._flag[: self.count] == ESCAPED))
-        if escaped:
-            self._plus_c[...] = phi_c
-            self._minus_c[...] = phi_c
-            _offer_spheres(self.grid.spec, *self.swarm[:2], self.count, self._flag, self._plus_c, self._minus_c)
-            share(
-                _choose_nearer, phi_c.size, phi_c.size, *(x.reshape(-1) for x in (self._plus_c, self._minus_c, phi_c))
-            )
-        return escaped
+        escaped = np.flatnonzero(self._flag[: self.count])
+        _offer_spheres(self.grid.spec, *self.swarm[:2], escaped, self._plus_c, self._minus_c, phi_c)
+        return int(escaped.size)
 
     def _share(self, kernel: Callable[..., None], *args: Any) -> None:
         """A kernel over all particles."""
@@ -318,34 +312,35 @@ def _find_escaped(spec, place, radius, phi, out_flag, start, stop):  # type: ign
 
 
 @njit(cache=True)
-def _offer_spheres(spec, place, radius, count, flag, plus, minus):  # type: ignore[no-untyped-def]
-    """The spheres of the escaped go in one after the other: the largest of the air's, the smallest of the liquid's."""
+def _offer_spheres(spec, place, radius, escaped, plus, minus, phi):  # type: ignore[no-untyped-def]
+    """The spheres of the escaped go in one after the other: the largest of the air's, the smallest of the liquid's, and
+    phi becomes the nearer one to zero. Scratch is set where a sphere reaches and nowhere else."""
     over = 1 if spec.dimensions == 3 else 0
-    for p in range(count):
-        if flag[p] != ESCAPED:
-            continue
-        x, y, z = _locate(spec, place[p, 0], place[p, 1], place[p, 2])
-        i0 = int(x - 0.5)
-        j0 = int(y - 0.5)
-        k0 = int(z - 0.5)
-        r = abs(radius[p]) / spec.dx
-        for k in range(k0, k0 + 1 + over):
-            for j in range(j0, j0 + 2):
-                for i in range(i0, i0 + 2):
-                    ex = i + 0.5 - x
-                    ey = j + 0.5 - y
-                    ez = (k + 0.5 - z) * over
-                    offer = (r - np.sqrt(ex * ex + ey * ey + ez * ez)) * spec.dx
-                    if radius[p] > 0.0:
-                        plus[k, j, i] = max(plus[k, j, i], offer)
-                    else:
-                        minus[k, j, i] = min(minus[k, j, i], -offer)
-
-
-@njit(cache=True, nogil=True)
-def _choose_nearer(plus, minus, out_phi, start, stop):  # type: ignore[no-untyped-def]
-    for c in range(start, stop):
-        out_phi[c] = plus[c] if abs(plus[c]) <= abs(minus[c]) else minus[c]
+    for stage in range(3):
+        for p in escaped:
+            x, y, z = _locate(spec, place[p, 0], place[p, 1], place[p, 2])
+            i0 = int(x - 0.5)
+            j0 = int(y - 0.5)
+            k0 = int(z - 0.5)
+            r = abs(radius[p]) / spec.dx
+            for k in range(k0, k0 + 1 + over):
+                for j in range(j0, j0 + 2):
+                    for i in range(i0, i0 + 2):
+                        if stage == 0:
+                            plus[k, j, i] = phi[k, j, i]
+                            minus[k, j, i] = phi[k, j, i]
+                        elif stage == 2:
+                            nearer = abs(plus[k, j, i]) <= abs(minus[k, j, i])
+                            phi[k, j, i] = plus[k, j, i] if nearer else minus[k, j, i]
+                        else:
+                            ex = i + 0.5 - x
+                            ey = j + 0.5 - y
+                            ez = (k + 0.5 - z) * over
+                            offer = (r - np.sqrt(ex * ex + ey * ey + ez * ez)) * spec.dx
+                            if radius[p] > 0.0:
+                                plus[k, j, i] = max(plus[k, j, i], offer)
+                            else:
+                                minus[k, j, i] = min(minus[k, j, i], -offer)
 
 
 @njit(cache=True, nogil=True)
@@ -363,7 +358,7 @@ def _adjust_radii(spec, place, radius, phi, out_flag, start, stop):  # type: ign
             radius[p] = side * min(max(side * value, SMALLEST * spec.dx), LARGEST * spec.dx)
 
 
-@helper
+@borrowing
 def _find_cell(spec, swarm, p):  # type: ignore[no-untyped-def]
     """Number of the interior cell that holds particle p."""
     x, y, z = _locate(spec, swarm.x[p, 0], swarm.x[p, 1], swarm.x[p, 2])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from undertow.grid import GHOSTS
-from undertow.grid.jitting import helper, inlined
+from undertow.grid.jitting import borrowing, borrowing_contracting, helper, inlined_contracting
 
 
 @helper
@@ -39,7 +39,7 @@ def _strides(spec):  # type: ignore[no-untyped-def]
     return row, plane, plane if spec.dimensions == 3 else np.uint64(0)
 
 
-@helper
+@inlined_contracting
 def _blend(q, p, row, over, fx, fy, fz):  # type: ignore[no-untyped-def]
     """Trilinear blend of the eight values from index p on."""
     one = np.uint64(1)
@@ -58,7 +58,7 @@ def _blend(q, p, row, over, fx, fy, fz):  # type: ignore[no-untyped-def]
 
 
 # forced: LLVM finds the function too large, and then passing its arguments costs as much as its work
-@inlined
+@inlined_contracting
 def _velocity_at(spec, u, x, y, z):  # type: ignore[no-untyped-def]
     """Face velocity u (flat) at index coordinates (x, y, z), trilinear in each component; w = 0 in 2D."""
     row, plane, over = _strides(spec)
@@ -82,7 +82,7 @@ def _velocity_at(spec, u, x, y, z):  # type: ignore[no-untyped-def]
     return vx, vy, vz
 
 
-@helper
+@borrowing_contracting
 def _centred_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     """Cell field q (flat) at index coordinates (x, y, z), trilinear."""
     row, plane, over = _strides(spec)
@@ -96,7 +96,7 @@ def _centred_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     return _blend(q, p, row, over, xc - i, yc - j, zc - k)
 
 
-@helper
+@borrowing
 def _gradient_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     """dx grad q at index coordinates (x, y, z): central differences of the trilinear interpolant over one cell."""
     gx = _centred_at(spec, q, _confine(x + 0.5, spec.nx), y, z) - _centred_at(spec, q, _confine(x - 0.5, spec.nx), y, z)
@@ -124,13 +124,28 @@ def _cubic_slopes(f):  # type: ignore[no-untyped-def]
     return -0.5 * g + f - 1.0 / 3.0, 1.5 * g - 2.0 * f - 0.5, -1.5 * g + f + 1.0, 0.5 * g - 1.0 / 6.0
 
 
-@helper
-def _sum_row(q, p, w):  # type: ignore[no-untyped-def]
+@inlined_contracting
+def _sum_plane(q, p, row, wy):  # type: ignore[no-untyped-def]
+    """Sums over four rows from index p on, weighted by wy, of each of four neighbours in line: one vector."""
     one = np.uint64(1)
-    return w[0] * q[p - one] + w[1] * q[p] + w[2] * q[p + one] + w[3] * q[p + one + one]
+    two = np.uint64(2)
+    three = np.uint64(3)
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for w in wy:
+        a += w * q[p]
+        b += w * q[p + one]
+        c += w * q[p + two]
+        d += w * q[p + three]
+        p += row
+    return a, b, c, d
 
 
-@helper
+@inlined_contracting
+def _sum_line(w, a):  # type: ignore[no-untyped-def]
+    return (w[0] * a[0] + w[1] * a[1]) + (w[2] * a[2] + w[3] * a[3])
+
+
+@borrowing_contracting
 def _cubic_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     """Cell field q (flat) at index coordinates (x, y, z), the product of cubic Lagrange polynomials."""
     row, plane, _ = _strides(spec)
@@ -139,20 +154,19 @@ def _cubic_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     k = np.int64(z - 0.5)
     wx = _cubic_weights(x - 0.5 - i)
     wy = _cubic_weights(y - 0.5 - j)
+    p = np.uint64(k) * plane + np.uint64(j - 1) * row + np.uint64(i - 1)
+    if spec.dimensions == 2:
+        return _sum_line(wx, _sum_plane(q, p, row, wy))
     wz = _cubic_weights(z - 0.5 - k)
-    p = np.uint64(k) * plane + np.uint64(j) * row + np.uint64(i)
-    first = 0 if spec.dimensions == 3 else 1
-    last = 4 if spec.dimensions == 3 else 2
+    p -= plane
     value = 0.0
-    for c in range(first, last):
-        base = p + np.uint64(c) * plane - plane
-        line = wy[0] * _sum_row(q, base - row, wx) + wy[1] * _sum_row(q, base, wx)
-        line += wy[2] * _sum_row(q, base + row, wx) + wy[3] * _sum_row(q, base + row + row, wx)
-        value += (wz[c] if spec.dimensions == 3 else 1.0) * line
+    for w in wz:
+        value += w * _sum_line(wx, _sum_plane(q, p, row, wy))
+        p += plane
     return value
 
 
-@helper
+@borrowing_contracting
 def _cubic_gradient_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     """Value and gradient per cell of ``_cubic_at``."""
     row, plane, _ = _strides(spec)
@@ -161,39 +175,52 @@ def _cubic_gradient_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     k = np.int64(z - 0.5)
     wx = _cubic_weights(x - 0.5 - i)
     wy = _cubic_weights(y - 0.5 - j)
-    wz = _cubic_weights(z - 0.5 - k)
     dx = _cubic_slopes(x - 0.5 - i)
     dy = _cubic_slopes(y - 0.5 - j)
+    p = np.uint64(k) * plane + np.uint64(j - 1) * row + np.uint64(i - 1)
+    if spec.dimensions == 2:
+        line = _sum_plane(q, p, row, wy)
+        return _sum_line(wx, line), _sum_line(dx, line), _sum_line(wx, _sum_plane(q, p, row, dy)), 0.0
+    wz = _cubic_weights(z - 0.5 - k)
     dz = _cubic_slopes(z - 0.5 - k)
-    p = np.uint64(k) * plane + np.uint64(j) * row + np.uint64(i)
-    first = 0 if spec.dimensions == 3 else 1
-    last = 4 if spec.dimensions == 3 else 2
+    p -= plane
     value, gx, gy, gz = 0.0, 0.0, 0.0, 0.0
-    for c in range(first, last):
-        base = p + np.uint64(c) * plane - plane - row
-        line, line_x, line_y = 0.0, 0.0, 0.0
-        for b in range(4):
-            a = _sum_row(q, base, wx)
-            line += wy[b] * a
-            line_y += dy[b] * a
-            line_x += wy[b] * _sum_row(q, base, dx)
-            base += row
-        weight = wz[c] if spec.dimensions == 3 else 1.0
-        value += weight * line
-        gx += weight * line_x
-        gy += weight * line_y
-        gz += dz[c] * line
-    return value, gx, gy, gz if spec.dimensions == 3 else 0.0
+    for c in range(4):
+        line = _sum_plane(q, p, row, wy)
+        along = _sum_line(wx, line)
+        value += wz[c] * along
+        gz += dz[c] * along
+        gx += wz[c] * _sum_line(dx, line)
+        gy += wz[c] * _sum_line(wx, _sum_plane(q, p, row, dy))
+        p += plane
+    return value, gx, gy, gz
 
 
-@helper
+@borrowing
+def _cubic_slope_at_centre(q, p, stride):  # type: ignore[no-untyped-def]
+    """The derivative of the cubic at the second of its four values, that of index p."""
+    return q[p + stride] - 0.5 * q[p] - q[p - stride] / 3.0 - q[p + stride + stride] / 6.0
+
+
+@borrowing
+def _cubic_gradient_at_centre(spec, q, x, y, z):  # type: ignore[no-untyped-def]
+    """``_cubic_gradient_at`` the centre of a cell: one value along each axis instead of all."""
+    row, plane, _ = _strides(spec)
+    p = np.uint64(np.int64(z)) * plane + np.uint64(np.int64(y)) * row + np.uint64(np.int64(x))
+    gx = _cubic_slope_at_centre(q, p, np.uint64(1))
+    gy = _cubic_slope_at_centre(q, p, row)
+    gz = _cubic_slope_at_centre(q, p, plane) if spec.dimensions == 3 else 0.0
+    return q[p], gx, gy, gz
+
+
+@borrowing
 def _cell_at(spec, q, x, y, z):  # type: ignore[no-untyped-def]
     """Value of the cell field q (flat) in the cell that holds (x, y, z): one read instead of eight."""
     row, plane, _ = _strides(spec)
     return q[np.uint64(np.int64(z)) * plane + np.uint64(np.int64(y)) * row + np.uint64(np.int64(x))]
 
 
-@inlined
+@inlined_contracting
 def _trace(spec, u, x, y, z, c, u1, v1, w1):  # type: ignore[no-untyped-def]
     """Where (x, y, z) is after dt in the frozen velocity u, in index coordinates, c = dt / dx; not confined.
 

@@ -22,8 +22,8 @@ import numpy as np
 from numba import njit
 
 from undertow.errors import UserError
-from undertow.grid import GHOSTS, INFLOW, OPEN, OUTFLOW, WALL, Array, Grid, Sides, share, share_face_rows
-from undertow.grid.jitting import helper, inlined_contracting
+from undertow.grid import GHOSTS, INFLOW, OPEN, OUTFLOW, WALL, Array, Grid, Sides, largest_entry, share, share_face_rows
+from undertow.grid.jitting import borrowing, helper, inlined_contracting
 from undertow.transport.interpolation import CENTRE, FACES, _check_field, _interpolate_at
 
 if TYPE_CHECKING:
@@ -111,13 +111,13 @@ class Advection:
         if self.one_sided is not None:
             # three stages of three values each, or a path and the values around its end
             c, eno = dt / self.grid.dx, self.scheme == "eno3"
-            reach = 9.0 if eno else max(float(by.max()), -float(by.min())) * c
+            reach = 9.0 if eno else largest_entry(by) * c
             cells = int(min(reach, max(self.grid.cells))) if np.isfinite(reach) else 0
             self.one_sided.begin(first, by, c, cells, beyond=eno)
 
     def _find_span(self, q: Array, rest: np.ndarray, by: Array, dt: float, below: bool) -> np.ndarray:
         """First and end index per row of the cells that values of q unlike ``rest`` (or below it) can reach in dt."""
-        speed = max(float(by.max()), -float(by.min()))
+        speed = largest_entry(by)
         reach = speed * dt / self.grid.dx + 2.0
         # beyond a periodic side the paths go on at the other end; a velocity that is no number is for the kernels
         if any(self.sides.is_periodic(axis) for axis in self.grid.axes) or not reach < max(self.grid.cells):
@@ -245,7 +245,7 @@ def _find_range(low, high, n, own):  # type: ignore[no-untyped-def]
     return start, stop
 
 
-@helper
+@borrowing
 def _open_row(spec, kind, span, location, k, j, q, p, out):  # type: ignore[no-untyped-def]
     """Copy the values of row (k, j) that stay as they are; return the range of those that are transported.
 
@@ -336,12 +336,12 @@ def _find_strides(frame, location):  # type: ignore[no-untyped-def]
     )
 
 
-@helper
+@borrowing
 def _average(by, p, back, forward):  # type: ignore[no-untyped-def]
     return 0.25 * ((by[p] + by[p - back]) + (by[p + forward] + by[p - back + forward]))
 
 
-@helper
+@borrowing
 def _carry(frame, by, p, strides):  # type: ignore[no-untyped-def]
     """Velocity at a location: the component that lives there, the averages of the four nearest faces of the others.
 
@@ -477,7 +477,7 @@ def _advect_semi_lagrangian(spec, frame, kind, span, q, first, by, c, out, start
                     out_flat[base + row + np.uint64(i)] = _interpolate_stencil(frame, q_flat, r, x, y, z) + zero
 
 
-@helper
+@borrowing
 def _bound(q, p, right, up, over):  # type: ignore[no-untyped-def]
     """Smallest and largest of the eight values around flat index p (strides as in ``_interpolate_at``)."""
     r = p + over
@@ -543,7 +543,7 @@ def _correct_maccormack(  # type: ignore[no-untyped-def]
                     out_flat[p] = value
 
 
-@helper
+@borrowing
 def _derive_eno3(q, p, v, stride, reach):  # type: ignore[no-untyped-def]
     """dx v dq/ds by the third-order ENO polynomial from upwind (Osher and Fedkiw 2003, section 3.3).
 

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import GHOSTS, Array, Grid, share
-from undertow.grid.jitting import helper
+from undertow.grid.jitting import borrowing, helper
 
 FACES, CENTRE = 0, 3
 """Location of the first component of a face field and of a cell field."""
@@ -54,7 +54,7 @@ def _check_field(grid: Grid, name: str, field: Array, shape: tuple[int, ...]) ->
         raise ValueError(f"{name}: must be float64 and C-contiguous, not {field.dtype}; allocate it with the grid")
 
 
-@helper
+@borrowing
 def _interpolate_at(q, p, right, up, over, fx, fy, fz):  # type: ignore[no-untyped-def]
     """Linear blend of the eight values of the flat field q around index p; exact for constants.
 
