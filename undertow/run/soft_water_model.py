@@ -41,7 +41,8 @@ class SoftWaterModel(BodiesInWater):
         return self.within.placed
 
     def _make_fields(self) -> SolidFields:
-        return SoftWaterFields(self.grid, self.sides, self.solids, self.soft)
+        equal = self.scene.soft.shell_weights == "equal"
+        return SoftWaterFields(self.grid, self.sides, self.solids, self.soft, equal)
 
     def _make_solve(self, *args: Any) -> SoftWaterSolve:
         domain, phi_c, gravity, tolerance = args

@@ -47,6 +47,7 @@ class OneSided:
         grid = advection.grid
         self.grid, self.occlusion = grid, occlusion
         self._specs = advection.specs
+        self.frame = advection.specs[0]
         self._wraps = np.array([advection.sides.is_periodic(axis) for axis in range(3)], dtype=np.int64)
         self._away = np.zeros(grid.padded, np.uint8)
         self._value = np.zeros(0, np.int64)
@@ -94,12 +95,14 @@ class OneSided:
 
     def uncover(self, u_f: Array, cells_c: Array, rest: tuple[float, ...], dt: float) -> None:
         """After the surfaces were placed anew: values they passed over, of u (3, Z, Y, X) and of the cell fields
-        (n, Z, Y, X), which are ``rest`` where nothing is in sight; dt [s]: of the step."""
+        (n, Z, Y, X), either of which may be empty, which are ``rest`` where nothing is in sight; dt [s]: of the
+        step."""
         occlusion = self.occlusion
         occlusion.mark_swept(self._swept)
         velocity = (occlusion.x_now - occlusion.x_seen) / dt
         occlusion.settle()
-        self._renew(u_f, FACES, velocity, np.zeros(3))
+        if len(u_f):
+            self._renew(u_f, FACES, velocity, np.zeros(3))
         if len(cells_c):
             self._renew(cells_c, CENTRE, velocity, np.array(rest))
 
