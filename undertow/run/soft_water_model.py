@@ -30,7 +30,9 @@ class SoftWaterModel(BodiesInWater):
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
-        build.check_room(scene, self.inside.solve.rows.stencil)
+        # what a source makes is not there yet
+        if scene.waters:
+            build.check_room(scene, self.inside.solve.rows.stencil)
 
     def _make_solids(self) -> list[geometry.Solid]:
         self.solid = SoftModel(self.scene)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from undertow.geometry.occlusion import THICKNESS, _is_swept, find_nearest, gather_elements, is_hidden
+from undertow.geometry.occlusion import THICKNESS, find_nearest, gather_elements, is_hidden, is_swept
 from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_rows
 from undertow.grid.jitting import helper
 from undertow.surface.level_set import (
@@ -53,7 +53,7 @@ from undertow.surface.particles import (
 )
 from undertow.surface.sampling import _cell_at, _centred_at, _confine, _locate
 from undertow.transport.interpolation import CENTRE
-from undertow.transport.one_sided import _blend_visible, _gather_way, _make_scratch, _stop_path, _velocity_at
+from undertow.transport.one_sided import blend_visible, gather_way, make_scratch, stop_path, visible_velocity
 from undertow.transport.sight import Shells
 
 CLEAR = 4
@@ -378,7 +378,7 @@ def _meet(occluder, end, near, x, y, z, px, py, pz, start, move, scratch):  # ty
                 move[a, c] = end[e, a, c] - start[a, c] - own
                 square += move[a, c] * move[a, c]
             fastest = max(fastest, np.sqrt(square))
-        if _is_swept(start, move, fastest, scratch, x, y, z):
+        if is_swept(start, move, fastest, scratch, x, y, z):
             return e
     return -1
 
@@ -423,7 +423,7 @@ def _move_seen(  # type: ignore[no-untyped-def]
     """Particles that had a shell within ``reach`` cells, anew from where they were; way: of the elements [cells]."""
     u_flat, phi_flat, solid_flat = u.reshape(u.size), phi.reshape(phi.size), solid.reshape(solid.size)
     away_flat = away.reshape(away.size)
-    stamp, near, close = _make_scratch(occluder)
+    stamp, near, close = make_scratch(occluder)
     first, move, scratch, normal = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3)
     c = dt / spec.dx
     margin = 1e-3
@@ -431,13 +431,13 @@ def _move_seen(  # type: ignore[no-untyped-def]
         sx, sy, sz = _locate(spec, before[p, 0], before[p, 1], before[p, 2])
         if size[p] == 0.0 or _cell_at(spec, away_flat, sx, sy, sz) > reach:
             continue
-        _gather_way(spec, occluder, sx, sy, sz, sx, sy, sz, stamp, near)
-        v1, v2, v3 = _velocity_at(spec, frame, occluder, u_flat, sx, sy, sz, near, close)
+        gather_way(spec, occluder, sx, sy, sz, sx, sy, sz, stamp, near)
+        v1, v2, v3 = visible_velocity(spec, frame, occluder, u_flat, sx, sy, sz, near, close)
         h = 0.5 * c
-        x, y, z, _ = _stop_path(
+        x, y, z, _ = stop_path(
             spec, frame, occluder, sx, sy, sz, sx + h * v1, sy + h * v2, sz + h * v3, 0.0, stamp, near
         )
-        v1, v2, v3 = _velocity_at(spec, frame, occluder, u_flat, x, y, z, near, close)
+        v1, v2, v3 = visible_velocity(spec, frame, occluder, u_flat, x, y, z, near, close)
         x = _stay(sx + c * v1, spec.nx, leaves[0], leaves[1], margin)
         y = _stay(sy + c * v2, spec.ny, leaves[2], leaves[3], margin)
         z = _stay(sz + c * v3, spec.nz, leaves[4], leaves[5], margin) if spec.dimensions == 3 else sz
@@ -475,7 +475,7 @@ def _move_seen(  # type: ignore[no-untyped-def]
                 nx = _confine(x + push * normal[0], spec.nx)
                 ny = _confine(y + push * normal[1], spec.ny)
                 nz = _confine(z + push * normal[2], spec.nz)
-                value, weight, _ = _blend_visible(
+                value, weight, _ = blend_visible(
                     frame, occluder, near, close, phi_flat, np.uint64(0), CENTRE, nx, ny, nz
                 )
                 inside = weight > 0.0 and value < 0.0
@@ -493,14 +493,14 @@ def _move_seen(  # type: ignore[no-untyped-def]
 def _sample_seen(spec, frame, occluder, away, phi, place, radius, out_value, start, stop):  # type: ignore[no-untyped-def]
     """phi as the particles with shells around them see it; NaN for the others. Those that see nothing are right."""
     phi_flat, away_flat = phi.reshape(phi.size), away.reshape(away.size)
-    stamp, near, close = _make_scratch(occluder)
+    stamp, near, close = make_scratch(occluder)
     for p in range(start, stop):
         out_value[p] = np.nan
         x, y, z = _locate(spec, place[p, 0], place[p, 1], place[p, 2])
         if radius[p] == 0.0 or _cell_at(spec, away_flat, x, y, z) > 1:
             continue
-        _gather_way(spec, occluder, x, y, z, x, y, z, stamp, near)
-        value, weight, _ = _blend_visible(frame, occluder, near, close, phi_flat, np.uint64(0), CENTRE, x, y, z)
+        gather_way(spec, occluder, x, y, z, x, y, z, stamp, near)
+        value, weight, _ = blend_visible(frame, occluder, near, close, phi_flat, np.uint64(0), CENTRE, x, y, z)
         out_value[p] = value if weight > 0.0 else radius[p]
 
 
@@ -508,11 +508,11 @@ def _sample_seen(spec, frame, occluder, away, phi, place, radius, out_value, sta
 def _offer_seen(spec, occluder, place, radius, chosen, plus, minus):  # type: ignore[no-untyped-def]
     """The spheres of the chosen, to the cell centres around them that see them."""
     over = 1 if spec.dimensions == 3 else 0
-    stamp, near, _ = _make_scratch(occluder)
+    stamp, near, _ = make_scratch(occluder)
     for n in range(len(chosen)):
         p = chosen[n]
         x, y, z = _locate(spec, place[p, 0], place[p, 1], place[p, 2])
-        _gather_way(spec, occluder, x, y, z, x, y, z, stamp, near)
+        gather_way(spec, occluder, x, y, z, x, y, z, stamp, near)
         i0, j0, k0 = int(x - 0.5), int(y - 0.5), int(z - 0.5)
         r = abs(radius[p]) / spec.dx
         for k in range(k0, k0 + 1 + over):
