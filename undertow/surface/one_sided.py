@@ -128,11 +128,10 @@ class OneSidedParticles(Particles):
         super().move(u_f, dt, phi_c, solid_c)
         end = self._corners_now()
         way = float(np.abs(end - occlusion.spec.corner).max(initial=0.0))
-        reach = int(np.ceil(_largest_speed(u_f) * dt / self.grid.dx + way)) + 3
         solid = self._no_solid if solid_c is None else solid_c
         share(
             _move_seen, n, 64 * n, spec, self.shells.transport.frame, occlusion.spec, end, self.shells.sight.away_c,
-            reach, way, x, radius, self.swarm.x, self.swarm.radius, self.swarm.id, u_f, dt, self._leaves, self.seed,
+            way, x, radius, self.swarm.x, self.swarm.radius, self.swarm.id, u_f, dt, self._leaves, self.seed,
             phi_c, solid,
         )  # fmt: skip
 
@@ -148,19 +147,22 @@ class OneSidedParticles(Particles):
     def _look(self, phi_c: Array) -> tuple[np.ndarray, Array]:
         """Particles that have a shell near them (k,), and phi [m] as they see it."""
         value = np.empty(self.count)
-        self._share(
-            _sample_seen, self.shells.transport.frame, self.shells.occlusion.spec, self.shells.sight.away_c, phi_c,
-            *self.swarm[:2], value,
-        )  # fmt: skip
+        self._sample_at(phi_c, *self.swarm[:2], value)
         near = np.flatnonzero(~np.isnan(value))
         return near, value[near]
 
+    def _sample_at(self, phi_c: Array, x: Array, radius: Array, out: Array) -> None:
+        """phi [m] as the first particles at x (n, 3) see it; NaN where no shell is near."""
+        shells, n = self.shells, len(out)
+        share(
+            _sample_seen, n, n, self.grid.spec, shells.transport.frame, shells.occlusion.spec, shells.sight.away_c,
+            phi_c, x, radius, out,
+        )  # fmt: skip
+
     def _sample(self, phi_c: Array, chosen: np.ndarray) -> Array:
-        value = super()._sample(phi_c, chosen)
-        near, seen = self._look(phi_c)
-        _, at, which = np.intersect1d(chosen, near, assume_unique=True, return_indices=True)
-        value[at] = seen[which]
-        return value
+        value, seen = super()._sample(phi_c, chosen), np.empty(len(chosen))
+        self._sample_at(phi_c, self.swarm.x[chosen], self.swarm.radius[chosen], seen)
+        return np.where(np.isnan(seen), value, seen)
 
     def correct(self, phi_c: Array) -> int:
         self._share(_find_escaped, *self.swarm[:2], phi_c, self._flag)
@@ -384,6 +386,15 @@ def _meet(occluder, end, near, x, y, z, px, py, pz, start, move, scratch):  # ty
 
 
 @helper
+def _gather_around(spec, occluder, x, y, z, p, q, r, room, stamp, near):  # type: ignore[no-untyped-def]
+    """Elements within ``room`` of the box about the way from (x, y, z) to (p, q, r)."""
+    gather_elements(
+        spec, occluder, min(x, p) - room, min(y, q) - room, min(z, r) - room, max(x, p) + room, max(y, q) + room,
+        max(z, r) + room, stamp, near,
+    )  # fmt: skip
+
+
+@helper
 def _set_normal(p, out):  # type: ignore[no-untyped-def]
     """Unit normal of a triangle, or across an edge whose last two corners are one; 0 where there is none."""
     ux, uy, uz = p[1, 0] - p[0, 0], p[1, 1] - p[0, 1], p[1, 2] - p[0, 2]
@@ -417,10 +428,14 @@ def _nearest_of(end, near, x, y, z, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _move_seen(  # type: ignore[no-untyped-def]
-    spec, frame, occluder, end, away, reach, way, before, size, place, radius, ids, u, dt, leaves, seed, phi, solid,
+    spec, frame, occluder, end, away, way, before, size, place, radius, ids, u, dt, leaves, seed, phi, solid,
     start, stop
 ):  # fmt: skip
-    """Particles that had a shell within ``reach`` cells, anew from where they were; way: of the elements [cells]."""
+    """Particles with a shell near their path, anew from where they were; way: of the elements [cells].
+
+    An element in a cell n cells away is more than n - 1 away. Values around the path are up to a cell from it, and so
+    is the distance to be kept.
+    """
     u_flat, phi_flat, solid_flat = u.reshape(u.size), phi.reshape(phi.size), solid.reshape(solid.size)
     away_flat = away.reshape(away.size)
     stamp, near, close = make_scratch(occluder)
@@ -429,7 +444,9 @@ def _move_seen(  # type: ignore[no-untyped-def]
     margin = 1e-3
     for p in range(start, stop):
         sx, sy, sz = _locate(spec, before[p, 0], before[p, 1], before[p, 2])
-        if size[p] == 0.0 or _cell_at(spec, away_flat, sx, sy, sz) > reach:
+        x, y, z = _locate(spec, place[p, 0], place[p, 1], place[p, 2])
+        path = max(abs(x - sx), abs(y - sy), abs(z - sz))
+        if size[p] == 0.0 or _cell_at(spec, away_flat, sx, sy, sz) >= path + way + 2.0:
             continue
         gather_way(spec, occluder, sx, sy, sz, sx, sy, sz, stamp, near)
         v1, v2, v3 = visible_velocity(spec, frame, occluder, u_flat, sx, sy, sz, near, close)
@@ -444,11 +461,7 @@ def _move_seen(  # type: ignore[no-untyped-def]
         radius[p] = 0.0
         if np.isnan(x + y + z):
             continue
-        room = way + 2.5
-        gather_elements(
-            spec, occluder, min(sx, x) - room, min(sy, y) - room, min(sz, z) - room, max(sx, x) + room,
-            max(sy, y) + room, max(sz, z) + room, stamp, near,
-        )  # fmt: skip
+        _gather_around(spec, occluder, sx, sy, sz, x, y, z, way, stamp, near)
         wanted = SMALLEST + (1.0 - SMALLEST) * _draw(seed, ids[p], DRAWS[3])
         met = _meet(occluder, end, near, sx, sy, sz, x, y, z, first, move, scratch)
         if met >= 0:
@@ -461,20 +474,21 @@ def _move_seen(  # type: ignore[no-untyped-def]
             q = end[met, 0]
             height = (x - q[0]) * normal[0] + (y - q[1]) * normal[1] + (z - q[2]) * normal[2]
             push = (wanted if side > 0.0 else -wanted) - height
-            # further than that the elements have not been gathered
-            push = min(max(push, -1.5), 1.5)
             x = _confine(x + push * normal[0], spec.nx)
             y = _confine(y + push * normal[1], spec.ny)
             z = _confine(z + push * normal[2], spec.nz)
+            _gather_around(spec, occluder, sx, sy, sz, x, y, z, way, stamp, near)
             if _meet(occluder, end, near, sx, sy, sz, x, y, z, first, move, scratch) >= 0:
                 continue
-        if size[p] < 0.0 and near[0] > 0:
+        if size[p] < 0.0:
+            _gather_around(spec, occluder, x, y, z, x, y, z, way + wanted, stamp, near)
             distance = _nearest_of(end, near, x, y, z, normal)
             if distance < wanted and distance > 0.0:
                 push = (wanted - distance) / distance
                 nx = _confine(x + push * normal[0], spec.nx)
                 ny = _confine(y + push * normal[1], spec.ny)
                 nz = _confine(z + push * normal[2], spec.nz)
+                _gather_around(spec, occluder, sx, sy, sz, nx, ny, nz, way + 1.0, stamp, near)
                 value, weight, _ = blend_visible(
                     frame, occluder, near, close, phi_flat, np.uint64(0), CENTRE, nx, ny, nz
                 )
