@@ -290,16 +290,6 @@ def test_soft_bodies_meet_each_other_in_the_fluid():
     [
         ({"coupling": "lumped"}, "objects.disc: .*needs coupling = 'monolithic'"),
         ({"coupling": "rigid_fluid"}, "objects.disc: .*needs coupling = 'monolithic'"),
-        (
-            {
-                "sides": {},
-                "extra": {
-                    "pool": ut.Water(shape=ut.Box(size=(1.0, 0.5)), position=(0.5, 0.25)),
-                    "rope": ut.Rope(position=(0.2, 0.8), end=(0.8, 0.8), element_size=0.2),
-                },
-            },
-            "objects.rope: no coupling moves a rope in water .* remove the water",
-        ),
     ],
 )
 def test_a_coupling_that_does_not_move_a_body_says_which_does(changes, words):

@@ -85,10 +85,12 @@ class Pockets:
             places = self._representatives(label, stencil.regions)
             self._inside = [self._are_inside(places, pocket) for pocket in self.pockets]
             self._asked = np.zeros(stencil.regions + 1)
+        has_way_out = np.bincount(label, stencil.dirichlet_c.reshape(-1), stencil.regions + 1) > 0.0
         through = np.bincount(label, rows.flux @ v.reshape(-1), stencil.regions + 1)
         wanted, error = np.zeros(stencil.regions + 1), 0.0
         for pocket, inside in zip(self.pockets, self._inside, strict=True):
-            if not inside.any():
+            # with a surface inside, air makes up for what the shell encloses more or less
+            if not inside.any() or (inside & has_way_out).any():
                 continue
             volume = self.volume(pocket)
             end = volume + dt * (pocket.wanted - volume) / max(dt, self.recovery)
@@ -99,7 +101,6 @@ class Pockets:
             return False
         around = ~np.any(self._inside, axis=0)
         around[0] = False
-        has_way_out = np.bincount(label, stencil.dirichlet_c.reshape(-1), stencil.regions + 1) > 0.0
         if around.any() and not (around & has_way_out).any():
             wanted[around] -= (wanted * self._size).sum() / self._size[around].sum()
         target += (wanted - self._asked)[label]

@@ -145,8 +145,16 @@ class SoftRows(DivergenceRows):
         voxel = self.fields.voxel
         if not len(voxel.face):
             return None, None
-        carried = (voxel.wall.T @ sparse.diags(self.fields.voxel_mass(self.domain.density))).tocsr()
+        carried = (voxel.wall.T @ sparse.diags(self.carried_mass())).tocsr()
         return carried @ voxel.wall, carried
+
+    def carried_mass(self) -> Array:
+        """Mass (r,) [kg] of the fluid of the faces that shells couple."""
+        return self.fields.voxel_mass(self.domain.density)
+
+    def to_air(self) -> np.ndarray:
+        """Coupled faces (r,) with a pressure on one side and air on the other: none where fluid fills the domain."""
+        return np.zeros(len(self.fields.voxel.face), dtype=bool)
 
     def set_wall_flux(self) -> None:
         """s: the flux through walls that move as prescribed; those of soft bodies are unknown."""
@@ -220,7 +228,7 @@ class CycleStencil:
         face = fields.voxel.face
         if not len(face):
             return own
-        fluid = fields.voxel_mass(rows.domain.density)
+        fluid = rows.carried_mass()
         wall = fields.voxel.wall
         shared = np.asarray(wall.sum(axis=0)).ravel()
         mass = np.repeat(rows.block.soft.mass, 3)
@@ -234,8 +242,10 @@ class CycleStencil:
         lower, upper = fields.voxel.sides(rows.domain.periodic_axes)
         active = own.diagonal_c.reshape(-1) > 0.0
         area = grid.face_area * fields.voxel_open
-        added = area * area / (fluid + shell) * (active[lower] & active[upper])
-        blend.face_f.reshape(-1)[face] += added
+        given = np.divide(area * area, fluid + shell, out=np.zeros_like(area), where=fluid > 0.0)
+        to_air = rows.to_air()
+        blend.face_f.reshape(-1)[face] += given * (active[lower] & active[upper])
+        np.add.at(blend.dirichlet_c.reshape(-1), np.where(active[lower], lower, upper)[to_air], given[to_air])
         fields.close_seam(blend.face_f)
         blend.setup()
         return blend

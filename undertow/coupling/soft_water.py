@@ -33,8 +33,10 @@ class SoftWaterFields(SoftFields):
     """``SoftFields`` whose phi_n and inner_c, what a surface of water keeps out of and follows inside, have the soft
     bodies too."""
 
-    def __init__(self, grid: Grid, sides: Sides, solids: Sequence[Solid], bodies: SoftBodies) -> None:
-        super().__init__(grid, sides, solids, bodies)
+    def __init__(
+        self, grid: Grid, sides: Sides, solids: Sequence[Solid], bodies: SoftBodies, equal_weights: bool = False
+    ) -> None:
+        super().__init__(grid, sides, solids, bodies, equal_weights)
         self.inner_c = np.zeros_like(self.velocity_c)
         self._winding, self._square = np.zeros(grid.padded, dtype=np.int64), np.zeros(grid.padded)
         self._own_f = np.zeros((3, *grid.padded))
@@ -71,6 +73,43 @@ class SoftWaterRows(SoftRows, FreeSurfaceRows):
     ) -> None:  # fmt: skip
         FreeSurfaceRows.__init__(self, domain, phi_c, gravity)
         self.take_solids(fields, block)
+
+    def wet_sides(self) -> tuple[Array, Array]:
+        """Of the faces that shells couple (r,): 1.0 where the cell below them has a pressure, and the cell above."""
+        assert self.stencil is not None
+        lower, upper = self.fields.voxel.sides(self.domain.periodic_axes)
+        active = self.liquid_c.reshape(-1) * (self.stencil.diagonal_c.reshape(-1) > 0.0)
+        return active[lower], active[upper]
+
+    def carried_mass(self) -> Array:
+        """Half a cell of water for every side of a coupled face with water."""
+        lower, upper = self.wet_sides()
+        return np.asarray(0.5 * (lower + upper) * super().carried_mass())
+
+    def to_air(self) -> np.ndarray:
+        lower, upper = self.wet_sides()
+        return lower != upper
+
+    def buoyancy(self, density: float, gravity: Array) -> Array:
+        """With that on shells: of the water on either side of a coupled face,
+
+            A rho (g.x_f - c) (side below - side above),      x_f = J x,
+
+        which is nothing with water on both sides, and with water on one of them the weight of all that stands on the
+        shell, up to where the shell is.
+        """
+        import scipy.sparse as sparse
+
+        total, fields = super().buoyancy(density, gravity), self.fields
+        wall = fields.voxel.wall
+        if not len(fields.voxel.face):
+            return total
+        lower, upper = self.wet_sides()
+        nodes = sparse.csr_matrix((wall.data, wall.indices // 3, wall.indptr), (wall.shape[0], self.block.soft.count))
+        depth = nodes @ (self.block.soft.x @ gravity) - self.level
+        area = self.domain.grid.face_area * fields.voxel_open
+        total[self.block.nodes] += (wall.T @ (density * area * depth * (lower - upper))).reshape(-1, 3)
+        return total
 
     def set_wall_flux(self) -> None:
         """s: the flux through walls that move as prescribed less the volume sources, in the liquid cells."""
@@ -110,6 +149,13 @@ class SoftWaterSolve(FreeSurfaceSolve):
         self.soft.rebuild()
         self.soft.place()
         self.hydrostatic.measure()
+
+    def carried(self) -> tuple[np.ndarray, np.ndarray]:
+        lower, upper = self.rows.wet_sides()
+        return self.rows.fields.voxel.face, lower + upper > 0.0
+
+    def set_carried(self, u_f: Array) -> None:
+        self.soft.set_coupled_faces(u_f)
 
     def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
         """u* (known impulse added) and the velocities of the solids to n+1; p_c: guess on entry, the pressure on exit

@@ -164,6 +164,13 @@ class FreeSurfaceSolve:
         self.multigrid.setup(self.rows.stencil)
         self.rows.set_wall_flux()
 
+    def carried(self) -> tuple[np.ndarray, np.ndarray]:
+        """Faces that move with thin solids, flat, and whether there is liquid beside them (n,): none here."""
+        return np.zeros(0, np.int64), np.zeros(0, dtype=bool)
+
+    def set_carried(self, u_f: Array) -> None:
+        """Give those faces the velocity of the solids."""
+
     def add_known_impulse(self, u_f: Array, dt: float) -> None:
         """Viscosity, then what is known of the pressure's impulse: of the values at the surface and of the cells they
         nearly fix."""

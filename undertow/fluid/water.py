@@ -15,6 +15,7 @@ from undertow.fluid.domain import FluidDomain
 from undertow.fluid.forces import add_acceleration
 from undertow.fluid.free_surface import FreeSurfaceSolve
 from undertow.fluid.mixture import Mixture
+from undertow.fluid.shells import ShellsInWater
 from undertow.fluid.state import FlowReport, SolidForce
 from undertow.fluid.steppers import copy_planes
 from undertow.geometry import SolidFields
@@ -161,7 +162,11 @@ class WaterFlow:
         self.edge_c = np.zeros(grid.padded, dtype=np.uint8)
         self.solid_c = None if solids is None and bodies is None else grid.cell_field()
         self.emitted_volume = 0.0
+        self.shells: ShellsInWater | None = None
         self.place(0.0)
+        if solids is not None and solids.occlusion is not None:
+            self.shells = ShellsInWater(self.advection, solids.occlusion, surface)
+            self.extrapolation = self.shells.extrapolation
         # the volume correction keeps what is outside the solids
         surface.target_volume = self.volume()
         if self.mixture is not None:
@@ -206,6 +211,8 @@ class WaterFlow:
             self.mixture.spread(self.extrapolation, s.surface.phi_c, self.open_c)
         near_c = s.surface.phi_c if self.bodies is None else None
         self.advection.velocity(s.u, s.u, dt, self.u_star, near_c)  # (5.25)
+        if self.shells is not None:
+            self.shells.uncover(self.u_star, dt)
         add_acceleration(self.grid, self.settings.acceleration, dt, self.u_star)
         self.set_sources(time, dt)
         report = self.project(self.u_star, dt)  # (5.3) with thesis 6.3.7
@@ -323,7 +330,12 @@ class WaterFlow:
     def finish(self, u_f: Array) -> None:
         """Velocities of the water go into air and solids, layer by layer; ghosts."""
         share_face_rows(self.grid, _mark_wet_faces, self.solve.rows.inv_mass_f, self.domain.area_f, u_f, self.wet_f)
+        if self.shells is not None:
+            self.shells.know(self.solve.carried(), self.wet_f)
+            self.solve.set_carried(u_f)
         self.extrapolation.velocity(u_f, self.wet_f, AIR_LAYERS)
+        if self.shells is not None:
+            self.solve.set_carried(u_f)
         self.sides.fill_velocity(u_f)
 
     def continue_for_surface(self, u_f: Array, out_f: Array) -> None:
@@ -337,6 +349,8 @@ class WaterFlow:
         rows, d = self.solve.rows, self.domain
         copy_planes(u_f, out_f)
         share_face_rows(self.grid, _mark_wet_faces, rows.inv_mass_f, d.area_f, self.no_field_f, self.wet_f)
+        if self.shells is not None:
+            self.shells.recall(self.solve.carried(), self.wet_f)
         if self.bodies is not None:
             # what moves with a body would take the water's edge along
             self.wet_f *= self.bodies.area_f >= SLIVER
@@ -448,7 +462,12 @@ class WaterFlow:
             self.mixture.take(arrays["viscosity"])
         s.surface.restore(dict(arrays))
         self.place(time)
+        if self.shells is not None:
+            self.shells.start()
         self.solve.rebuild()
+        if self.shells is not None:
+            share_face_rows(self.grid, _mark_wet_faces, self.solve.rows.inv_mass_f, self.domain.area_f, self.wet_f)
+            self.shells.know(self.solve.carried(), self.wet_f)
 
 
 def _triple(values: Array) -> tuple[float, float, float]:

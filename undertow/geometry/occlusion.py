@@ -375,7 +375,7 @@ def _see_pairs(spec, occluder, start, stop, out):  # type: ignore[no-untyped-def
 
 
 @helper
-def _is_swept(start, move, speed, p, x, y, z):  # type: ignore[no-untyped-def]
+def is_swept(start, move, speed, p, x, y, z):  # type: ignore[no-untyped-def]
     """Whether a triangle that moves from ``start`` by ``move`` comes as near to a point as it is thick.
 
     As long as the point is d away nothing can happen for (d - thickness) / speed of the step. p: scratch.
@@ -430,7 +430,7 @@ def _mark_swept(spec, element, x_start, x_end, shift, out_swept):  # type: ignor
                 for k in range(k0, k1 + 1):
                     for j in range(j0, j1 + 1):
                         for i in range(i0, i1 + 1):
-                            if out_swept[location, k, j, i] == 0 and _is_swept(
+                            if out_swept[location, k, j, i] == 0 and is_swept(
                                 start, move, speed, p, i + hx, j + hy, k + hz
                             ):
                                 out_swept[location, k, j, i] = 1

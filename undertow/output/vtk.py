@@ -191,7 +191,7 @@ class _Appended:
             raise ValueError(f"field {name}: dtype {values.dtype} has no VTK type here; use one of {list(_VTK_TYPES)}")
         components = 1 if values.ndim == 1 else values.shape[1]
         offset = self.size
-        raw = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).data.cast("B")
+        raw = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
         if self.compress:
             blocks = [zlib.compress(raw[i : i + _BLOCK], 1) for i in range(0, len(raw), _BLOCK)]
             header = [len(blocks), _BLOCK, len(raw) % _BLOCK, *(len(b) for b in blocks)]

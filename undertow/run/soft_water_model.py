@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import undertow.geometry as geometry
 from undertow.coupling.soft_water import SoftWaterFields, SoftWaterSolve
 from undertow.fluid import FlowReport
@@ -19,10 +21,15 @@ from undertow.run.soft_model import SoftModel
 from undertow.run.solids_model import SolidsModel
 from undertow.run.water_model import WaterModel
 from undertow.scene import Scene
+from undertow.transport.interpolation import CENTRE
 
 if TYPE_CHECKING:
     from undertow.output import BodyFrame
     from undertow.output.soft import SoftFrame
+
+
+DRAWN = 0.1
+"""How deep the centres of cells beside a shell count as being in water in pictures [cells]."""
 
 
 class SoftWaterModel(BodiesInWater):
@@ -30,7 +37,9 @@ class SoftWaterModel(BodiesInWater):
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
-        build.check_room(scene, self.inside.solve.rows.stencil)
+        # what a source makes is not there yet
+        if scene.waters:
+            build.check_room(scene, self.inside.solve.rows.stencil)
 
     def _make_solids(self) -> list[geometry.Solid]:
         self.solid = SoftModel(self.scene)
@@ -41,7 +50,8 @@ class SoftWaterModel(BodiesInWater):
         return self.within.placed
 
     def _make_fields(self) -> SolidFields:
-        return SoftWaterFields(self.grid, self.sides, self.solids, self.soft)
+        equal = self.scene.soft.shell_weights == "equal"
+        return SoftWaterFields(self.grid, self.sides, self.solids, self.soft, equal)
 
     def _make_solve(self, *args: Any) -> SoftWaterSolve:
         domain, phi_c, gravity, tolerance = args
@@ -72,6 +82,18 @@ class SoftWaterModel(BodiesInWater):
 
     def body_frames(self, time: float) -> list[BodyFrame]:
         return self.solid.body_frames(time)
+
+    def _seen_water(self) -> Array:
+        """Water beside a shell ends at the centres of its cells: further on it would show behind it."""
+        phi, shells = super()._seen_water(), self.flow.shells
+        if shells is None:
+            return phi
+        apart = np.zeros(phi.shape, dtype=bool)
+        hidden = shells.surface.sight.hidden[CENTRE]
+        for axis in range(3):
+            above = hidden & (1 << axis) > 0
+            apart |= above | np.roll(above, -1, axis=2 - axis)
+        return np.where(apart & (phi < 0.0), np.maximum(phi, -DRAWN * self.grid.dx), phi)
 
     def soft_frame(self) -> SoftFrame:
         return self.solid.soft_frame()

@@ -111,13 +111,7 @@ def _check_soft_in_fluid(scene: Scene) -> None:
 
 
 def _check_soft_in_water(scene: Scene) -> None:
-    """Water with a surface moves soft bodies that enclose a volume, without viscosity."""
-    for name, item in scene.softs.items():
-        if not isinstance(item, SoftBody):
-            raise complain(
-                f"objects.{name}: no coupling moves a {item.type} in water with a surface; make it a thin "
-                "soft_body, or remove the water, so that the fluid fills the domain"
-            )
+    """Water with a surface moves soft bodies without viscosity."""
     if scene.is_viscous:
         raise complain(
             f"{_name_viscosity(scene)}: water with a surface moves soft bodies without viscosity; "

@@ -68,6 +68,8 @@ class LevelSet:
         self._status_c = np.zeros(grid.padded, dtype=np.uint16)
         self._queue_c = np.zeros((2, *grid.padded), dtype=np.int32)
         self._buckets = np.zeros((2, bucket_count(band)), dtype=np.int32)
+        self._hidden = np.zeros(0, np.uint8)
+        """Which neighbours do not see each other (``marching.is_seen``): none."""
 
     @property
     def scratch_bytes(self) -> int:
@@ -96,14 +98,18 @@ class LevelSet:
         limit = self.band if limit is None else min(limit, self.band)
         self.fill_ghosts(phi_c)
         grid, d_c, status_c = self.grid, self.scratch_c, self._status_c
-        share_rows(grid, _find_near, phi_c, d_c, status_c)
+        self._find_near(phi_c)
         # the two sides of the surface march at the same time
         share(
-            _march_sides, 2, grid.cell_count, grid.spec, d_c.reshape(-1), status_c.reshape(-1),
+            _march_sides, 2, grid.cell_count, grid.spec, d_c.reshape(-1), status_c.reshape(-1), self._hidden,
             self._buckets, bucket_count(limit / grid.dx), *self._queue_c.reshape(2, -1),
         )  # fmt: skip
         share_rows(grid, _set_distance, d_c, status_c, self.band, phi_c)
         self.fill_ghosts(phi_c)
+
+    def _find_near(self, phi_c: Array) -> None:
+        """Sides of all cells, and distances of those about the surface."""
+        share_rows(self.grid, _find_near, phi_c, self.scratch_c, self._status_c)
 
     def advect(self, phi_c: Array, u_f: Array, dt: float) -> float:
         """phi(x) <- phi(departure point of x) over dt [s] by the frozen velocity u [m/s], in place, ghosts included.

@@ -34,23 +34,33 @@ def bucket_count(limit: float) -> int:
 
 
 @borrowing
-def _upwind(d, status, p, stride, low, high):  # type: ignore[no-untyped-def]
-    """Weight c and offset t of one axis in sum c (d - t)^2 = 1 [cells]; weight 0 if no neighbour is known.
+def is_seen(hidden, p, stride, bit, way):  # type: ignore[no-untyped-def]
+    """Whether cell p sees the next lower (way -1) or higher (1) one along the axis of a stride and a bit.
+
+    hidden: bits of the axes along which a cell does not see the one below it; empty where nothing hides anything.
+    """
+    return hidden.size == 0 or hidden[p if way < 0 else p + stride] & bit == 0
+
+
+@borrowing
+def _upwind(d, status, hidden, p, stride, bit, low, high):  # type: ignore[no-untyped-def]
+    """Weight c and offset t of one axis in sum c (d - t)^2 = 1 [cells]; weight 0 if no neighbour in sight is known.
 
     low, high: how many cells lie between p and the ends of the domain. Where two known values lie in line, the nearer
     one smaller, the difference is of second order: (3 d - 4 d1 + d2) / 2 = 3/2 (d - (4 d1 - d2) / 3).
     """
     known = KNOWN | (status[p] & SIDE)
-    q = p
-    if low > 0 and status[p - stride] == known:
+    q, s = p, p + stride
+    if low > 0 and status[p - stride] == known and is_seen(hidden, p, stride, bit, -1):
         q = p - stride
-    if high > 0 and status[p + stride] == known and (q == p or d[p + stride] < d[q]):
-        q = p + stride
+    if high > 0 and status[s] == known and (q == p or d[s] < d[q]) and is_seen(hidden, p, stride, bit, 1):
+        q = s
     if q == p:
         return 0.0, 0.0
     d1 = d[q]
+    way = 1 if q > p else -1
     r = q + (q - p)
-    if (low > 1 if q < p else high > 1) and status[r] == known and d[r] <= d1:
+    if (low > 1 if q < p else high > 1) and status[r] == known and d[r] <= d1 and is_seen(hidden, q, stride, bit, way):
         return 2.25, (4.0 * d1 - d[r]) / 3.0
     return 1.0, d1
 
@@ -100,8 +110,10 @@ def _move_to_bucket(first, before, after, q, bucket, buckets):  # type: ignore[n
 
 
 @borrowing
-def _reach_neighbours(spec, d, status, first, before, after, p, bucket, buckets, count):  # type: ignore[no-untyped-def]
-    """Solve for the neighbours of the known cell p in the round ``count`` and put them into their buckets."""
+def _reach_neighbours(  # type: ignore[no-untyped-def]
+    spec, d, status, hidden, first, before, after, p, bucket, buckets, count
+):
+    """Solve for the neighbours in sight of the known cell p in the round ``count`` and put them into their buckets."""
     side = status[p] & SIDE
     row = spec.nx + 2 * GHOSTS
     plane = row * (spec.ny + 2 * GHOSTS)
@@ -116,6 +128,8 @@ def _reach_neighbours(spec, d, status, first, before, after, p, bucket, buckets,
         for end in range(2):
             if (end == 0 and at == 0) or (end == 1 and at == n - 1):
                 continue
+            if not is_seen(hidden, p, stride, 1 << axis, 2 * end - 1):
+                continue
             q = p + (2 * end - 1) * stride
             found = status[q] & STATE
             # a cell of this round has seen p; one that is hardly further than p learns nothing from it
@@ -127,11 +141,11 @@ def _reach_neighbours(spec, d, status, first, before, after, p, bucket, buckets,
             qi = i + (2 * end - 1 if axis == 0 else 0)
             qj = j + (2 * end - 1 if axis == 1 else 0)
             qk = k + (2 * end - 1 if axis == 2 else 0)
-            cx, tx = _upwind(d, status, q, ONE, qi, spec.nx - 1 - qi)
-            cy, ty = _upwind(d, status, q, row, qj, spec.ny - 1 - qj)
+            cx, tx = _upwind(d, status, hidden, q, ONE, 1, qi, spec.nx - 1 - qi)
+            cy, ty = _upwind(d, status, hidden, q, row, 2, qj, spec.ny - 1 - qj)
             cz, tz = 0.0, 0.0
             if spec.dimensions == 3:
-                cz, tz = _upwind(d, status, q, plane, qk, spec.nz - 1 - qk)
+                cz, tz = _upwind(d, status, hidden, q, plane, 4, qk, spec.nz - 1 - qk)
             value = _solve_eikonal(cx, tx, cy, ty, cz, tz)
             status[q] = done
             if found == FAR | side:
@@ -143,11 +157,11 @@ def _reach_neighbours(spec, d, status, first, before, after, p, bucket, buckets,
 
 
 @njit(cache=True, nogil=True)
-def _march_sides(spec, d, status, firsts, buckets, before, after, start, stop):  # type: ignore[no-untyped-def]
+def _march_sides(spec, d, status, hidden, firsts, buckets, before, after, start, stop):  # type: ignore[no-untyped-def]
     """Fast marching in the air (0) and in the liquid (1); a side reads and writes cells of its own alone.
 
     status & SIDE is the side; d is given where status is KNOWN: those values are final. firsts: per side
-    the first cell of each bucket. buckets: how many are asked for.
+    the first cell of each bucket. buckets: how many are asked for. hidden: as in ``is_seen``.
     """
     row = spec.nx + 2 * GHOSTS
     plane = row * (spec.ny + 2 * GHOSTS)
@@ -160,7 +174,7 @@ def _march_sides(spec, d, status, firsts, buckets, before, after, start, stop): 
                 begin = k * plane + j * row
                 for p in range(begin + GHOSTS, begin + GHOSTS + spec.nx):
                     if status[p] == known:
-                        _reach_neighbours(spec, d, status, first, before, after, p, NONE, buckets, NONE)
+                        _reach_neighbours(spec, d, status, hidden, first, before, after, p, NONE, buckets, NONE)
         count = NONE
         for bucket in range(buckets):
             while first[bucket] != LAST:
@@ -173,5 +187,5 @@ def _march_sides(spec, d, status, firsts, buckets, before, after, start, stop): 
                     cell = np.int64(after[cell])
                 cell = chain
                 while cell >= 0:
-                    _reach_neighbours(spec, d, status, first, before, after, cell, bucket, buckets, count)
+                    _reach_neighbours(spec, d, status, hidden, first, before, after, cell, bucket, buckets, count)
                     cell = np.int64(after[cell])

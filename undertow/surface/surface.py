@@ -9,9 +9,10 @@ import numpy as np
 
 from undertow.grid import Array, Grid, Sides
 from undertow.surface.level_set import LevelSet
+from undertow.surface.one_sided import OneSidedLevelSet, OneSidedParticles
 from undertow.surface.particles import BAND, Particles
 from undertow.surface.spray import Spray
-from undertow.transport import Extrapolation, sample_velocity
+from undertow.transport import Extrapolation, Shells, sample_velocity
 
 SORT_EVERY = 20
 """Steps between two sortings of the particles."""
@@ -58,6 +59,7 @@ class Surface:
             raise ValueError(f"phi_c: shape {phi_c.shape}, a grid of {grid.cells} cells needs {grid.padded}")
         self.grid = grid
         self.settings = settings or SurfaceSettings()
+        self.sides = sides
         self.level_set = LevelSet(grid, sides)
         self.particles = Particles(grid, sides, self.settings.per_cell, self.settings.seed)
         self.spray = Spray(grid, sides)
@@ -75,6 +77,14 @@ class Surface:
         if self.settings.particles:
             self.particles.drop_disagreeing(self.phi_c)
             self.particles.reseed(self.phi_c)
+
+    def see(self, shells: Shells) -> None:
+        """From now on level set and particles do not see through thin surfaces."""
+        settings, arrays = self.settings, self.particles.arrays()
+        self.level_set = OneSidedLevelSet(self.grid, self.sides, shells)
+        self.particles = OneSidedParticles(self.grid, self.sides, settings.per_cell, settings.seed, shells)
+        self.particles.restore(arrays)
+        self.rebuild()
 
     def advance(
         self,

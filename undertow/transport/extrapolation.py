@@ -44,12 +44,16 @@ class Extrapolation:
             )
         if not 0 <= layers < UNKNOWN:
             raise ValueError(f"layers = {layers}, must lie between 0 and {UNKNOWN - 1}")
-        spec, layer, known = self.grid.spec, self._layer_f[: len(q)], self._known[: len(q)]
         planes, rows, _ = self.grid.padded
         share(
-            _mark_layers, planes * rows, self.grid.cell_count, spec, self._wraps, valid.view(np.uint8), first, layer,
-            known,
+            _mark_layers, planes * rows, self.grid.cell_count, self.grid.spec, self._wraps, valid.view(np.uint8), first,
+            self._layer_f[: len(q)], self._known[: len(q)],
         )  # fmt: skip
+        self._sweep(q, first, layers)
+
+    def _sweep(self, q: Array, first: int, layers: int) -> None:
+        """Layer by layer, what is known being marked."""
+        layer, known = self._layer_f[: len(q)], self._known[: len(q)]
         for current in range(1, layers + 1):
             share_face_rows(self.grid, _fill_layer, self._wraps, q, first, current, layer, known)
 

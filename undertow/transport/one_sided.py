@@ -47,6 +47,7 @@ class OneSided:
         grid = advection.grid
         self.grid, self.occlusion = grid, occlusion
         self._specs = advection.specs
+        self.frame = advection.specs[0]
         self._wraps = np.array([advection.sides.is_periodic(axis) for axis in range(3)], dtype=np.int64)
         self._away = np.zeros(grid.padded, np.uint8)
         self._value = np.zeros(0, np.int64)
@@ -94,12 +95,14 @@ class OneSided:
 
     def uncover(self, u_f: Array, cells_c: Array, rest: tuple[float, ...], dt: float) -> None:
         """After the surfaces were placed anew: values they passed over, of u (3, Z, Y, X) and of the cell fields
-        (n, Z, Y, X), which are ``rest`` where nothing is in sight; dt [s]: of the step."""
+        (n, Z, Y, X), either of which may be empty, which are ``rest`` where nothing is in sight; dt [s]: of the
+        step."""
         occlusion = self.occlusion
         occlusion.mark_swept(self._swept)
         velocity = (occlusion.x_now - occlusion.x_seen) / dt
         occlusion.settle()
-        self._renew(u_f, FACES, velocity, np.zeros(3))
+        if len(u_f):
+            self._renew(u_f, FACES, velocity, np.zeros(3))
         if len(cells_c):
             self._renew(cells_c, CENTRE, velocity, np.array(rest))
 
@@ -205,7 +208,7 @@ def _find_band(spec, frame, kind, occluder, first, by, c, reach, beyond, away, o
 
 
 @borrowing
-def _blend_visible(frame, occluder, near, close, q, base, location, x, y, z):  # type: ignore[no-untyped-def]
+def blend_visible(frame, occluder, near, close, q, base, location, x, y, z):  # type: ignore[no-untyped-def]
     """Blend of the values of one component around (x, y, z) that see it; the weight in sight, and whether all do.
 
     near, close (m + 1,): elements gathered around, and scratch. Written as a first value and differences from it:
@@ -237,7 +240,7 @@ def _blend_visible(frame, occluder, near, close, q, base, location, x, y, z):  #
 
 
 @borrowing
-def _gather_way(spec, occluder, x, y, z, p, q, r, stamp, near):  # type: ignore[no-untyped-def]
+def gather_way(spec, occluder, x, y, z, p, q, r, stamp, near):  # type: ignore[no-untyped-def]
     """Elements among all values that are blended on the way from (x, y, z) to (p, q, r)."""
     gather_elements(
         spec, occluder, min(x, p) - 1.0, min(y, q) - 1.0, min(z, r) - 1.0, max(x, p) + 1.0, max(y, q) + 1.0,
@@ -246,13 +249,13 @@ def _gather_way(spec, occluder, x, y, z, p, q, r, stamp, near):  # type: ignore[
 
 
 @borrowing
-def _velocity_at(spec, frame, occluder, by, x, y, z, near, close):  # type: ignore[no-untyped-def]
+def visible_velocity(spec, frame, occluder, by, x, y, z, near, close):  # type: ignore[no-untyped-def]
     """Velocity at (x, y, z) from the faces in sight; a component without any is 0."""
-    u, _, _ = _blend_visible(frame, occluder, near, close, by, np.uint64(0), 0, x, y, z)
-    v, _, _ = _blend_visible(frame, occluder, near, close, by, frame.size, 1, x, y, z)
+    u, _, _ = blend_visible(frame, occluder, near, close, by, np.uint64(0), 0, x, y, z)
+    v, _, _ = blend_visible(frame, occluder, near, close, by, frame.size, 1, x, y, z)
     w = 0.0
     if spec.dimensions == 3:
-        w, _, _ = _blend_visible(frame, occluder, near, close, by, frame.size + frame.size, 2, x, y, z)
+        w, _, _ = blend_visible(frame, occluder, near, close, by, frame.size + frame.size, 2, x, y, z)
     return u, v, w
 
 
@@ -265,7 +268,7 @@ def _limit(s, end, wrap, margin):  # type: ignore[no-untyped-def]
 
 
 @borrowing
-def _stop_path(spec, frame, occluder, x, y, z, p, q, r, margin, stamp, near):  # type: ignore[no-untyped-def]
+def stop_path(spec, frame, occluder, x, y, z, p, q, r, margin, stamp, near):  # type: ignore[no-untyped-def]
     """The last place towards (p, q, r) that sees (x, y, z) at twice the thickness, and 1 if it is (p, q, r) itself.
 
     Leaves in ``near`` the elements among all values that are blended there."""
@@ -275,7 +278,7 @@ def _stop_path(spec, frame, occluder, x, y, z, p, q, r, margin, stamp, near):  #
     whole = 1 if px == p and py == q and pz == r else 0
     ex, ey, ez = px - x, py - y, pz - z
     reach = 2.0 * THICKNESS
-    _gather_way(spec, occluder, x, y, z, px, py, pz, stamp, near)
+    gather_way(spec, occluder, x, y, z, px, py, pz, stamp, near)
     if not is_hidden(occluder, near, x, y, z, ex, ey, ez, reach):
         return px, py, pz, whole
     seen, hidden = 0.0, 1.0
@@ -295,7 +298,7 @@ def _wrap(spec, frame, occluder, x, y, z, margin, stamp, near):  # type: ignore[
     py, _ = _confine(y, frame.end_y, frame.wraps, frame.wrap_y, frame.inv_y, margin)
     pz, _ = _confine(z, frame.end_z, frame.wraps, frame.wrap_z, frame.inv_z, margin)
     if px != x or py != y or pz != z:
-        _gather_way(spec, occluder, px, py, pz, px, py, pz, stamp, near)
+        gather_way(spec, occluder, px, py, pz, px, py, pz, stamp, near)
     return px, py, pz
 
 
@@ -303,20 +306,20 @@ def _wrap(spec, frame, occluder, x, y, z, margin, stamp, near):  # type: ignore[
 def _trace(spec, frame, occluder, by, x, y, z, c, margin, stamp, near, close):  # type: ignore[no-untyped-def]
     """Where the path of the midpoint rule from (x, y, z) ends, in the domain, and 1 if nothing stopped it; c = dt / dx,
     negative: forward. Leaves in ``near`` the elements around that place."""
-    _gather_way(spec, occluder, x, y, z, x, y, z, stamp, near)
-    u, v, w = _velocity_at(spec, frame, occluder, by, x, y, z, near, close)
+    gather_way(spec, occluder, x, y, z, x, y, z, stamp, near)
+    u, v, w = visible_velocity(spec, frame, occluder, by, x, y, z, near, close)
     h = 0.5 * c
-    mx, my, mz, free = _stop_path(spec, frame, occluder, x, y, z, x - h * u, y - h * v, z - h * w, 0.0, stamp, near)
+    mx, my, mz, free = stop_path(spec, frame, occluder, x, y, z, x - h * u, y - h * v, z - h * w, 0.0, stamp, near)
     mx, my, mz = _wrap(spec, frame, occluder, mx, my, mz, 0.0, stamp, near)
-    u, v, w = _velocity_at(spec, frame, occluder, by, mx, my, mz, near, close)
-    px, py, pz, whole = _stop_path(spec, frame, occluder, x, y, z, x - c * u, y - c * v, z - c * w, margin, stamp, near)
+    u, v, w = visible_velocity(spec, frame, occluder, by, mx, my, mz, near, close)
+    px, py, pz, whole = stop_path(spec, frame, occluder, x, y, z, x - c * u, y - c * v, z - c * w, margin, stamp, near)
     px, py, pz = _wrap(spec, frame, occluder, px, py, pz, margin, stamp, near)
     # 0, or NaN if a velocity on the way was not finite
     return px, py, pz, whole * free, 0.0 * (u + v + w)
 
 
 @helper
-def _make_scratch(occluder):  # type: ignore[no-untyped-def]
+def make_scratch(occluder):  # type: ignore[no-untyped-def]
     """Arrays (m + 1,) for searches among m elements."""
     room = len(occluder.corner) + 1
     return np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64)
@@ -338,7 +341,7 @@ def _find_fields(first, location, fields):  # type: ignore[no-untyped-def]
 def _advect_band(spec, frame, occluder, values, q, first, by, c, out_end, out_clear, out, start, stop):  # type: ignore[no-untyped-def]
     """out = q at the departure points of the values; where they are, and whether nothing is hidden."""
     q_flat, by_flat, out_flat = q.reshape(q.size), by.reshape(by.size), out.reshape(out.size)
-    stamp, near, close = _make_scratch(occluder)
+    stamp, near, close = make_scratch(occluder)
     for n in range(start, stop):
         location, k, j, i, at = _find_place(values[n], q.shape[1], q.shape[2], q.shape[3])
         hx, hy, hz = _find_offsets(location)
@@ -350,7 +353,7 @@ def _advect_band(spec, frame, occluder, values, q, first, by, c, out_end, out_cl
         field, end = _find_fields(first, location, q.shape[0])
         for m in range(field, end):
             base = np.uint64(m) * frame.size
-            value, weight, complete = _blend_visible(frame, occluder, near, close, q_flat, base, location, x, y, z)
+            value, weight, complete = blend_visible(frame, occluder, near, close, q_flat, base, location, x, y, z)
             p = base + np.uint64(at)
             out_clear[n] = 1 if complete and whole == 1 else 0
             # the end sees the value itself at least
@@ -376,7 +379,7 @@ def _correct_band(  # type: ignore[no-untyped-def]
     """out = predicted + (q - predicted carried back) / 2 where nothing is hidden, else predicted."""
     q_flat, by_flat, out_flat = q.reshape(q.size), by.reshape(by.size), out.reshape(out.size)
     predicted_flat = predicted.reshape(predicted.size)
-    stamp, near, close = _make_scratch(occluder)
+    stamp, near, close = make_scratch(occluder)
     for n in range(start, stop):
         location, k, j, i, at = _find_place(values[n], q.shape[1], q.shape[2], q.shape[3])
         hx, hy, hz = _find_offsets(location)
@@ -391,7 +394,7 @@ def _correct_band(  # type: ignore[no-untyped-def]
             p = base + np.uint64(at)
             value = predicted_flat[p]
             if whole == 1:
-                returned, _, complete = _blend_visible(
+                returned, _, complete = blend_visible(
                     frame, occluder, near, close, predicted_flat, base, location, x, y, z
                 )
                 if complete:
@@ -435,7 +438,7 @@ def _look_around(  # type: ignore[no-untyped-def]
     """
     _, nz, ny, nx = swept.shape
     n_of = (spec.nx, spec.ny, spec.nz)
-    stamp, near, _ = _make_scratch(occluder)
+    stamp, near, _ = make_scratch(occluder)
     at = np.zeros(3, np.int64)
     value, total = np.zeros(2), np.zeros(2)
     for n in range(start, stop):
@@ -447,7 +450,7 @@ def _look_around(  # type: ignore[no-untyped-def]
         component, fields = (0, q.shape[0]) if first == CENTRE else (location, 1)
         hx, hy, hz = _find_offsets(location)
         x, y, z = at[0] + hx, at[1] + hy, at[2] + hz
-        _gather_way(spec, occluder, x, y, z, x, y, z, stamp, near)
+        gather_way(spec, occluder, x, y, z, x, y, z, stamp, near)
         total[:] = 0.0
         count = 0
         for axis in range(spec.dimensions):

@@ -1,0 +1,52 @@
+"""Thin shells in water: what the water's step has to mind where they separate one side from the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from undertow.geometry import Occlusion
+from undertow.grid import Array
+from undertow.surface import Surface
+from undertow.transport import Advection, OneSidedExtrapolation, Shells
+
+
+class ShellsInWater:
+    """Shells as the surface sees them, which follows them in the midst of a step, and as the velocity does, after its
+    transport.
+
+    leader: where they are now. Faces that shells carry along have no mass of their own in the solve and count as known
+    where there is water beside them.
+    """
+
+    def __init__(self, advection: Advection, leader: Occlusion, surface: Surface) -> None:
+        self.surface, self.velocity = Shells(advection, leader), Shells(advection, leader)
+        advection.one_sided = self.velocity.transport
+        self.extrapolation = OneSidedExtrapolation(
+            advection.grid, advection.sides, self.velocity.sight, self.surface.sight
+        )
+        self._known_f = np.zeros((3, *advection.grid.padded), np.uint8)
+        self._carried = np.zeros(0, np.int64)
+        self._no_cells = np.zeros((0, *advection.grid.padded))
+        self.start()
+        surface.see(self.surface)
+
+    def start(self) -> None:
+        """Both see the shells where they are now."""
+        self.surface.start()
+        self.velocity.start()
+
+    def uncover(self, u_f: Array, dt: float) -> None:
+        """Velocities on faces that shells have passed over, from their new side; dt [s] of the step."""
+        self.velocity.follow(u_f, self._no_cells, (), dt)
+
+    def know(self, carried: tuple[np.ndarray, np.ndarray], out_known_f: np.ndarray) -> None:
+        """Mark carried faces with water beside them as known, and keep what is known for ``recall``."""
+        face, wet = carried
+        out_known_f.reshape(-1)[face] = wet
+        np.copyto(self._known_f, out_known_f)
+        self._carried = face
+
+    def recall(self, carried: tuple[np.ndarray, np.ndarray], out_known_f: np.ndarray) -> None:
+        """After the shells have moved: of the faces they carried before, or do now, those are known that were."""
+        for face in (self._carried, carried[0]):
+            out_known_f.reshape(-1)[face] = self._known_f.reshape(-1)[face]
