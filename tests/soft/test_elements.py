@@ -90,6 +90,10 @@ def test_degenerate_states_are_finite_and_projected_stiffness_is_positive(model:
         (1.0, 1.0, -1.0),
         (-1.0, 1.0, 1.0),
         (3.0, 0.1, -2.0),
+        # the projection of the stretches let these pass as positive
+        (71.0, 46.0, 4.3e-3),
+        (71.0, 4.3e-3, 46.0),
+        (4.3e-3, 71.0, 46.0),
     ):
         x = rest * np.array(squash)
         assert np.isfinite(forces.measure(x, f)) and np.isfinite(f).all()

@@ -164,6 +164,7 @@ class RingProjection:
         self.system = CoupledSystem([self.block, self._slack], [self.rows])
         self._length = float(np.mean(self.rows.rest[self.rows.nodes])) ** (1.0 / bodies.dimensions)
         self._pressure = {False: np.zeros(self.rows.shape), True: np.zeros(self.rows.shape)}
+        self._steps = np.zeros(2)
 
     def join(self, joined: Joined) -> None:
         """Contacts of soft surfaces in the next solves."""
@@ -187,7 +188,8 @@ class RingProjection:
             volume = rows.measure(self.bodies.x)
             wanted = volume + dt * self._clamp((wanted - volume) / dt)
         scale = self.tolerance * float(np.linalg.norm(rows.rest))
-        change = np.zeros_like(v)
+        change, total = np.zeros_like(v), np.zeros(rows.shape)
+        pressure = self._begin(dt, True)
         self.block.refresh(stiffness)
         for turn in range(ROUNDS if self.recovery == 0 else 1):
             lacks = wanted - rows.measure(self.bodies.x + dt * v)
@@ -195,10 +197,15 @@ class RingProjection:
                 break
             rows.target = lacks / dt
             change[...] = 0.0
+            if turn > 0:
+                pressure[...] = 0.0
             stats = self._solve(change, dt, held, True)
             # beyond a part of an element the rows say nothing
             farthest = dt * float(np.abs(change).max(initial=0.0))
-            v += change * min(1.0, FARTHEST * self._length / max(farthest, 1e-300))
+            part = min(1.0, FARTHEST * self._length / max(farthest, 1e-300))
+            v += part * change
+            total += part * pressure
+        pressure[...] = total
         if stiffness is not None:
             self.block.refresh()
         return stats
@@ -217,7 +224,17 @@ class RingProjection:
         """v (n, 3) without divergence at the positions x (3.2)."""
         self.rows.measure(x)
         self.rows.target = None
+        self._begin(dt, False)
         return self._solve(v, dt, held, False)
+
+    def _begin(self, dt: float, positions: bool) -> Array:
+        """The first guess of the pressures of a step of dt [s] (rows,): impulses, those of the last step in proportion
+        to its length. Unchanged, those of a long step would be far too much for a short one, and within its tolerance,
+        which is one of volumes."""
+        pressure, last = self._pressure[positions], self._steps[int(positions)]
+        pressure *= dt / last if last > 0 else 0.0
+        self._steps[int(positions)] = dt
+        return pressure
 
     def add_impulse(self, out: Array) -> None:
         """out (n, 3) [N s] += what would have held all nodes against the last ``project``: G p."""
@@ -243,8 +260,9 @@ class RingProjection:
         return found
 
     def arrays(self) -> dict[str, Array]:
-        """What evolves: the pressures that the next solves start from."""
-        return {"soft_ring_positions": self._pressure[True], "soft_ring_velocities": self._pressure[False]}
+        """What evolves: the pressures that the next solves start from, and the steps they are impulses of [s]."""
+        found = {"soft_ring_positions": self._pressure[True], "soft_ring_velocities": self._pressure[False]}
+        return {**found, "soft_ring_steps": self._steps}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Take over what ``arrays`` gave."""

@@ -356,7 +356,8 @@ def _project_positive(A, W, B):  # type: ignore[no-untyped-def]
         + A[0, 2] * (A[0, 1] * A[1, 2] - A[1, 1] * A[0, 2])
     )
     size = A[0, 0] + A[1, 1] + A[2, 2]
-    if A[0, 0] > 0.0 and first > 0.0 and whole > 1e-9 * size * size * size:
+    # of a negative trace the cube is less than any determinant near 0, and size alone would let that pass
+    if A[0, 0] > 0.0 and first > 0.0 and whole > 1e-9 * abs(size * size * size):
         return
     for i in range(3):
         for j in range(3):

@@ -263,14 +263,15 @@ class SoftSolids:
         work += done_by
         stepper.balance(v)
         allowed = self._energy_allowed(before, carriers, work)
-        solves = self._move(v, dt, held, state, external, allowed)
+        # the push out of an overlap moves positions alone: in a short step it is fast, and volume would go with it
+        out, push = (state > FREE) & (contacts.gap < 0), np.zeros_like(v)
+        push[nodes[out]] = closing[out, None] * normal[out]
+        v -= push
+        self.impulse[out] -= (soft.mass[:, None] * push)[nodes[out]]
+        solves, done_by = self._move(v, push, dt, held, state, external, allowed)
+        work += done_by
         if self.surfaces is not None or self.rings is not None:
             elastic = stepper.elastic_energy(soft.x)
-        # the push out of an overlap moves positions alone
-        out = (state > FREE) & (contacts.gap < 0)
-        push = closing[out, None] * normal[out]
-        v[nodes[out]] -= push
-        self.impulse[out] -= soft.mass[nodes[out], None] * push
         self.state, self.press = state, np.maximum(press, 0.0)
         stepper.acceleration[...] = (v - before) / dt
         depth = float(np.max(-(contacts.gap + dt * (approach + closing))[near], initial=0.0))
@@ -367,12 +368,15 @@ class SoftSolids:
         assert self.implicit is not None
         return kinetic + self.implicit.elastic_energy(soft.x) + work - given
 
-    def _move(self, v: Array, dt: float, held: Held, state: Any, external: Array, allowed: float) -> int:
-        """Positions with v, corrected for volume (3.1); then v without divergence (3.2); iterations of the solves.
+    def _move(
+        self, v: Array, push: Array, dt: float, held: Held, state: Any, external: Array, allowed: float
+    ) -> tuple[int, float]:  # fmt: skip
+        """Positions with v + push (n, 3), corrected for volume (3.1); then v without divergence (3.2).
 
-        What holds nodes back takes the impulse of the pressure on them.
+        Iterations of the solves, and work of what is moved as prescribed [J]. What holds nodes takes the impulse of
+        the pressure.
         """
-        way, solved = v.copy(), v.copy()
+        way, solved = v + push, v.copy()
         first = self._correct(way, dt, held)
         self.keep_apart(way, v, dt)
         start = self.soft.x.copy()
@@ -380,18 +384,30 @@ class SoftSolids:
         allowed += dt * float((external * way).sum())
         if self.rings is None:
             self._pay(start, solved, way, v, dt, held, allowed)
-            return 0
+            return 0, 0.0
         second = self.rings.project(v, self.soft.x, dt, held)
-        pressed = np.zeros_like(v)
+        work, from_bodies = self._press(v, state)
+        self._pay(start, solved, way, v, dt, held, allowed + work + from_bodies)
+        return first + second.iterations, work
+
+    def _press(self, v: Array, state: Any) -> tuple[float, float]:
+        """Give what holds nodes the impulse of the pressures of the last projection; the work on the nodes of what is
+        moved as prescribed, and that of dynamic bodies [J]."""
+        assert self.rings is not None
+        pressed, contacts = np.zeros_like(v), self.contacts
         self.rings.add_impulse(pressed)
-        self._bound_impulse = self._bound_impulse + pressed[self.bound]
-        part, normal = pressed[self.contacts.nodes], self.contacts.normal
-        along = np.einsum("ki,ki->k", part, normal)[:, None] * normal
-        self.impulse += np.where((state == STICKS)[:, None], part, 0.0) + np.where(
-            (state == SLIDES)[:, None], along, 0.0
-        )
-        self._pay(start, solved, way, v, dt, held, allowed)
-        return first + second.iterations
+        held = pressed[self.bound]
+        self._bound_impulse = self._bound_impulse + held
+        part = pressed[contacts.nodes]
+        along = np.einsum("ki,ki->k", part, contacts.normal)[:, None] * contacts.normal
+        part = np.where((state == STICKS)[:, None], part, np.where((state == SLIDES)[:, None], along, 0.0))
+        self.impulse += part
+        driven = self.soft.inv_mass == 0
+        driven[self.bound] = False
+        given = np.einsum("ki,ki->k", part, v[contacts.nodes])
+        led = contacts.carrier < 0
+        work = float(given[led].sum()) + float((pressed[driven] * v[driven]).sum())
+        return work, float(given[~led].sum()) + float((held * v[self.bound]).sum())
 
     def _correct(self, way: Array, dt: float, held: Held) -> int:
         """Correct the velocity of the positions (n, 3) for volume (3.1); iterations of the solves.
