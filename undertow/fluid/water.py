@@ -466,7 +466,9 @@ class WaterFlow:
             self.shells.start()
         self.solve.rebuild()
         if self.shells is not None:
-            share_face_rows(self.grid, _mark_wet_faces, self.solve.rows.inv_mass_f, self.domain.area_f, self.wet_f)
+            share_face_rows(
+                self.grid, _mark_wet_faces, self.solve.rows.inv_mass_f, self.domain.area_f, self.no_field_f, self.wet_f
+            )
             self.shells.know(self.solve.carried(), self.wet_f)
 
 
