@@ -105,8 +105,9 @@ def test_sheets_do_not_pass(rounds: int, monkeypatch: Any) -> None:
 
 
 def test_cloth_on_a_ball_stays_untangled() -> None:
-    worst, met, _, lowest = drop(10, 0.8)
-    assert worst == 0 and met > 0 and lowest > -2e-3
+    """By the linearised step; nor does the energy, 1.1 J at first, ever rise."""
+    worst, met, _, lowest, rise = drop(10, 0.8)
+    assert worst == 0 and met > 0 and lowest > -2e-3 and rise < 1e-6
 
 
 def test_soft_bodies_bounce_off_each_other() -> None:

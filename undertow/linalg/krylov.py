@@ -143,6 +143,33 @@ class ConjugateGradients(_Krylov):
                 raise self.fail("the true residual no longer falls (round-off)", iterations, residual, scale, tolerance)
         return KrylovStats(iterations, start, residual, scale)
 
+    def improve(
+        self, a: Operator, b: Array, x: Array, tolerance: float, iterations: int, m: Preconditioner
+    ) -> KrylovStats:  # fmt: skip
+        """At most so many iterations from x = 0 towards A x = b, fewer where the residual of the recurrence falls to
+        tolerance ||b||: for a caller to whom every one of them is a gain, and none is needed."""
+        space = self.space
+        r, p, q, z = self.work
+        x[...] = 0.0
+        space.combine(1.0, b, 0.0, r)
+        scale = residual = self.norm(r, None)
+        if not math.isfinite(scale):
+            raise self.fail("the right-hand side is not finite", 0, scale, scale, tolerance)
+        done, rz = 0, 1.0
+        p[...] = 0.0
+        while residual > tolerance * scale and done < iterations:
+            m.apply(r, z)
+            rz, rz_before = space.dot(r, z), rz
+            space.combine(1.0, z, rz / rz_before if done else 0.0, p)
+            a.apply(p, q)
+            pq = space.dot(p, q)
+            if not (pq > 0.0 and rz > 0.0):
+                break
+            space.combine(rz / pq, p, 1.0, x)
+            residual = math.sqrt(space.subtract(rz / pq, q, r))
+            done += 1
+        return KrylovStats(done, scale, residual, scale)
+
 
 class Minres(_Krylov):
     """Preconditioned MINRES (Paige & Saunders 1975; Elman, Silvester & Wathen 2014) for indefinite systems."""

@@ -96,7 +96,7 @@ class SoftModel(SolidsModel):
         self._weight = self.soft.mass[:, None] * self._gravity
         self._felt = np.zeros((2, self.bodies.count, 6))
         """Forces and torques of joints and rigid contacts on the rigid bodies in the last two steps."""
-        self._stable = self.soft.stable_step() if chosen.stepper != "implicit" else math.inf
+        self._stable = self.soft.stable_step() if chosen.stepper in ("newmark", "leapfrog") else math.inf
         count = sum(len(part.cells) for part in self.soft.parts)
         self.notes.append(f"soft bodies: {self.soft.count} nodes, {count} elements")
 

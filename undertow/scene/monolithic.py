@@ -90,10 +90,10 @@ def _check_soft_in_fluid(scene: Scene) -> None:
     """What soft bodies in fluid do without is refused."""
     if scene.has_surface:
         _check_soft_in_water(scene)
-    if scene.soft.stepper == "leapfrog":
+    if scene.soft.stepper in ("leapfrog", "linearised"):
         raise complain(
-            "soft.stepper = 'leapfrog': in fluid elasticity is part of the solve; use 'implicit', or 'newmark', which "
-            "loses no elastic energy"
+            f"soft.stepper = {scene.soft.stepper!r}: in fluid elasticity is part of the solve; use 'implicit', or "
+            "'newmark', which loses no elastic energy"
         )
     if scene.soft.tolerance != Soft().tolerance:
         raise complain(

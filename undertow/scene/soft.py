@@ -183,9 +183,10 @@ class Rope(Model):
 class Soft(Model):
     """How soft bodies, cloth and ropes are advanced."""
 
-    stepper: Literal["implicit", "newmark", "leapfrog"] = Field(
+    stepper: Literal["implicit", "linearised", "newmark", "leapfrog"] = Field(
         "implicit",
-        description="backward Euler with any step; or explicit: that of Schroeder 2011, 4.2, or Verlet's",
+        description="backward Euler with any step; the same linearised about the start of the step, one solve, for "
+        "cloth that touches itself (Baraff and Witkin 1998); or explicit: that of Schroeder 2011, 4.2, or Verlet's",
     )
     tolerance: PositiveNumber = Field(
         1e-3, description="implicit: move of a node in the last iteration / element size [-]"

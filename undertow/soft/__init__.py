@@ -3,11 +3,13 @@ fluids."""
 
 from undertow.soft.bodies import SoftBodies, SoftPart
 from undertow.soft.implicit import Carriers, Held, ImplicitSystem
+from undertow.soft.linearised import LinearisedEuler
 from undertow.soft.materials import Elastic, make_altitudes, make_bending, make_edges, make_membrane, make_solid
 from undertow.soft.steppers import BackwardEuler, ImplicitMidpoint, Leapfrog, Newmark, SoftReport, find_equilibrium
 
 __all__ = [
-    "BackwardEuler", "Carriers", "Elastic", "Held", "ImplicitMidpoint", "ImplicitSystem", "Leapfrog", "Newmark",
+    "BackwardEuler", "Carriers", "Elastic", "Held", "ImplicitMidpoint", "ImplicitSystem", "Leapfrog",
+    "LinearisedEuler", "Newmark",
     "SoftBodies", "SoftPart", "SoftReport", "find_equilibrium", "make_altitudes", "make_bending", "make_edges",
     "make_membrane", "make_solid",
 ]  # fmt: skip

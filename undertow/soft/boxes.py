@@ -62,6 +62,10 @@ def _find_overlaps(tree, order, boxes, later, starts, out_count, out_pairs, star
         out_count[q] = count
 
 
+_ROOM = 16
+"""Things that a box has room for at first."""
+
+
 class BoxTree:
     """Boxes of ``things`` things, ordered by where they are at first."""
 
@@ -83,9 +87,13 @@ class BoxTree:
         """
         n = len(boxes)
         count, starts = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        nothing = np.zeros((0, 2), dtype=np.int64)
-        share(_find_overlaps, n, 256 * n, self._tree, self.order, boxes, later, starts, count, nothing)
-        starts[1:] = np.cumsum(count[:-1])
+        # most boxes meet few things: room for these, and a second time for all only where one meets more
+        starts[...] = _ROOM * np.arange(n)
+        pairs = np.zeros((_ROOM * n, 2), dtype=np.int64)
+        share(_find_overlaps, n, 256 * n, self._tree, self.order, boxes, later, starts, count, pairs)
+        if n == 0 or count.max() <= _ROOM:
+            return np.ascontiguousarray(pairs[(np.arange(_ROOM) < count[:, None]).reshape(-1)])
+        starts[0], starts[1:] = 0, np.cumsum(count[:-1])
         pairs = np.zeros((int(count.sum()), 2), dtype=np.int64)
         share(_find_overlaps, n, 256 * n, self._tree, self.order, boxes, later, starts, count, pairs)
         return pairs

@@ -257,7 +257,7 @@ class SurfaceCollisions:
         self._edge_tree = BoxTree(x[self.edges].mean(axis=1))
         ends = x[self.edges]
         self._margin = _MARGIN * float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).mean())
-        self._near: list[Any] = []
+        self._near: list[Any] = [np.zeros((0, 4), dtype=np.int64), np.zeros((0, 4), dtype=np.int64)]
         self._yielding = np.zeros(0)
         self._near_x, self._near_way = np.zeros((0, 3)), np.zeros((0, 3))
 
@@ -313,40 +313,72 @@ class SurfaceCollisions:
         share(_mark_crossings, len(pairs), 16 * len(pairs), x, self.edges, self.triangles, pairs, crosses)
         return int(crosses.sum())
 
-    def _gather(self, x: Array, u: Array) -> None:
+    def _follow(self, x: Array, u: Array) -> None:
         """Nodes (m, 4) of all stencils that could touch on the way u (n, 3) [m], or on one that differs by at most the
-        margin at every node."""
-        self._near, self._near_x, self._near_way = [], x.copy(), u.copy()
-        reach = self.reach + self._margin
+        margin at every node. Only those with a node that has left its way by more are looked for anew."""
+        strayed = np.ones(len(x), dtype=bool)
+        if np.array_equal(x, self._near_x):
+            strayed = ((u - self._near_way) ** 2).sum(axis=1) > self._margin**2
+            if not strayed.any():
+                return
+            self._near_way[strayed] = u[strayed]
+        else:
+            self._near_x, self._near_way = x.copy(), u.copy()
         for edges in (False, True):
-            things = self.edges if edges else self.triangles
-            own = self.edges if edges else self.nodes[:, None]
-            boxes = _boxes(x, u, things, reach)
-            tree = self._edge_tree if edges else self._triangle_tree
+            old = self._near[edges]
+            new = np.ascontiguousarray(self._gather(edges, strayed))
+            found = self._sweep(edges, new, x, self._near_way)
+            new = new[(found.time < 2.5) | (found.distance < found.thickness)]
+            kept = old[~strayed[old].any(axis=1)] if len(old) else old
+            self._near[edges] = np.ascontiguousarray(np.concatenate([kept, new]))
+
+    def _gather(self, edges: bool, strayed: Any) -> Any:
+        """Stencils of nodes (m, 4) whose boxes overlap on the ways of now, those with a node that has strayed (n,)."""
+        things = self.edges if edges else self.triangles
+        tree = self._edge_tree if edges else self._triangle_tree
+        reach = self.reach + self._margin
+        boxes = _boxes(self._near_x, self._near_way, things, reach)
+        tree.fit(boxes)
+        every, moved = bool(strayed.all()), strayed[things].any(axis=1)
+        if edges:
+            chosen = np.flatnonzero(moved)
+            pairs = tree.overlaps(np.ascontiguousarray(boxes[chosen]), later=every)
+            one, two = chosen[pairs[:, 0]], pairs[:, 1]
+            once = (one < two) | ~moved[two]
+            one, two = np.minimum(one, two)[once], np.maximum(one, two)[once]
+            p, q = self.edges[one], self.edges[two]
+            apart = (p[:, 0] != q[:, 0]) & (p[:, 0] != q[:, 1]) & (p[:, 1] != q[:, 0]) & (p[:, 1] != q[:, 1])
+            return np.concatenate([p[apart], q[apart]], axis=1)
+        own = _boxes(self._near_x, self._near_way, self.nodes[:, None], reach)
+        chosen = np.flatnonzero(strayed[self.nodes])
+        pairs = tree.overlaps(np.ascontiguousarray(own[chosen]))
+        one, two = self.nodes[chosen[pairs[:, 0]]], pairs[:, 1]
+        if not every:
+            # nodes that kept their ways, against triangles that did not
+            boxes[~moved, :3], boxes[~moved, 3:] = np.inf, -np.inf
             tree.fit(boxes)
-            pairs = tree.overlaps(boxes if edges else _boxes(x, u, own, reach), later=edges)
-            one, two = own[pairs[:, 0]], things[pairs[:, 1]]
-            apart = (one[:, :, None] != two[:, None, :]).all(axis=(1, 2))
-            self._near.append(np.ascontiguousarray(np.concatenate([one[apart], two[apart]], axis=1)))
+            chosen = np.flatnonzero(~strayed[self.nodes])
+            pairs = tree.overlaps(np.ascontiguousarray(own[chosen]))
+            one = np.concatenate([one, self.nodes[chosen[pairs[:, 0]]]])
+            two = np.concatenate([two, pairs[:, 1]])
+        q = self.triangles[two]
+        apart = (one != q[:, 0]) & (one != q[:, 1]) & (one != q[:, 2])
+        return np.concatenate([one[apart, None], q[apart]], axis=1)
+
+    def _sweep(self, edges: bool, nodes: Any, x: Array, u: Array) -> Stencils:
+        """Stencils of nodes (m, 4) of one kind, swept on the way u (n, 3) [m]."""
+        thickness = self.reach[nodes[:, 0]] + self.reach[nodes[:, 3]]
+        friction = np.sqrt(self.friction[nodes[:, 0]] * self.friction[nodes[:, 3]])
+        found = Stencils.of(nodes, thickness, friction, edges)
+        found.sweep(edges, x, u, 4.0 * self._margin)
+        return found
 
     def _find(self, x: Array, u: Array) -> Stencils:
         """All stencils that could come nearer than their thickness, or meet, on the way u (n, 3) [m]."""
-        fresh = not (
-            np.array_equal(x, self._near_x)
-            and float(np.abs(u - self._near_way).max(initial=0.0)) * sqrt(3.0) <= self._margin
-        )
-        if fresh:
-            self._gather(x, u)
+        self._follow(x, u)
         parts = []
         for edges in (False, True):
-            nodes = self._near[edges]
-            thickness = self.reach[nodes[:, 0]] + self.reach[nodes[:, 3]]
-            friction = np.sqrt(self.friction[nodes[:, 0]] * self.friction[nodes[:, 3]])
-            found = Stencils.of(nodes, thickness, friction, edges)
-            found.sweep(edges, x, u, 4.0 * self._margin)
-            if fresh:
-                kept = (found.time < 2.5) | (found.distance < found.thickness)
-                self._near[edges] = np.ascontiguousarray(nodes[kept])
+            found = self._sweep(edges, self._near[edges], x, u)
             parts.append(found.take((found.time <= 1.0) | (found.distance < found.thickness)))
         return Stencils(*(np.concatenate(arrays) for arrays in zip(*(_fields(p) for p in parts), strict=True)))
 
@@ -417,10 +449,13 @@ def _fields(s: Stencils) -> tuple[Any, ...]:
 
 def _boxes(x: Array, u: Array, things: Any, reach: Array) -> Array:
     """Boxes (m, 6) of things (m, k) of nodes on their way u, and of what they repel."""
-    here, there, r = x[things], x[things] + u[things], reach[things][:, :, None]
-    low = np.minimum(here, there) - r
-    high = np.maximum(here, there) + r
-    return np.ascontiguousarray(np.concatenate([low.min(axis=1), high.max(axis=1)], axis=1))
+    there, r = x + u, reach[:, None]
+    low, high = np.minimum(x, there) - r, np.maximum(x, there) + r
+    boxes = np.concatenate([low[things[:, 0]], high[things[:, 0]]], axis=1)
+    for a in range(1, things.shape[1]):
+        np.minimum(boxes[:, :3], low[things[:, a]], out=boxes[:, :3])
+        np.maximum(boxes[:, 3:], high[things[:, a]], out=boxes[:, 3:])
+    return boxes
 
 
 def _rigid_fit(mass: Array, x: Array, v: Array) -> tuple[Array, Array, Array]:

@@ -18,7 +18,7 @@ from numba import njit
 from undertow.grid import Array, share
 from undertow.grid.jitting import helper
 from undertow.linalg import CoupledSystem, Stencil
-from undertow.linalg.krylov import ConjugateGradients
+from undertow.linalg.krylov import ConjugateGradients, KrylovStats
 from undertow.soft.assembly import Forces, _multiply_blocks
 from undertow.soft.bodies import SoftBodies
 from undertow.soft.touching import Touching, point_rows
@@ -493,16 +493,29 @@ class _CarriedSystem:
 
     def solve(self, r: Array, push: Array, out: Array, out_w: Array, tolerance: float, iterations: int) -> int:
         """out (n, 3), out_w (b, 6): change of all velocities by the impulses r (n, 3) and push (b, 6)."""
+        return self._solve(r, push, out, out_w, ConjugateGradients.solve, tolerance, iterations).iterations
+
+    def improve(
+        self, r: Array, push: Array, out: Array, out_w: Array, tolerance: float, iterations: int
+    ) -> KrylovStats:  # fmt: skip
+        """The same by at most so many iterations."""
+        return self._solve(r, push, out, out_w, ConjugateGradients.improve, tolerance, iterations)
+
+    def _solve(
+        self, r: Array, push: Array, out: Array, out_w: Array, method: Any, tolerance: float, iterations: int
+    ) -> KrylovStats:  # fmt: skip
         self.setup()
         held = self.system.nodes.held
         b = np.concatenate([np.zeros(self.nodes), (push * held.carriers.free).reshape(-1)])
         self.system.nodes.project(r, b[: self.nodes].reshape(-1, 3))
         x = np.zeros_like(b)
-        stats = ConjugateGradients(len(b)).solve(self, b, x, tolerance, iterations, _Preconditioned(self))
+        stats: KrylovStats = method(
+            ConjugateGradients(len(b)), self, b, x, tolerance, iterations, _Preconditioned(self)
+        )
         out[...] = x[: self.nodes].reshape(-1, 3)
         out_w[...] = x[self.nodes :].reshape(-1, 6)
         held.expand(out, out_w)
-        return stats.iterations
+        return stats
 
 
 class _Preconditioned:
@@ -551,6 +564,13 @@ class ImplicitSystem:
         self._jacobi.setup(self.touching)
         stats = self._solver.solve(self._operator, b.reshape(-1), out.reshape(-1), tolerance, iterations, self._jacobi)
         return stats.iterations
+
+    def improve(self, r: Array, out: Array, tolerance: float, iterations: int) -> KrylovStats:
+        """The same from 0 by at most so many iterations of conjugate gradients."""
+        self.nodes.project(r, self._b)
+        self._jacobi.setup(self.touching)
+        b, x = self._b.reshape(-1), out.reshape(-1)
+        return self._solver.improve(self._operator, b, x, tolerance, iterations, self._jacobi)
 
     def _eliminate(self, b: Array, out: Array) -> None:
         import scipy.sparse as sparse

@@ -44,7 +44,7 @@ class OutlineCollisions(SurfaceCollisions):
         sides = _side(a, b, c) * _side(a, b, d) < 0, _side(c, d, a) * _side(c, d, b) < 0
         return int((sides[0] & sides[1]).sum())
 
-    def _gather(self, x: Array, u: Array) -> None:
+    def _gather_pairs(self, x: Array, u: Array) -> None:
         self._near_x, self._near_way = x.copy(), u.copy()
         reach = self.reach + self._margin
         self._edge_tree.fit(_boxes(x, u, self.edges, reach))
@@ -57,7 +57,7 @@ class OutlineCollisions(SurfaceCollisions):
         moved = float(np.abs(u - self._near_way).max(initial=0.0)) if np.array_equal(x, self._near_x) else np.inf
         fresh = not moved * sqrt(3.0) <= self._margin
         if fresh:
-            self._gather(x, u)
+            self._gather_pairs(x, u)
         node, edge = self._pairs.T
         ends, above = self.edges[edge], self.edges[:, 1]
         nodes = np.ascontiguousarray(np.concatenate([node[:, None], ends, len(x) + edge[:, None]], axis=1))

@@ -158,6 +158,9 @@ class BackwardEuler:
     tolerance: change of a position in the last iteration, relative to ``length`` [m]; iterations: of Newton's method.
     """
 
+    lawful = True
+    """Whether the solve by itself gains no energy."""
+
     def __init__(
         self, bodies: SoftBodies, length: float, tolerance: float = 1e-4, iterations: int = 60, direct: bool = False
     ) -> None:
@@ -196,6 +199,10 @@ class BackwardEuler:
         if self._damping is not None:
             self.system.set_stiffness(self.bodies.x, 0.0, dt)
             self._damping[...] = self.system.rows.blocks
+        self._choose_guess(dt, external, held, before, v)
+
+    def _choose_guess(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
+        """v (n, 3), which holds v^n: kept, in free fall, or accelerated as in the last step, what is best."""
         best, guess = self._evaluate(dt, external, held, before, v)[0], v.copy()
         for change in (dt * external * self.bodies.inv_mass[:, None], dt * self.acceleration):
             held.remove(change)
@@ -358,13 +365,19 @@ class BackwardEuler:
             bodies.forces.add_product(self._damping, v, self._drag)
             potential += 0.5 * float((self._drag * v).sum())
             g += self._drag
-        potential += held.add_friction(v, g)
-        self.push = np.zeros_like(held.carriers.w)
-        pushed, carriers = np.zeros_like(self.push), held.carriers
+        return potential + self._add_contact(held, v), energy
+
+    def _add_contact(self, held: Held, v: Array) -> float:
+        """The potential of friction, of what touches and of the carriers at v; its gradient is added to ``reaction``,
+        that of the carriers is ``push``."""
+        g, carriers = self.reaction, held.carriers
+        potential = held.add_friction(v, g)
+        self.push = np.zeros_like(carriers.w)
+        pushed = np.zeros_like(self.push)
         potential += self.system.touching.add_gradient(v, carriers.w, carriers.free, g, pushed)
         potential += held.gradient_of_carriers(v, g, self.push)
         self.push += pushed
-        return potential, energy
+        return potential
 
 
 class ImplicitMidpoint:

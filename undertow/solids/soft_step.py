@@ -15,6 +15,7 @@ Soft surfaces are kept from each other after that, by impulses on the velocity o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +23,11 @@ import numpy as np
 from undertow.errors import UserError
 from undertow.grid import Array
 from undertow.rigid.bodies import DYNAMIC, rotation_matrix_of
-from undertow.soft import BackwardEuler, Carriers, Held, Leapfrog, Newmark, SoftBodies
+from undertow.soft import BackwardEuler, Carriers, Held, Leapfrog, LinearisedEuler, Newmark, SoftBodies
 from undertow.soft.collision import CollisionReport, SurfaceCollisions, rigid_motion
 from undertow.soft.implicit import Joined
 from undertow.soft.rings import RingProjection
+from undertow.soft.steppers import SoftReport
 from undertow.solids.points import RigidPoints
 from undertow.solids.scheme import advance
 from undertow.solids.soft_contacts import FREE, SLIDES, STICKS, SoftContacts
@@ -47,6 +49,16 @@ left to the next step."""
 
 HURRY = 40
 """Up to this iteration a step goes on while points of rigid bodies on soft faces are out of balance."""
+
+PASSES_LINEARISED = 6
+"""Most passes over the contacts of a linearised step; where they have not ended the next step goes on."""
+
+LOOKS_LINEARISED = (1, 3)
+"""Passes of a linearised step after which soft surfaces are looked at for new contacts; what is found later is left to
+the sweeps."""
+
+CREEP = 0.01
+"""Speed below which friction of a linearised step is rounded, in tolerances of an element per step."""
 
 LOOSE = 0.01
 """Nodes that touched are taken to touch still up to this gap, as a part of an element, until they are pulled."""
@@ -80,8 +92,9 @@ class SoftSolids:
         """Contacts of soft surfaces that pressed in the last step."""
         self.implicit: BackwardEuler | None = None
         self.explicit: Newmark | Leapfrog | None = None
-        if stepper == "implicit":
-            self.implicit = BackwardEuler(soft, length, tolerance)
+        if stepper in ("implicit", "linearised"):
+            kind = BackwardEuler if stepper == "implicit" else LinearisedEuler
+            self.implicit = kind(soft, length, tolerance)
         else:
             damps = rings is None or not rings.damps
             self.explicit = Newmark(soft, damps) if stepper == "newmark" else Leapfrog(soft, damps)
@@ -177,7 +190,8 @@ class SoftSolids:
             # impulses act where the solve has them: at the places of the start
             self._arm[...] = soft.x[contacts.nodes] - rigid.x_b[np.maximum(contacts.body, 0)]
             self._lever = soft.x[self.bound] - rigid.x_b[self.bone]
-        report = self._step_implicit(dt, external, gravity, self.implicit)
+        advance_soft = self._step_linearised if isinstance(self.implicit, LinearisedEuler) else self._step_implicit
+        report = advance_soft(dt, external, gravity, self.implicit)  # type: ignore[arg-type]
         self._give_impulses(dt)
         return report
 
@@ -251,8 +265,66 @@ class SoftSolids:
             raise stepper.failure(done)
         self.impulse[...] = np.where(sticks[:, None], reaction, found[:, None] * normal)
         self.impulse[slides] += held.friction(v)
+        depth = float(np.max(-(contacts.gap + dt * (approach + closing))[near], initial=0.0))
+        done = replace(done, newton=newton, iterations=iterations, stuck=stuck)
+        return self._conclude(dt, external, before, held, state, found, depth, done, stepper)
+
+    def _step_linearised(self, dt: float, external: Array, gravity: Array, stepper: LinearisedEuler) -> SoftStepReport:
+        """The linearised step with all contacts as one-sided rows: passes over these, on one matrix."""
+        soft, contacts, nodes = self.soft, self.contacts, self.contacts.nodes
+        near = contacts.body >= 0
+        closing = np.where(near, -contacts.gap / dt, 0.0)
+        carriers = self._carriers(dt, gravity)
+        before, v = soft.v.copy(), soft.v
+        creep = CREEP * stepper.tolerance * stepper.length / dt
+        none = np.zeros(len(nodes), dtype=bool)
+        held = self._hold(none, none, closing, np.zeros(0), creep, carriers, dt)
+        rows = stepper.system.touching = self.touches.begin(dt, creep)
+        self.touches.touch_nodes(contacts, np.flatnonzero(near), closing, self.press)
+        held.place(v)
+        stepper.prepare(dt, external, held, before, v)
+        self._look(v, carriers)
+        iterations = 0
+        for done_passes in range(1, PASSES_LINEARISED + 1):
+            held.place(v)
+            done = stepper.solve(dt, external, held, before, v, 1)
+            iterations += done.iterations
+            news = self._look(v, carriers) if done_passes in LOOKS_LINEARISED else 0
+            rub, differs, _ = self.touches.rub(v, carriers.w, 1e-3 * stepper.scale)
+            if done.converged and not news and not (differs and done_passes < RUBBED):
+                break
+            rows.rub = rub
+        contacts.follow(carriers.w)
+        self.impulse[...] = 0.0
+        found = np.zeros(len(nodes))
+        self.impulse[near], found[near] = self.touches.on_nodes(v, carriers.w, int(near.sum()))
+        approach = np.einsum("ki,ki->k", v[nodes] - contacts.velocity, contacts.normal)
+        depth = float(np.max(-(contacts.gap + dt * approach)[near], initial=0.0))
+        state = np.where(found > 0, SLIDES, FREE)
+        # what passes have left over at a node that presses is a part of its contact, for node and body alike
+        self.impulse[state > FREE] += stepper.reaction[nodes[state > FREE]]
+        done = replace(done, newton=done_passes, iterations=iterations)
+        return self._conclude(dt, external, before, held, state, found, depth, done, stepper)
+
+    def _pushed_out(self, out: Any, dt: float) -> Array:
+        """Velocity (m, 3) with which chosen nodes (k,) leave the bodies they overlapped: what they have of it."""
+        contacts = self.contacts
+        normal, closing = contacts.normal[out], -contacts.gap[out] / dt
+        if self.implicit is not None and not self.implicit.lawful:
+            leaving = self.soft.v[contacts.nodes[out]] - contacts.velocity[out]
+            closing = np.clip(np.einsum("ki,ki->k", leaving, normal), 0.0, closing)
+        return np.asarray(closing[:, None] * normal)
+
+    def _conclude(
+        self, dt: float, external: Array, before: Array, held: Held, state: Any, press: Array, depth: float,
+        done: SoftReport, stepper: BackwardEuler,
+    ) -> SoftStepReport:  # fmt: skip
+        """Move with the velocities of the solve, kept apart and paid for; what the nodes that touch (k,) give."""
+        soft, contacts, v = self.soft, self.contacts, self.soft.v
+        carriers, nodes = held.carriers, contacts.nodes
+        near = contacts.body >= 0
         self._bound_impulse = stepper.reaction[self.bound]
-        elastic, press = done.elastic, found
+        elastic = done.elastic
         driven = soft.inv_mass == 0
         driven[self.bound] = False
         work = float((stepper.reaction[driven] * v[driven]).sum())
@@ -261,30 +333,23 @@ class SoftSolids:
         self._point_push = np.zeros((contacts.rigid.count, 3)), np.zeros((contacts.rigid.count, 3))
         pressing, done_by = self.touches.give(v, carriers.w, *self._point_push)
         work += done_by
-        stepper.balance(v)
+        if stepper.lawful or not (state > FREE).any():
+            stepper.balance(v)
         allowed = self._energy_allowed(before, carriers, work)
         # the push out of an overlap moves positions alone: in a short step it is fast, and volume would go with it
         out, push = (state > FREE) & (contacts.gap < 0), np.zeros_like(v)
-        push[nodes[out]] = closing[out, None] * normal[out]
+        push[nodes[out]] = self._pushed_out(out, dt)
         v -= push
         self.impulse[out] -= (soft.mass[:, None] * push)[nodes[out]]
         solves, done_by = self._move(v, push, dt, held, state, external, allowed)
         work += done_by
-        if self.surfaces is not None or self.rings is not None:
+        if self.surfaces is not None or self.rings is not None or not stepper.lawful:
             elastic = stepper.elastic_energy(soft.x)
         self.state, self.press = state, np.maximum(press, 0.0)
         stepper.acceleration[...] = (v - before) / dt
-        depth = float(np.max(-(contacts.gap + dt * (approach + closing))[near], initial=0.0))
-        touching = state > FREE
+        touching = int((state > FREE).sum()) + pressing
         return SoftStepReport(
-            int(touching.sum()) + pressing,
-            newton,
-            iterations + solves,
-            elastic,
-            depth,
-            self.volume_error(),
-            work,
-            stuck,
+            touching, done.newton, done.iterations + solves, elastic, depth, self.volume_error(), work, done.stuck
         )
 
     def _unbalanced(self, carriers: Carriers, stepper: BackwardEuler, dt: float) -> bool:
@@ -357,7 +422,8 @@ class SoftSolids:
         """Kinetic and elastic energy of the soft bodies at the end of a step that began with ``before`` (n, 3), without
         what forces from outside will do, if none is gained [J]: less what they gave to the carriers."""
         rigid, soft = self.contacts.rigid, self.soft
-        if self.rings is None and self.surfaces is None:
+        assert self.implicit is not None
+        if self.implicit.lawful and self.rings is None and self.surfaces is None:
             return np.inf
         start = np.concatenate([rigid.v_b[self._chosen], rigid.omega_b[self._chosen]], axis=1)
         momentum = np.einsum("bij,bj->bi", carriers.mass, carriers.w)
@@ -365,7 +431,6 @@ class SoftSolids:
         given -= 0.5 * float((np.einsum("bij,bj->bi", carriers.mass, start) * start).sum())
         given -= float((momentum * (carriers.wanted - start)).sum())
         kinetic = 0.5 * float((soft.mass[:, None] * before * before).sum())
-        assert self.implicit is not None
         return kinetic + self.implicit.elastic_energy(soft.x) + work - given
 
     def _move(
@@ -443,22 +508,28 @@ class SoftSolids:
     def _pay(
         self, start: Array, solved: Array, way: Array, v: Array, dt: float, held: Held, allowed: float
     ) -> None:  # fmt: skip
-        """Take from v (n, 3) the energy beyond what is ``allowed`` [J], from bodies that got it after the solve.
+        """Take from v (n, 3) the energy beyond what is ``allowed`` [J], from bodies that got it after the solve, or, of
+        a linearised one, in the solve.
 
         The solve led from ``start`` to start + dt solved; volume and sweeps have made that start + dt way, and v of
         solved: elastic energy gained on the way, less kinetic energy lost. It is taken from the motion of the free
         nodes about their best rigid one: momenta stay.
         """
         stepper, soft = self.implicit, self.soft
-        if stepper is None or np.array_equal(way, solved):
+        if stepper is None or (stepper.lawful and np.array_equal(way, solved)):
             return
-        forces = np.zeros_like(v), np.zeros_like(v)
-        soft.forces.measure(start + dt * solved, forces[0])
-        excess = soft.forces.measure(soft.x, forces[1]) + soft.kinetic_energy() - allowed
-        gained = -0.5 * dt * ((forces[0] + forces[1]) * (way - solved)).sum(axis=1)
-        gained -= 0.5 * soft.mass * ((solved * solved).sum(axis=1) - (v * v).sum(axis=1))
+        excess = stepper.elastic_energy(soft.x) + soft.kinetic_energy() - allowed
+        if excess <= 0:
+            return
+        gained = 0.5 * soft.mass * (v * v).sum(axis=1)
+        if stepper.lawful:
+            forces = np.zeros_like(v), np.zeros_like(v)
+            soft.forces.measure(start + dt * solved, forces[0])
+            soft.forces.measure(soft.x, forces[1])
+            gained -= 0.5 * dt * ((forces[0] + forces[1]) * (way - solved)).sum(axis=1)
+            gained -= 0.5 * soft.mass * (solved * solved).sum(axis=1)
         owed = np.array([max(0.0, float(gained[part.nodes].sum())) for part in soft.parts])
-        if excess <= 0 or owed.sum() <= 0:
+        if owed.sum() <= 0:
             return
         free = self._loose > 0
         free[held.fixed] = False

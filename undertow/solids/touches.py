@@ -12,9 +12,14 @@ from undertow.soft.collision import Stencils, SurfaceCollisions
 from undertow.soft.implicit import Joined
 from undertow.soft.touching import STIFF, Touching, effective_mass
 from undertow.solids.points import RigidPoints
+from undertow.solids.soft_contacts import SoftContacts
 
 LOOKS = 10
 """Most times in a step that surfaces are looked at for new contacts; what is found later is left to the sweeps."""
+
+STIFF_RIGID = 300.0
+"""Stiffness of the row of a node at a rigid body, in parts of the mass and dt^2 K of the node: the blocks on the
+diagonal, which precondition the solve, hold all of such a row."""
 
 
 class Touches:
@@ -74,6 +79,31 @@ class Touches:
         moved = twist[body, :3] + np.cross(twist[body, 3:], arm)
         base = np.where((carrier[body] < 0)[:, None], moved, 0.0)
         self._add(part, apart, carrier[body], arm, base)
+
+    def touch_nodes(self, contacts: SoftContacts, near: Any, closing: Array, press: Array) -> None:
+        """The first rows of a step: nodes near rigid bodies, those of numbers ``near`` (m,) among the contacts (k,),
+        part from them with at least closing (k,) [m/s]; press (k,) [N s]: normal impulses of the step before."""
+        nodes, m = contacts.nodes[near], len(near)
+        body = contacts.body[near]
+        keys = np.zeros((m, 5), dtype=np.int64)
+        keys[:, 0], keys[:, 1], keys[:, 2] = 3, nodes, body
+        self._keys = np.concatenate([self._keys, keys])
+        weight = np.zeros((m, 4))
+        weight[:, 0] = -1.0
+        stiff = np.where(self.soft.inv_mass[nodes] > 0, STIFF_RIGID * self._mass[nodes], 0.0)
+        mu, carrier = contacts.mu()[near], contacts.carrier[near]
+        arm = self.soft.x[nodes] - contacts.rigid.x_b[np.maximum(body, 0)] if m else np.zeros((0, 3))
+        base = np.where((carrier < 0)[:, None], contacts.velocity[near], 0.0)
+        self.rows.add(
+            np.repeat(nodes[:, None], 4, axis=1), weight, -contacts.normal[near], closing[near], stiff, mu,
+            carrier, arm, base,
+        )  # fmt: skip
+        self.rows.rub = mu * press[near]
+
+    def on_nodes(self, v: Array, w: Array, count: int) -> tuple[Array, Array]:
+        """Impulses (m, 3) [N s] on nodes at v (n, 3) by rigid bodies, carriers moving with w (b, 6), and the normal
+        ones (m,): of the first ``count`` rows."""
+        return np.asarray(-self.rows.impulse(v, w)[:count]), self.rows.press(v, w)[:count]
 
     def _new(self, keys: Any) -> Any:
         """Which of the keys (m, 5) have no row yet; they are remembered."""

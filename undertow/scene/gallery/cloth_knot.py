@@ -39,6 +39,6 @@ def make_scene(resolution: int = 40) -> Scene:
                 friction=0.2,
             ),
         },
-        soft=Soft(tolerance=0.02),
+        soft=Soft(stepper="linearised", tolerance=0.02),
         view=View(camera=Camera(position=(1.1, 0.8, 1.3), look_at=(0.0, 0.22, 0.0))),
     )

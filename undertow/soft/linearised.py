@@ -1,0 +1,110 @@
+"""Backward Euler, linearised about the start of the step: one assembly of the stiffness, forces at x^n alone.
+
+    v^n+1 minimises  |v - v^n|^2_M / 2 - dt (f(x^n) + external).v + v.(dt^2 K + dt (-D)) v / 2   + contact
+
+with K at x^n without negative values, damping D at x^n (Baraff and Witkin 1998). Without contact this is one linear
+solve. Contacts, one-sided rows and held nodes, are all that changes between passes: these go on from where the one
+before has ended, on the same matrix, and take few iterations each.
+
+What the linear model leaves out, the turning of elements above all, can add energy to a step; who steps with it takes
+that back (``solids/soft_step.py``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from undertow.grid import Array
+from undertow.soft.bodies import SoftBodies
+from undertow.soft.implicit import Held
+from undertow.soft.steppers import BackwardEuler, SoftReport
+
+BALANCED = 2e-2
+"""Impulses that passes may leave unbalanced, in parts of those of the forces from outside over the step: of weight."""
+
+ITERATIONS = 30
+"""Most iterations of conjugate gradients in a pass: contacts change before more of them tell much."""
+
+FORCING = 1e-3
+"""Relative residual that is enough for a linear solve, however much that is."""
+
+
+class LinearisedEuler(BackwardEuler):
+    """Backward Euler with forces and stiffness of the start of the step; see ``BackwardEuler`` for the rest."""
+
+    lawful = False
+
+    def __init__(self, bodies: SoftBodies, length: float, tolerance: float = 1e-4) -> None:
+        super().__init__(bodies, length, tolerance)
+        self._start = np.full((bodies.count, 3), np.nan)
+        """Where ``_force`` and ``_energy`` are known."""
+        self.scale = 0.0
+        """Size of the impulses of forces from outside in the step [N s]."""
+
+    def prepare(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
+        """Begin a step: force and stiffness at x^n, and the best of three guesses of v."""
+        bodies, system = self.bodies, self.system
+        self.elastic_energy(bodies.x)
+        system.set_stiffness(bodies.x, dt * dt, dt)
+        self._own[...] = system.rows.blocks[bodies.forces.pattern.diagonal]
+        self._served = 0
+        self.scale = dt * float(np.linalg.norm(external[bodies.inv_mass > 0]))
+        self._choose_guess(dt, external, held, before, v)
+
+    def place(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> SoftReport | None:
+        """Give v (n, 3) its prescribed part: in a linear model the pass that follows makes up for any jump."""
+        held.place(v)
+        return None
+
+    def elastic_energy(self, x: Array) -> float:
+        """At x (n, 3) [J]."""
+        if not np.array_equal(x, self._start):
+            self._energy = self.bodies.forces.measure(x, self._force)
+            self._start[...] = x
+        return self._energy
+
+    def _set_stiffness(self, dt: float) -> None:
+        """The matrix of the step without what friction has added to it."""
+        self.system.rows.blocks[self.bodies.forces.pattern.diagonal] = self._own
+        self._served = 0
+
+    def solve(self, dt: float, external: Array, held: Held, before: Array, v: Array, most: int) -> SoftReport:
+        """One pass: v (n, 3) with the prescribed velocities is led towards the minimum with what touches now."""
+        system, diagonal = self.system, self.bodies.forces.pattern.diagonal
+        system.hold(held)
+        potential = self._evaluate(dt, external, held, before, v)[0]
+        held.add_friction_blocks(v, self.reaction, system.rows.blocks, diagonal[held.slip])
+        system.touching.linearise(v, held.carriers.w)
+        size, turn = float(np.linalg.norm(self.reaction)), np.zeros_like(self.push)
+        enough = min(0.5, max(FORCING, BALANCED * self.scale / max(size, 1e-300)))
+        if len(turn):
+            stats = system.carried.improve(-self.reaction, -self.push, self._change, turn, enough, ITERATIONS)
+        else:
+            stats = system.improve(-self.reaction, self._change, enough, ITERATIONS)
+        self._v[...] = v
+        w, share = held.carriers.w.copy(), 1.0
+        while True:
+            np.add(self._v, share * self._change, out=v)
+            held.carriers.w[...] = w + share * turn
+            new, energy = self._evaluate(dt, external, held, before, v)
+            if new <= potential + 1e-11 * abs(potential) or share < 1e-3:
+                break
+            share *= 0.5
+        moved = share * dt * float(np.abs(self._change).max(initial=0.0))
+        ended = stats.residual <= enough * stats.scale and moved <= self.tolerance * self.length
+        return SoftReport(1, stats.iterations, energy, ended, moved)
+
+    def _evaluate(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> tuple[float, float]:
+        """(potential of the linear model, elastic energy of the start) at v; ``reaction`` the gradient of the first."""
+        g, change = self.reaction, v - before
+        np.multiply(self.bodies.mass[:, None], change, out=g)
+        self._set_stiffness(dt)
+        self._drag[...] = 0.0
+        self.bodies.forces.add_product(self.system.rows.blocks, v, self._drag)
+        potential = 0.5 * float((g * change).sum() + (self._drag * v).sum())
+        g += self._drag
+        np.add(self._force, external, out=self._trial)
+        potential -= dt * float((self._trial * v).sum())
+        self._trial *= dt
+        g -= self._trial
+        return potential + self._add_contact(held, v), self._energy
