@@ -163,7 +163,7 @@ def test_two_threads_give_the_same_bits(handed_over):
         return sim.model.arrays()
 
     one, two = run(1), run(2)
-    assert {"_move_seen", "_find_hidden", "_march_seen_sides"} <= set(handed_over)
+    assert {"_move_seen", "_find_hidden", "_find_seen", "_march_sides"} <= set(handed_over)
     for name, array in one.items():
         assert np.array_equal(array, two[name]), name
 

@@ -20,7 +20,7 @@ def make_scene(resolution: int = 40) -> Scene:
     return Scene(
         name="cloth-knot",
         **CARD,
-        time=Time(end=4.0, frame_rate=24, max_step=1 / 192),
+        time=Time(end=4.0, frame_rate=24, max_step=1 / 96),
         objects={
             "ground": RigidBody(shape=Plane(normal=(0.0, 1.0, 0.0)), position=(0.0, 0.0, 0.0), color=(0.7, 0.7, 0.7)),
             "ball": RigidBody(
