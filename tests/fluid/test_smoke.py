@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import undertow as ut
 from undertow.fluid import Flow, FlowSettings, SmokeEmitter, SmokeSettings
 from undertow.grid import INFLOW, OUTFLOW, PERIODIC, WALL, Grid, Sides
 
@@ -111,3 +112,25 @@ def test_smoke_enters_with_the_inflow() -> None:
     smoke = flow.state.smoke[grid.interior]
     assert float(smoke.sum()) * grid.dx**2 == pytest.approx(0.8 * 0.5 * 1.0 * 0.25, rel=0.03)
     assert smoke[..., :10].min() > 0.75 and smoke[..., 24:].max() < 0.02
+
+
+def test_a_wall_of_two_cells_lets_no_smoke_through() -> None:
+    """Hot smoke rises along it for a second; values inside the wall come from the side they are nearer to."""
+    n = 24
+    scene = ut.Scene(
+        name="wall",
+        domain=ut.Domain(upper=[1.0, 1.0], resolution=n, sides={"y_high": "open"}),
+        time=ut.Time(end=1.0, frame_rate=30),
+        fluid=ut.Fluid(material="air", viscosity=0.0),
+        smoke=ut.Smoke(buoyancy_temperature=0.04),
+        objects={
+            "source": ut.Emitter(shape=ut.Sphere(radius=0.12), position=[0.3, 0.2], temperature=400.0),
+            "wall": ut.RigidBody(shape=ut.Box(size=[2.2 / n, 1.6]), position=[0.51, 0.5]),
+        },
+    )
+    sim = ut.Simulation(scene)
+    sim.advance_to(1.0)
+    x = (np.arange(n) + 0.5) / n
+    smoke = sim.sample("smoke", [[px, py] for py in x for px in x]).reshape(n, n)
+    assert smoke[:, x < 0.45].max() > 0.5
+    assert smoke[:, x > 0.51 + 1.2 / n].max() == 0.0
