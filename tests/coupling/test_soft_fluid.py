@@ -367,6 +367,8 @@ def test_saved_and_loaded_it_goes_on_bit_for_bit(goes_on):
     [
         ({"coupling": "none"}, "needs coupling = 'monolithic'"),
         ({"soft": {"stepper": "leapfrog"}}, "part of the solve"),
+        ({"soft": {"stepper": "linearised"}}, "part of the solve"),
+        ({"disc": {"incompressible": True}, "soft": {"stepper": "linearised"}}, "incompressible bodies must be held"),
         ({"disc": {"incompressible": True}, "soft": {"stepper": "newmark"}}, "incompressible: in fluid needs"),
         ({"soft": {"tolerance": 1e-5}}, "soft.tolerance = 1e-05: .* remove it"),
         ({"fluid": ut.Fluid(viscosity=1.0, viscosity_form="coupled")}, "fluid.viscosity_form = 'coupled': .* remove"),

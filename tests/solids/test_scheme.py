@@ -67,6 +67,30 @@ def test_a_plate_thrown_on_an_explicit_soft_box_keeps_momentum(stepper: Any, sol
     assert max(row["soft_volume_error"] for row in rows) < 5e-3
 
 
+def test_a_ball_thrown_on_a_linearised_sheet_keeps_momentum(goes_on: Any) -> None:
+    """Passes end before the solve does; what they leave over is not lost, and a saved run goes on with its bits."""
+    scene = ut.Scene(
+        name="sheet", time=ut.Time(end=0.3, frame_rate=10, max_step=0.005), gravity=(0.0, 0.0, 0.0),
+        soft=ut.Soft(stepper="linearised"),
+        objects={
+            "sheet": ut.Cloth(size=(0.4, 0.4), position=(0.0, 0.0, 0.0), element_size=0.04, velocity=(0.1, 0.0, 0.0)),
+            "ball": ut.RigidBody(
+                shape=ut.Sphere(radius=0.08), position=(0.01, 0.1, 0.02), density=300.0, velocity=(0.0, -1.0, 0.0)
+            ),
+        },
+    )  # fmt: skip
+    sim = ut.Simulation(scene)
+    rows = [sim.step().ledger]
+    while sim.time < 0.12:
+        rows.append(sim.step().ledger)
+    assert max(row["soft_contacts"] for row in rows) > 3
+    momenta, energy = np.array([_momentum(row) for row in rows]), np.array([row["energy"] for row in rows])
+    assert np.abs(momenta - momenta[0])[:, :3].max() < 1e-13
+    assert np.diff(energy).max() < 1e-3 * energy[0] and energy[-1] < energy[0]
+    assert sim.model.soft.v[:, 1].mean() < -0.3, "the ball takes the sheet along"  # type: ignore[attr-defined]
+    goes_on(sim, 2)
+
+
 def test_impulses_hold_their_rows_for_any_masses() -> None:
     """Nodes of 1 g to 1 kg and rows of three nodes on one free body: no row is approached, none pulls, friction stays
     within its cone, and momenta are kept."""

@@ -201,6 +201,9 @@ def _solve(  # type: ignore[no-untyped-def]
                             total -= face[side // 2 * size + at + side % 2 * stride[side // 2]] * p[other]
                     q[e] = total
                     product += total * p[e]
+                if not product > 1e-12 * rho:
+                    # a closed region: a constant is all that is left
+                    break
                 alpha, before, rho = rho / product, rho, 0.0
                 for e in range(m):
                     z[e] += alpha * p[e]

@@ -527,7 +527,7 @@ def _follow_outside(spec, extended, open_c, phi, start, stop):  # type: ignore[n
 
 @njit(cache=True, nogil=True)
 def _mark_wet_faces(spec, inv_mass, area, u, out, start, stop):  # type: ignore[no-untyped-def]
-    """1 where the water gives the velocity, else 0; u, unless it is empty, is cleared there."""
+    """1 where the water gives the velocity, else 0; u, unless it is empty, is cleared where it does not."""
     rows_y = spec.ny + 1
     for row in range(start, stop):
         k = row // rows_y + GHOSTS

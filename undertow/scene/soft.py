@@ -189,7 +189,7 @@ class Soft(Model):
         "cloth that touches itself (Baraff and Witkin 1998); or explicit: that of Schroeder 2011, 4.2, or Verlet's",
     )
     tolerance: PositiveNumber = Field(
-        1e-3, description="implicit: move of a node in the last iteration / element size [-]"
+        1e-3, description="implicit, linearised: move of a node in the last iteration / element size [-]"
     )
     collisions: Flag = Field(
         True,
@@ -242,6 +242,11 @@ def check_soft(scene: Scene) -> None:
             if len(vector) != dimensions and not (dimensions == 2 and len(vector) == 3 and vector[2] == 0):
                 raise complain(f"{path}: {list(vector)} must have {dimensions} components, as the scene has")
     keeps = any(isinstance(item, SoftBody) and item.incompressible for item in scene.softs.values())
+    if keeps and scene.soft.stepper == "linearised":
+        raise complain(
+            "soft.stepper = 'linearised': contacts of incompressible bodies must be held, which its rows do not; use "
+            "'implicit', or remove incompressible = true"
+        )
     if scene.softs and scene.soft.volume_solve != Soft().volume_solve:
         if scene.domain is not None:
             raise complain("soft.volume_solve: in fluid all is one system already; remove it, or remove the [domain]")

@@ -330,7 +330,9 @@ class SurfaceCollisions:
             found = self._sweep(edges, new, x, self._near_way)
             new = new[(found.time < 2.5) | (found.distance < found.thickness)]
             kept = old[~strayed[old].any(axis=1)] if len(old) else old
-            self._near[edges] = np.ascontiguousarray(np.concatenate([kept, new]))
+            near = np.concatenate([kept, new])
+            # one order, whatever was kept: sweeps push one after the other
+            self._near[edges] = np.ascontiguousarray(near[np.lexsort(near.T[::-1])])
 
     def _gather(self, edges: bool, strayed: Any) -> Any:
         """Stencils of nodes (m, 4) whose boxes overlap on the ways of now, those with a node that has strayed (n,)."""

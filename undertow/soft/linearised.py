@@ -7,13 +7,15 @@ solve. Contacts, one-sided rows and held nodes, are all that changes between pas
 before has ended, on the same matrix, and take few iterations each.
 
 What the linear model leaves out, the turning of elements above all, can add energy to a step; who steps with it takes
-that back (``solids/soft_step.py``).
+that back, as far as there is motion beside the rigid one to take it from (``solids/soft_step.py``, which also makes the
+passes: ``step`` alone makes one). Angles of folds are taken between -pi and pi: ``Springs.turn`` is not followed.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from undertow.errors import PhysicsError
 from undertow.grid import Array
 from undertow.soft.bodies import SoftBodies
 from undertow.soft.implicit import Held
@@ -47,14 +49,8 @@ class LinearisedEuler(BackwardEuler):
         self.elastic_energy(bodies.x)
         system.set_stiffness(bodies.x, dt * dt, dt)
         self._own[...] = system.rows.blocks[bodies.forces.pattern.diagonal]
-        self._served = 0
         self.scale = dt * float(np.linalg.norm(external[bodies.inv_mass > 0]))
         self._choose_guess(dt, external, held, before, v)
-
-    def place(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> SoftReport | None:
-        """Give v (n, 3) its prescribed part: in a linear model the pass that follows makes up for any jump."""
-        held.place(v)
-        return None
 
     def elastic_energy(self, x: Array) -> float:
         """At x (n, 3) [J]."""
@@ -66,7 +62,6 @@ class LinearisedEuler(BackwardEuler):
     def _set_stiffness(self, dt: float) -> None:
         """The matrix of the step without what friction has added to it."""
         self.system.rows.blocks[self.bodies.forces.pattern.diagonal] = self._own
-        self._served = 0
 
     def solve(self, dt: float, external: Array, held: Held, before: Array, v: Array, most: int) -> SoftReport:
         """One pass: v (n, 3) with the prescribed velocities is led towards the minimum with what touches now."""
@@ -82,17 +77,22 @@ class LinearisedEuler(BackwardEuler):
         else:
             stats = system.improve(-self.reaction, self._change, enough, ITERATIONS)
         self._v[...] = v
-        w, share = held.carriers.w.copy(), 1.0
+        w, share, stuck = held.carriers.w.copy(), 1.0, 0
         while True:
             np.add(self._v, share * self._change, out=v)
             held.carriers.w[...] = w + share * turn
             new, energy = self._evaluate(dt, external, held, before, v)
-            if new <= potential + 1e-11 * abs(potential) or share < 1e-3:
+            if new <= potential + 1e-11 * abs(potential):
                 break
             share *= 0.5
+            if share < 1e-3:
+                if not np.isfinite(new):
+                    raise PhysicsError("soft bodies: velocities of a step are not finite; shorten the time step")
+                # no descent: stay where the pass began
+                share, stuck = 0.0, 1
         moved = share * dt * float(np.abs(self._change).max(initial=0.0))
         ended = stats.residual <= enough * stats.scale and moved <= self.tolerance * self.length
-        return SoftReport(1, stats.iterations, energy, ended, moved)
+        return SoftReport(1, stats.iterations, energy, ended, moved, stuck)
 
     def _evaluate(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> tuple[float, float]:
         """(potential of the linear model, elastic energy of the start) at v; ``reaction`` the gradient of the first."""

@@ -70,8 +70,8 @@ CORRECTIONS = 4
 class SoftSolids:
     """All soft bodies of a simulation, the rigid ones they touch, and their step.
 
-    stepper: implicit, newmark or leapfrog; length [m]: size of the elements; force_b, torque_b (n, 3): mean force [N]
-    and torque about the centre of mass [N m] on the rigid bodies over the last step.
+    stepper: implicit, linearised, newmark or leapfrog; length [m]: size of the elements; force_b, torque_b (n, 3): mean
+    force [N] and torque about the centre of mass [N m] on the rigid bodies over the last step.
     """
 
     def __init__(
@@ -121,7 +121,10 @@ class SoftSolids:
         The soft body they belong to and these bodies do not collide.
         """
         if self.implicit is None:
-            raise UserError("nodes bound to a rigid body need soft.stepper = 'implicit'; change it, or remove the body")
+            raise UserError(
+                "nodes bound to a rigid body need soft.stepper = 'implicit' or 'linearised'; change it, or remove the "
+                "body"
+            )
         rigid, contacts = self.contacts.rigid, self.contacts
         self.bound, self.bone = np.asarray(nodes, dtype=np.int64), np.asarray(bodies, dtype=np.int64)
         self._place = np.zeros((len(self.bound), 3))
@@ -284,16 +287,18 @@ class SoftSolids:
         held.place(v)
         stepper.prepare(dt, external, held, before, v)
         self._look(v, carriers)
-        iterations = 0
+        iterations = stuck = 0
         for done_passes in range(1, PASSES_LINEARISED + 1):
             held.place(v)
             done = stepper.solve(dt, external, held, before, v, 1)
-            iterations += done.iterations
+            iterations, stuck = iterations + done.iterations, stuck + done.stuck
             news = self._look(v, carriers) if done_passes in LOOKS_LINEARISED else 0
             rub, differs, _ = self.touches.rub(v, carriers.w, 1e-3 * stepper.scale)
             if done.converged and not news and not (differs and done_passes < RUBBED):
                 break
-            rows.rub = rub
+            if done_passes < PASSES_LINEARISED:
+                # after the last pass impulses are those that v was solved with
+                rows.rub = rub
         contacts.follow(carriers.w)
         self.impulse[...] = 0.0
         found = np.zeros(len(nodes))
@@ -301,10 +306,22 @@ class SoftSolids:
         approach = np.einsum("ki,ki->k", v[nodes] - contacts.velocity, contacts.normal)
         depth = float(np.max(-(contacts.gap + dt * approach)[near], initial=0.0))
         state = np.where(found > 0, SLIDES, FREE)
-        # what passes have left over at a node that presses is a part of its contact, for node and body alike
-        self.impulse[state > FREE] += stepper.reaction[nodes[state > FREE]]
-        done = replace(done, newton=done_passes, iterations=iterations)
+        self._give_left_over(stepper, np.flatnonzero(state > FREE), found)
+        done = replace(done, newton=done_passes, iterations=iterations, stuck=stuck)
         return self._conclude(dt, external, before, held, state, found, depth, done, stepper)
+
+    def _give_left_over(self, stepper: LinearisedEuler, pressing: Any, found: Array) -> None:
+        """What passes have left of the momentum of a body that presses (contacts (k,), with normal impulses ``found``)
+        on something rigid is part of that contact: given to the body itself it would throw a sheet up."""
+        soft, nodes, left = self.soft, self.contacts.nodes, stepper.reaction
+        self.impulse[pressing] += left[nodes[pressing]]
+        left[nodes[pressing]] = 0.0
+        for part in soft.parts:
+            free = part.first + np.flatnonzero(soft.inv_mass[part.nodes] > 0)
+            own = pressing[(nodes[pressing] >= part.first) & (nodes[pressing] < part.first + len(soft.x[part.nodes]))]
+            if len(own):
+                self.impulse[own] += found[own, None] / found[own].sum() * left[free].sum(axis=0)
+                left[free] = 0.0
 
     def _pushed_out(self, out: Any, dt: float) -> Array:
         """Velocity (m, 3) with which chosen nodes (k,) leave the bodies they overlapped: what they have of it."""
@@ -333,8 +350,7 @@ class SoftSolids:
         self._point_push = np.zeros((contacts.rigid.count, 3)), np.zeros((contacts.rigid.count, 3))
         pressing, done_by = self.touches.give(v, carriers.w, *self._point_push)
         work += done_by
-        if stepper.lawful or not (state > FREE).any():
-            stepper.balance(v)
+        stepper.balance(v)
         allowed = self._energy_allowed(before, carriers, work)
         # the push out of an overlap moves positions alone: in a short step it is fast, and volume would go with it
         out, push = (state > FREE) & (contacts.gap < 0), np.zeros_like(v)

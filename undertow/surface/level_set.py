@@ -102,7 +102,7 @@ class LevelSet:
         # the two sides of the surface march at the same time
         share(
             _march_sides, 2, grid.cell_count, grid.spec, d_c.reshape(-1), status_c.reshape(-1), self._hidden,
-            self._buckets, bucket_count(limit / grid.dx), *self._queue_c.reshape(2, -1),
+            self._buckets, min(bucket_count(limit / grid.dx), self._buckets.shape[1]), *self._queue_c.reshape(2, -1),
         )  # fmt: skip
         share_rows(grid, _set_distance, d_c, status_c, self.band, phi_c)
         self.fill_ghosts(phi_c)
