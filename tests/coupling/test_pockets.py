@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 
 import undertow as ut
 from undertow.cli import app
+from undertow.geometry.sheets import outline_of
 from undertow.grid import GHOSTS
 from undertow.soft import meshes
 from undertow.validation.sealed.case import make_scene
@@ -82,7 +83,7 @@ def test_a_balloon_is_closed_and_turned_outwards_or_has_a_round_hole():
     volume = np.einsum("ti,ti->", p[:, 0], np.cross(p[:, 1], p[:, 2])) / 6
     assert volume == pytest.approx(4 / 3 * np.pi * 0.2**2 * 0.3, rel=0.1)
     x, triangles = meshes.balloon_triangles(0.4, 0.6, 0.05, 0.15)
-    rim = np.unique(meshes.outline_of(triangles))
+    rim = np.unique(outline_of(triangles))
     assert np.hypot(x[rim, 0], x[rim, 2]) == pytest.approx(0.075, rel=1e-9)
     assert (x[rim, 1] < 0).all() and x[:, 1].min() == pytest.approx(x[rim, 1].min(), abs=0.02)
 

@@ -6,8 +6,8 @@ import pytest
 
 import undertow as ut
 from undertow.coupling.pockets import _winding
+from undertow.geometry.sheets import outline_of
 from undertow.scene import find_scene
-from undertow.soft.meshes import outline_of
 
 CELLS = 16
 DX = 1.0 / CELLS

@@ -9,6 +9,7 @@ from undertow import geometry
 from undertow.cli import app
 from undertow.coupling.pieces import SurfacePieces, SurfaceSpec
 from undertow.coupling.voxel import VoxelFaces
+from undertow.geometry.sheets import outline_of
 from undertow.grid import GHOSTS, Grid
 from undertow.soft import meshes
 
@@ -51,7 +52,7 @@ def test_open_fractions_of_a_crooked_outline_against_sampling(centre):
     rng = np.random.default_rng(3)
     x, triangles = meshes.disc_triangles(0.24, 0.08)
     x = x + rng.normal(scale=0.008, size=x.shape) * [1, 1, 0] + [*centre, 0.0]
-    edges = meshes.outline_of(triangles)
+    edges = outline_of(triangles)
     pieces = SurfacePieces(grid)
     pieces.cut(SurfaceSpec(edges, x, np.zeros((1, 3))))
     found = pieces.arrays()
@@ -109,7 +110,7 @@ def test_a_surface_in_planes_of_the_grid_belongs_to_one_cell_each():
     x, triangles = meshes.grid_triangles((0.25, 0.25), (4, 4))
     x = x + [0.375, 0.5, 0.0]
     pieces = SurfacePieces(grid)
-    pieces.cut(SurfaceSpec(meshes.outline_of(triangles), x, np.zeros((1, 3))))
+    pieces.cut(SurfaceSpec(outline_of(triangles), x, np.zeros((1, 3))))
     area, volume = np.ones((3, *grid.padded)), np.ones(grid.padded)
     pieces.measure_openings(area, volume)
     covered = 1.0 - volume[GHOSTS, GHOSTS:-GHOSTS, GHOSTS:-GHOSTS]

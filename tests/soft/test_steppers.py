@@ -7,6 +7,7 @@ import pytest
 
 from undertow.errors import PhysicsError, UserError
 from undertow.geometry import Sphere, Torus
+from undertow.geometry.sheets import thicken
 from undertow.soft import (
     BackwardEuler,
     Elastic,
@@ -22,7 +23,7 @@ from undertow.soft import (
 from undertow.soft.assembly import Forces
 from undertow.soft.implicit import Joined
 from undertow.soft.materials import cell_volumes
-from undertow.soft.meshes import disc_triangles, fill_shape, grid_tetrahedra, grid_triangles, surface_of, thicken, tube
+from undertow.soft.meshes import disc_triangles, fill_shape, grid_tetrahedra, grid_triangles, surface_of, tube
 from undertow.soft.rings import RingProjection
 from undertow.validation.own_weight_strip.case import hang
 from undertow.validation.soft_momentum.case import spin

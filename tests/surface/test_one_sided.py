@@ -1,4 +1,4 @@
-"""Level set and particles around a closed shell: not a cell of water changes sides."""
+"""Level set, particles and spray around a closed shell: not a cell of water, not a drop changes sides."""
 
 import numpy as np
 import pytest
@@ -47,6 +47,10 @@ def test_water_stays_on_its_side_of_a_shell_that_moves_at_random(dimensions, fil
     leader.place(x, np.zeros((1, 3)))
     shells.start()
     surface.see(shells)
+    drops = rng.uniform(-0.45, 0.45, (400, 3)) * (1.0, 1.0, float(dimensions == 3))
+    drops = drops[(np.abs(_winding(drops, x, element)) > 0.5) != filled]
+    speed = rng.uniform(-1.0, 1.0, drops.shape) * (1.0, 1.0, float(dimensions == 3))
+    surface.spray.add(drops, speed, np.full(len(drops), 0.01))
     for _ in range(5):
         u = grid.face_field()
         u[:dimensions] = rng.uniform(-1.0, 1.0, u[:dimensions].shape)
@@ -58,4 +62,6 @@ def test_water_stays_on_its_side_of_a_shell_that_moves_at_random(dimensions, fil
         assert np.array_equal(surface.phi_c[grid.interior] <= 0.0, wet)
         # there is no surface anywhere: all that is left of phi is its sign
         assert (np.abs(surface.phi_c[grid.interior]) == surface.level_set.band).all()
-    assert wet.sum() > 10
+        around = np.abs(_winding(surface.spray.position, x, element)) > 0.5
+        assert len(around) >= 0.8 * len(drops) and (around != filled).all()
+    assert wet.sum() > 10 and len(drops) > 30

@@ -214,6 +214,7 @@ class CycleStencil:
 
     F Mt^-1 F^T of a shell is local, close to A^2 / (beta + m_f) between the cells on both sides, m_f the nodes' masses
     shared among the faces they move. Shells far heavier than the fluid they carry are walls, and A0 itself serves.
+    Rigid ones are walls too: they give way as a whole, which is for ``SoftPreconditioner``.
     """
 
     def __init__(self, rows: SoftRows) -> None:
@@ -233,7 +234,10 @@ class CycleStencil:
         shared = np.asarray(wall.sum(axis=0)).ravel()
         mass = np.repeat(rows.block.soft.mass, 3)
         shell = wall @ np.divide(mass, shared, out=np.zeros_like(mass), where=shared > 0.0)
-        if shell.sum() > HEAVY * fluid.sum():
+        rigid = np.zeros(rows.block.soft.count)
+        rigid[rows.block.bound.nodes] = 1.0
+        gives = wall @ np.repeat(rigid, 3) < 1.0 - 1e-9
+        if shell[gives].sum() >= HEAVY * fluid[gives].sum():
             return own
         if self._blend is None:
             self._blend = Stencil(grid, rows.domain.periodic_axes)
@@ -242,7 +246,7 @@ class CycleStencil:
         lower, upper = fields.voxel.sides(rows.domain.periodic_axes)
         active = own.diagonal_c.reshape(-1) > 0.0
         area = grid.face_area * fields.voxel_open
-        given = np.divide(area * area, fluid + shell, out=np.zeros_like(area), where=fluid > 0.0)
+        given = np.divide(area * area, fluid + shell, out=np.zeros_like(area), where=(fluid > 0.0) & gives)
         to_air = rows.to_air()
         blend.face_f.reshape(-1)[face] += given * (active[lower] & active[upper])
         np.add.at(blend.dirichlet_c.reshape(-1), np.where(active[lower], lower, upper)[to_air], given[to_air])

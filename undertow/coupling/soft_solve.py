@@ -125,7 +125,7 @@ class SoftSolve:
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         self.cycle = CycleStencil(self.rows)
         dynamic = rigid.bodies.kind_b == DYNAMIC
-        self.displaced_b = np.where(dynamic, domain.density * rigid.volume_b, 0.0)
+        self.displaced_b = np.where(dynamic, domain.density * (rigid.volume_b + self._moved_volume()), 0.0)
         self.level = SoftPreconditioner(self.multigrid, self.rows, self.displaced_b)
         planar = domain.grid.dimensions == 2
         fluid = VelocityBlock("fluid", self.rows.inv_mass_f, planar)
@@ -151,7 +151,8 @@ class SoftSolve:
             self.viscous_system = CoupledSystem(
                 [fluid, self.block], [self.viscous, self.walls, *self.drags], {BLOCK: self.nodes_inverse}, planar
             )
-        lightest = np.min(rigid.bodies.mass_b[dynamic] / self.displaced_b[dynamic], initial=np.inf)
+        heavy = rigid.bodies.mass_b[self.displaced_b > 0.0] / self.displaced_b[self.displaced_b > 0.0]
+        lightest = np.min(heavy, initial=np.inf)
         self.incremental = min(coupled.density / domain.density, float(lightest)) > 0.05
         self._v = np.zeros(self.block.shape)
         self._row, self._z = np.zeros(self.rows.shape), np.zeros(self.rows.shape)
@@ -251,11 +252,30 @@ class SoftSolve:
         change = np.asarray(block.matrix @ (v - loose).reshape(-1)).reshape(block.shape)
         change -= pushed + self._drag + coupled.touched
         rigid.joint_b[...] = block.twists(change)
+        self._add_parts(change, rigid.joint_b)
         rigid.joint_b[rigid.bodies.kind_b != DYNAMIC] = 0.0
         block.give(v)
         self.rows.v[...] = v
         self.fields.refresh_velocities()
         self.set_coupled_faces(w["fluid"])
+
+    def _moved_volume(self) -> Array:
+        """Of the fluid about bodies that are thin shells (m,) [m3; 2D m2], of the size of what they set in motion: that
+        of an ellipsoid as long as the shell is, and as wide and thick as it is across."""
+        found, bound = np.zeros(self.block.rigid.count), self.block.bound
+        soft = self.block.soft
+        for b in np.unique(bound.bodies[soft.mass[bound.nodes] == 0.0]):
+            size = np.sort(np.ptp(soft.x[bound.nodes[bound.bodies == b]], axis=0))
+            found[b] = np.pi / 4.0 * size[2] ** 2 if soft.dimensions == 2 else np.pi / 6.0 * size[2] * size[1] ** 2
+        return found
+
+    def _add_parts(self, change: Array, out_b: Array) -> None:
+        """Impulses (n + 2 m, 3) on nodes that are parts of rigid bodies, which have their mass, to their bodies."""
+        bound, soft, rigid = self.block.bound, self.block.soft, self.block.rigid
+        part = soft.mass[bound.nodes] == 0.0
+        nodes, bodies = bound.nodes[part], bound.bodies[part]
+        arm = soft.x[nodes] - rigid.x_b[bodies]
+        np.add.at(out_b, bodies, np.concatenate([change[nodes], np.cross(arm, change[nodes])], axis=1))
 
     def _carried_momentum(self, u_f: Array, v: Array, carried: Any) -> Array:
         """J^T beta (u* - J v) (n, 3) [N s]: what the fluid of coupled faces brings along."""

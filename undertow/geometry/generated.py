@@ -83,6 +83,9 @@ def make_gear(radius: float, thickness: float, teeth: int, depth: float, hole: f
 BOAT_OUTLINE = ((-0.5, -0.42), (-0.15, -0.5), (0.15, -0.45), (0.35, -0.28), (0.5, 0.0))
 """Half of a boat's rim seen from above, stern to bow: shares of length and width."""
 
+BOAT_LEAN = 0.8
+"""Size of a boat's bottom over that of its rim."""
+
 
 def make_boat(length: float, width: float, height: float, wall: float) -> MeshShape:
     """An open boat along x, bow at +x, centred on its box: flat bottom, sides that lean outwards, walls ``wall`` thick
@@ -96,7 +99,7 @@ def make_boat(length: float, width: float, height: float, wall: float) -> MeshSh
     def ring(shrink_x: float, shrink_z: float, y: float) -> Array:
         return np.column_stack([outline[:, 0] * shrink_x, np.full(n, y), -outline[:, 1] * shrink_z])
 
-    low, lean = -height / 2, 0.8
+    low, lean = -height / 2, BOAT_LEAN
     rings = [
         ring(lean * length, lean * width, low),
         ring(length, width, height / 2),

@@ -195,9 +195,14 @@ class AnimatedMesh:
 
 def load_mesh(path: str | Path) -> MeshShape:
     """A solid from an OBJ, PLY, STL or glTF file (lengths taken as metres)."""
+    return MeshShape(*read_triangles(path), name=f"mesh {Path(path).name}")
+
+
+def read_triangles(path: str | Path) -> tuple[Array, Triangles]:
+    """Vertices (n, 3), each place once, and triangles (m, 3) of an OBJ, PLY, STL or glTF file, closed or not."""
     vertices, triangles = _read_mesh(Path(path))
-    keep = _merged(vertices)
-    return MeshShape(vertices[keep[0]], _without_slivers(keep[1][triangles]), name=f"mesh {Path(path).name}")
+    keep, number = _merged(vertices)
+    return vertices[keep], _without_slivers(number[triangles])
 
 
 def load_sequence(paths: Sequence[str | Path], frame_rate: float, start: float = 0.0) -> AnimatedMesh:

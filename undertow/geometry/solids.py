@@ -7,7 +7,8 @@ Where two solids touch they close the gap between them: nodes in a slit narrower
 
 Limits: a solid (or a gap between solids) thinner than a cell can pass between the nodes unseen, and corners sharper
 than the grid are rounded; compare ``Solid.thickness`` with two cells. Along a periodic axis (``repeat``) a solid is
-there once per period, as long as it is shorter than the period; an infinite one is not repeated.
+there once per period, as long as it is shorter than the period; an infinite one is not repeated. A sheet has no inside
+and is in none of the fields: it counts among the solids for its number alone.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from undertow.geometry.meshes import AnimatedMesh, MeshShape, Table
 from undertow.geometry.motion import Motion, Static
 from undertow.geometry.occlusion import Occlusion
 from undertow.geometry.shapes import AnalyticShape, Surface, is_across
+from undertow.geometry.sheets import Sheet
 from undertow.grid import GHOSTS, Array, Grid
 from undertow.grid.jitting import borrowing, inlined
 
@@ -45,11 +47,11 @@ class Solid:
     """A named shape with a prescribed motion; ``slip``: the wall exerts no tangential stress in viscous flow."""
 
     name: str
-    shape: AnalyticShape | MeshShape | AnimatedMesh
+    shape: AnalyticShape | MeshShape | AnimatedMesh | Sheet
     motion: Motion = field(default_factory=Static)
     slip: bool = False
 
-    def shape_at(self, t: float) -> AnalyticShape | MeshShape:
+    def shape_at(self, t: float) -> AnalyticShape | MeshShape | Sheet:
         """The shape in its body frame at time t."""
         return self.shape.at(t) if isinstance(self.shape, AnimatedMesh) else self.shape
 
@@ -216,6 +218,8 @@ class SolidFields:
             # the repetition whose origin lies in the domain, then its neighbours
             home = -self.period * np.floor((position - self.grid.lower) / np.where(self.period > 0.0, self.period, 1.0))
             self.spec.position[b] = position
+            if isinstance(solid.shape, Sheet):
+                continue
             if isinstance(solid.shape, AnalyticShape):
                 lower, upper = solid.shape.bounds()
                 is_planar = self.grid.dimensions == 2

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from undertow.geometry.meshes import MeshShape
+from undertow.geometry.sheets import Sheet
 from undertow.geometry.solids import POSITION, Solid, SolidFields
 from undertow.grid import GHOSTS, Array
 from undertow.grid.jitting import borrowing
@@ -36,7 +37,11 @@ class ThinWalls:
         self.fields = fields
         self.face = np.zeros(0, dtype=np.int64)
         grid = fields.grid
-        self._thin = [b for b, solid in enumerate(fields.solids) if solid.thickness(grid.dimensions) < 2 * grid.dx]
+        self._thin = [
+            b
+            for b, solid in enumerate(fields.solids)
+            if not isinstance(solid.shape, Sheet) and solid.thickness(grid.dimensions) < 2 * grid.dx
+        ]
         self._faces = {b: self.face for b in self._thin}
         self._poses: dict[int, Array] = {}
         self._cut_face, self._cut_place = np.zeros(0, dtype=np.int64), np.zeros(0)

@@ -2,6 +2,7 @@
 
 Meshes by exact integrals over the tetrahedra between the origin and each triangle, which need the surface closed but
 neither convex nor simply connected (Tonon 2004, "Explicit exact formulas for the 3-D tetrahedron inertia tensor").
+Sheets by integrals over their triangles, in 2D edges, as if all their mass were on them.
 In 2D per metre of depth: the section with the x-y plane, which turns about z alone.
 """
 
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from undertow.errors import UserError
-from undertow.geometry import AnalyticShape, Box, Capsule, Cylinder, MeshShape, Plane, Sphere, Torus
+from undertow.geometry import AnalyticShape, Box, Capsule, Cylinder, MeshShape, Plane, Sheet, Sphere, Torus
 from undertow.grid import Array
 from undertow.rigid.bodies import quaternion_of_matrix, rotation_matrix_of
 from undertow.rigid.sections import section_of
@@ -35,7 +36,7 @@ class MassProperties(NamedTuple):
 
 
 def mass_properties(
-    shape: AnalyticShape | MeshShape,
+    shape: AnalyticShape | MeshShape | Sheet,
     density: float | None = None,
     mass: float | None = None,
     dimensions: int = 3,
@@ -82,10 +83,14 @@ def add_points(found: MassProperties, points: Array, masses: Array) -> MassPrope
 
 
 def _flat_properties(
-    shape: AnalyticShape | MeshShape, density: float | None, mass: float | None, given: object, name: str
+    shape: AnalyticShape | MeshShape | Sheet, density: float | None, mass: float | None, given: object, name: str
 ) -> MassProperties:
     """Of the section, per metre of depth; the principal frame has the world's z axis."""
-    area, centre, moment = section_of(shape, np.eye(3)).measure()
+    if isinstance(shape, Sheet):
+        area, centre, second = shape.measure()
+        moment = float(np.trace(second))
+    else:
+        area, centre, moment = section_of(shape, np.eye(3)).measure()
     total = float(mass if mass is not None else density * area)  # type: ignore[operator]
     about_z = total / area * moment
     if given is not None:
@@ -97,8 +102,11 @@ def _flat_properties(
     return MassProperties(total, centre, np.array([0.0, 0.0, about_z]), np.array([1.0, 0.0, 0.0, 0.0]))
 
 
-def _uniform(shape: AnalyticShape | MeshShape) -> tuple[float, Array, Array]:
+def _uniform(shape: AnalyticShape | MeshShape | Sheet) -> tuple[float, Array, Array]:
     """Volume [m3], centre (3,) [m] and inertia tensor about it at density 1 (3, 3) [m5]."""
+    if isinstance(shape, Sheet):
+        volume, centre, second = shape.measure()
+        return volume, centre, np.trace(second) * np.eye(3) - second
     if isinstance(shape, MeshShape):
         return integrate_mesh(shape.vertices, shape.triangles)
     volume = shape.volume()

@@ -1,9 +1,10 @@
 """Collision geometry: one packed entry per unique shape, in the principal frame of the bodies that have it.
 
 Kinds: PLANE (half space), SPHERE and CAPSULE (points and segments with a radius), CONVEX (faces, edges and corners of a
-box or a convex mesh) and FIELD (all else: torus, cylinder, concave meshes), which has surface points and a signed
-distance, as thesis 2.4.1 has it [@schroeder2011]: corners and sharp edges are always among the points, edges every
-``spacing``. The distance is analytic where the shape has a formula, else a trilinear table of the distance to the mesh.
+box or a convex mesh) and FIELD (all else: torus, cylinder, concave meshes, sheets), which has surface points and a
+signed distance, as thesis 2.4.1 has it [@schroeder2011]: corners and sharp edges are always among the points, edges
+every ``spacing``. The distance is analytic where the shape has a formula, else a trilinear table of the distance to the
+mesh. A sheet is rounded: its points have a radius, which is taken off its distance too.
 
 Every kind has ``probes``, points (with the radius of a SPHERE or CAPSULE) that are looked up in the distance of a
 FIELD, with the mean normal of the surface there, kept in clusters with a bounding sphere, so that a whole cluster can
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from undertow.errors import UserError
-from undertow.geometry import AnalyticShape, Box, Capsule, Cylinder, MeshShape, Plane, Sphere, Torus
+from undertow.geometry import AnalyticShape, Box, Capsule, Cylinder, MeshShape, Plane, Sheet, Sphere, Torus
 from undertow.geometry.distance import CYLINDER, PARAMETERS, TABLE, TORUS
 from undertow.grid import Array
 from undertow.rigid.bodies import rotation_matrix_of
@@ -31,6 +32,9 @@ KIND_NAMES = ("plane", "sphere", "capsule", "convex", "field")
 
 MAX_FACES = 48
 """Convex meshes with more faces are fields: the search for separating axes grows with the square of the edges."""
+
+SHEET_POINTS, SHEET_MARGIN = 32, 8.0
+"""Points of a sheet along its longest side; how far its table goes beyond it, in spacings of the table."""
 
 _CLUSTER = 16
 """Probes per cluster, at most."""
@@ -117,7 +121,7 @@ class CollisionShapes:
 
     def add(
         self,
-        shape: AnalyticShape | MeshShape,
+        shape: AnalyticShape | MeshShape | Sheet,
         centre: Array | None = None,
         rotation: Array | None = None,
     ) -> int:
@@ -145,11 +149,13 @@ class CollisionShapes:
         return KIND_NAMES[self._entries[index].kind]
 
 
-def _make_entry(shape: AnalyticShape | MeshShape, centre: Array, rotation: Array, dimensions: int) -> _Entry:
+def _make_entry(shape: AnalyticShape | MeshShape | Sheet, centre: Array, rotation: Array, dimensions: int) -> _Entry:
     R = rotation_matrix_of(rotation)  # principal frame to shape
     if isinstance(shape, Plane):
         n = np.asarray(shape.normal)
         return _Entry(PLANE, planes=np.array([[*(R.T @ n), -n @ centre]]))
+    if isinstance(shape, Sheet):
+        return _sheet_field(shape, centre, R, rotation)
     if dimensions == 2:
         return _make_section(shape, centre, R)
     if isinstance(shape, Sphere):
@@ -227,6 +233,31 @@ def _mesh_field(mesh: MeshShape, centre: Array, R: Array, rotation: Array) -> _E
         table_shape=(values.shape[0], values.shape[1], values.shape[2]),
         table_frame=np.array([*table.origin, spacing]),
         table=np.ascontiguousarray(values).ravel(),
+    )
+
+
+def _sheet_field(sheet: Sheet, centre: Array, R: Array, rotation: Array) -> _Entry:
+    """Points all over a sheet, and a table of its distance; in 2D in two equal layers about z = 0."""
+    spacing = sheet.spacing()
+    lower, upper = sheet.bounds()
+    margin = np.full(3, SHEET_MARGIN * spacing)
+    if sheet.dimensions == 2:
+        margin[2] = 0.5 * spacing
+    lower = lower - margin
+    counts = np.ceil((upper + margin - lower) / spacing - 1e-9).astype(int) + 1
+    axes = [lower[a] + spacing * np.arange(counts[a]) for a in range(3)]
+    z, y, x = np.meshgrid(axes[2], axes[1], axes[0], indexing="ij")
+    points = sheet.sample(sheet.extent() / SHEET_POINTS)
+    return _Entry(
+        FIELD,
+        radius=sheet.contact(),
+        probes=_moved(np.hstack([points, np.zeros_like(points)]), centre, R),
+        formula=TABLE,
+        frame_q=rotation,
+        frame_x=centre,
+        table_shape=(int(counts[2]), int(counts[1]), int(counts[0])),
+        table_frame=np.array([*lower, spacing]),
+        table=sheet.distance(np.stack([x.ravel(), y.ravel(), z.ravel()], axis=1)),
     )
 
 

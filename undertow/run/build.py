@@ -13,10 +13,12 @@ import numpy as np
 import undertow.geometry as geometry
 from undertow.errors import UserError
 from undertow.fluid import Flow, FlowSettings, SmokeEmitter, SmokeSettings
+from undertow.geometry import sheets
 from undertow.grid import GHOSTS, KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
 from undertow.linalg import Stencil
 from undertow.scene import (
     Boat,
+    Bowl,
     Bunny,
     Drain,
     Emitter,
@@ -27,14 +29,19 @@ from undertow.scene import (
     Keyframes,
     Mesh,
     MeshSequence,
+    Plate,
+    Polyline,
     PrescribedVelocity,
     RigidBody,
     Scene,
+    Shell,
     Sine,
+    Skiff,
     SoftBody,
     SphFluid,
     Static,
     Table,
+    Tub,
     Wall,
     Water,
     WaterSource,
@@ -48,7 +55,7 @@ DOUBLES_PER_CELL = {"flow": 55.0, "second_order": 12.0, "viscosity": 45.0, "smok
 
 
 Placed = RigidBody | Emitter | Water | WaterSource | Drain | SphFluid | SoftBody | Hold
-SolidShape = geometry.AnalyticShape | geometry.MeshShape | geometry.AnimatedMesh
+SolidShape = geometry.AnalyticShape | geometry.MeshShape | geometry.AnimatedMesh | geometry.Sheet
 
 
 def vector3(values: tuple[float, ...]) -> tuple[float, float, float]:
@@ -189,10 +196,12 @@ def _mean_parabola(n: int) -> Array:
     return np.asarray(np.diff(2 * s**2 - 4 / 3 * s**3) * n)
 
 
-def make_shape(name: str, item: Placed) -> SolidShape:
-    """The shape of an object; mesh files are read here."""
+def make_shape(name: str, item: Placed, dimensions: int = 3) -> SolidShape:
+    """The shape of an object; mesh files are read here. dimensions: of the scene, for thin shells."""
     shape = item.shape
     try:
+        if isinstance(shape, Shell):
+            return _make_sheet(shape, dimensions)
         if isinstance(shape, Mesh):
             mesh = geometry.load_mesh(Path(shape.file))
             return mesh if shape.scale == 1.0 else mesh.scaled(shape.scale)
@@ -220,6 +229,21 @@ def make_shape(name: str, item: Placed) -> SolidShape:
     return makers[shape.type](**shape.model_dump(exclude={"type"}))
 
 
+def _make_sheet(shell: Shell, dimensions: int) -> geometry.Sheet:
+    form, thick = shell.form, shell.thickness
+    if isinstance(form, Polyline):
+        return sheets.make_polyline(np.array(form.points), form.closed, thick)
+    if isinstance(form, Plate):
+        return sheets.make_plate((form.size[0], form.size[1]), thick)
+    if isinstance(form, Tub):
+        return sheets.make_tub(form.size[:dimensions], thick)
+    if isinstance(form, Bowl):
+        return sheets.make_bowl(form.radius, form.depth, thick, dimensions)
+    if isinstance(form, Skiff):
+        return sheets.make_boat_sheet(form.length, form.width, form.height, thick)
+    return sheets.load_sheet(form.file, form.scale, thick)
+
+
 def make_motion(item: Placed) -> geometry.Motion:
     """The prescribed motion of an object."""
     position = vector3(item.position)
@@ -238,11 +262,12 @@ def build_solids(scene: Scene, grid: Grid) -> tuple[list[geometry.Solid], list[s
     """The solids in the order of the scene, and notes on those the grid sees badly."""
     solids, notes = [], []
     for name, body in scene.bodies.items():
-        solid = geometry.Solid(name, make_shape(name, body), make_motion(body), body.slip)
+        shape = make_shape(name, body, scene.dimensions)
+        solid = geometry.Solid(name, shape, make_motion(body), body.slip)
         if not body.is_dynamic:
             _check_enters(scene, grid, solid)
         thickness = solid.thickness(grid.dimensions)
-        if thickness < 2 * grid.dx:
+        if thickness < 2 * grid.dx and not isinstance(shape, geometry.Sheet):
             notes.append(
                 f"objects.{name}: {thickness:.3g} m thick, less than two cells ({2 * grid.dx:.3g} m): fluid may pass "
                 f"through it; raise the resolution or make it thicker"

@@ -78,11 +78,11 @@ class Body:
 
 def _make_model(scene: Scene, starts: bool) -> Model:
     """What the scene contains; only what it needs is imported. ``starts``: at t = 0, not from a checkpoint."""
-    if scene.softs and scene.has_surface:
+    if scene.has_nodes and scene.has_surface:
         from undertow.run.soft_water_model import SoftWaterModel
 
         return SoftWaterModel(scene)
-    if scene.softs and scene.domain is not None:
+    if scene.has_nodes and scene.domain is not None:
         from undertow.run.soft_coupled_model import SoftCoupledModel
 
         return SoftCoupledModel(scene)

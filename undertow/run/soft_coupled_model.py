@@ -179,7 +179,7 @@ class SoftCoupledModel(WithoutExtras):
         """A fluid of one phase has no surface."""
         return None
 
-    def soft_frame(self) -> SoftFrame:
+    def soft_frame(self) -> SoftFrame | None:
         return self.solid.soft_frame()
 
     def arrays(self) -> dict[str, Array]:

@@ -59,7 +59,7 @@ class SoftInFluid:
         self._ignore_embedded()
         self._gravity = within.gravity
         self.weight = self.soft.mass[:, None] * self._gravity
-        self._contact = {part.name: np.zeros(3) for part in self.soft.parts}
+        self._contact = {part.name: np.zeros(3) for part in solid.soft_parts}
         self._joint_force = np.zeros((self.bodies.count, 3))
         self._previous_step = 0.0
         self._dissipated = 0.0
@@ -99,7 +99,7 @@ class SoftInFluid:
     def limits(self, dx: float) -> dict[str, float]:
         """Longest step [s]: bodies and nodes move at most one cell dx [m]."""
         limits = self.within.limits()
-        speed = float(np.abs(self.soft.v).sum(axis=1).max())
+        speed = float(np.abs(self.soft.v).sum(axis=1).max(initial=0.0))
         if speed > 0:
             limits["body_motion"] = min(dx / speed, limits.get("body_motion", np.inf))
         return limits
@@ -125,13 +125,19 @@ class SoftInFluid:
         forces = {}
         for part in soft.parts:
             nodes = part.nodes
-            arm = soft.x[nodes] - self.solid.state(part.name, 0.0).position
+            arm = soft.x[nodes] - self._centre(part.name)
             torque = np.cross(arm, pressure[nodes] + coupled.viscous[nodes] / dt).sum(axis=0)
             forces[part.name] = SolidForce(
                 vector(pressure[nodes].sum(axis=0)), vector(coupled.viscous[nodes].sum(axis=0) / dt), vector(torque)
             )
-            self._contact[part.name] = coupled.touched[nodes].sum(axis=0) / dt
+            if part.name in self._contact:
+                self._contact[part.name] = coupled.touched[nodes].sum(axis=0) / dt
         return forces
+
+    def _centre(self, name: str) -> Array:
+        """Centre of mass [m]: of a soft body, or of the body that a thin shell is."""
+        shell = name in self.scene.shells
+        return self.bodies.x_b[self.bodies.index(name)] if shell else self.solid.state(name, 0.0).position
 
     # the pieces of the step -----------------------------------------------------------------------------------------
 

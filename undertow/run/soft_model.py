@@ -11,11 +11,24 @@ import numpy as np
 
 import undertow.geometry as geometry
 from undertow.errors import UserError
+from undertow.geometry.sheets import outline_of, thicken
 from undertow.grid import Array
 from undertow.run import build
 from undertow.run.models import BodyForces, BodyState, ModelStep, vector
 from undertow.run.solids_model import SolidsModel
-from undertow.scene import Box, Capsule, Cloth, Cylinder, Hold, Rope, Scene, SoftBody, Sphere, Tetrahedra
+from undertow.scene import (
+    Box,
+    Capsule,
+    Cloth,
+    Cylinder,
+    Hold,
+    RigidBody,
+    Rope,
+    Scene,
+    SoftBody,
+    Sphere,
+    Tetrahedra,
+)
 from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_membrane, make_solid, meshes
 from undertow.soft.collision import SurfaceCollisions
 from undertow.soft.embedding import Embedding, split_long
@@ -43,7 +56,10 @@ QUANTITIES = (
 
 
 class SoftModel(SolidsModel):
-    """The soft bodies of a scene beside its rigid ones."""
+    """The soft bodies of a scene beside its rigid ones.
+
+    In fluid thin rigid shells have nodes too, for the fluid to see: their bodies carry them, and all of their mass.
+    """
 
     def __init__(self, scene: Scene) -> None:
         self.scene, self.soft = scene, SoftBodies(scene.dimensions)
@@ -52,7 +68,7 @@ class SoftModel(SolidsModel):
         """Nodes that rigid bodies carry."""
         self._remarks: list[str] = []
         self._embedded: dict[str, Embedding] = {}
-        nodes, radius, friction = [], [], []
+        nodes, radius, friction = [np.zeros(0, dtype=np.int64)], [np.zeros(0)], [np.zeros(0)]
         for name, item in scene.softs.items():
             part = self._add(name, item)
             for hold in item.holds:
@@ -61,6 +77,13 @@ class SoftModel(SolidsModel):
             nodes.append(touching)
             radius.append(np.full(len(touching), 0.0 if isinstance(item, SoftBody) else 0.5 * item.thickness))
             friction.append(np.full(len(touching), item.friction))
+        self.soft_parts = list(self.soft.parts)
+        """Those that are soft."""
+        if scene.domain is not None:
+            for name, body in scene.shells.items():
+                self._add_shell(name, body)
+        self.shell_parts = self.soft.parts[len(self.soft_parts) :]
+        """Those that are thin rigid shells."""
         super().__init__(scene)
         self.notes += self._remarks
         self._lumped = self.soft.mass.copy()
@@ -68,7 +91,9 @@ class SoftModel(SolidsModel):
         for name in self._bound:
             if self._carries(name):
                 self.soft.mass[self._bound[name]] = self.soft.inv_mass[self._bound[name]] = 0.0
-        self.element_size = min(self._element_size(part) for part in self.soft.parts)
+        for part in self.shell_parts:
+            self.soft.mass[part.nodes] = self.soft.inv_mass[part.nodes] = 0.0
+        self.element_size = min(self._element_size(part) for part in self.soft_parts or self.shell_parts)
         """Of the body with the smallest elements [m]."""
         contacts = SoftContacts(
             self.soft, self.bodies, self.shapes, np.concatenate(nodes), np.concatenate(radius), np.concatenate(friction)
@@ -90,15 +115,16 @@ class SoftModel(SolidsModel):
             nodes_of = np.concatenate(list(self._bound.values()))
             bodies_of = np.concatenate([np.full(len(of), self.bodies.index(b)) for b, of in self._bound.items()])
             self.soft_solids.bind(nodes_of, bodies_of)
-            if scene.domain is None:
+            if scene.domain is None or self.shell_parts:
                 self.soft_solids.follow()
         self._gravity = np.array(build.vector3(scene.gravity))
         self._weight = self.soft.mass[:, None] * self._gravity
         self._felt = np.zeros((2, self.bodies.count, 6))
         """Forces and torques of joints and rigid contacts on the rigid bodies in the last two steps."""
         self._stable = self.soft.stable_step() if chosen.stepper in ("newmark", "leapfrog") else math.inf
-        count = sum(len(part.cells) for part in self.soft.parts)
-        self.notes.append(f"soft bodies: {self.soft.count} nodes, {count} elements")
+        if self.soft_parts:
+            count = sum(len(part.cells) for part in self.soft_parts)
+            self.notes.append(f"soft bodies: {self.soft_parts[-1].stop} nodes, {count} elements")
 
     # from the scene to nodes and elements ---------------------------------------------------------------------------
 
@@ -109,7 +135,18 @@ class SoftModel(SolidsModel):
             return self._add_cloth(name, item)
         return self._add_rope(name, item)
 
-    def _place(self, item: SoftBody | Cloth, x: Array) -> Array:
+    def _add_shell(self, name: str, body: RigidBody) -> None:
+        """Nodes of a sheet, all of them carried; their masses are those of their body."""
+        sheet = build.make_shape(name, body, self.scene.dimensions)
+        assert isinstance(sheet, geometry.Sheet)
+        elements, corners = np.asarray(sheet.elements, dtype=np.int64), sheet.dimensions
+        share = np.repeat(sheet.thick * sheet.sizes() / corners, corners)
+        mass = np.asarray(np.bincount(elements.ravel(), share), dtype=float)
+        part = self.soft.add(name, self._place(body, sheet.vertices), mass, [], elements, elements)
+        own = np.arange(part.first, part.stop)
+        self._bound[name] = np.union1d(self._bound.get(name, own), own)
+
+    def _place(self, item: SoftBody | Cloth | RigidBody, x: Array) -> Array:
         rotation = geometry.rotation_matrix(item.rotation.axis, item.rotation.degrees)
         return np.asarray(x @ rotation.T + np.array(build.vector3(item.position)))
 
@@ -120,7 +157,7 @@ class SoftModel(SolidsModel):
         mass, elements = make_solid(f"objects.{name}", x, cells, material)
         turning = np.cross(np.array(item.angular_velocity), x - np.array(build.vector3(item.position)))
         velocity = turning + np.array(build.vector3(item.velocity))
-        surface = meshes.surface_of(cells) if cells.shape[1] == 4 else meshes.outline_of(cells)
+        surface = meshes.surface_of(cells) if cells.shape[1] == 4 else outline_of(cells)
         if item.embed:
             solid = build.make_shape(name, item)
             assert not isinstance(solid, geometry.AnimatedMesh)
@@ -175,8 +212,8 @@ class SoftModel(SolidsModel):
 
     def _element_size(self, part: Any) -> float:
         """Size of the elements of a body [m]: as given, or the mean length of their edges."""
-        item = self.scene.softs[part.name]
-        if item.element_size is not None:
+        item = self.scene.softs.get(part.name)
+        if item is not None and item.element_size is not None:
             return item.element_size
         ends = self.soft.rest[meshes.edges_of(part.cells)]
         return float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).mean())
@@ -265,7 +302,7 @@ class SoftModel(SolidsModel):
         """What keeps the volume of the incompressible bodies, by projections or by a single system."""
         found = [
             np.arange(part.first, part.stop)
-            for part in self.soft.parts
+            for part in self.soft_parts
             if isinstance(item := self.scene.softs[part.name], SoftBody) and item.incompressible
         ]
         if not found:
@@ -279,7 +316,7 @@ class SoftModel(SolidsModel):
         """Surfaces of cloth and solids that can meet, in 2D outlines of solids without fluid; none of one convex solid
         alone, nor of ropes."""
         flat = self.soft.dimensions == 2
-        parts = [part for part in self.soft.parts if part.surface.shape[1] == self.soft.dimensions]
+        parts = [part for part in self.soft_parts if part.surface.shape[1] == self.soft.dimensions]
         parts = [part for part in parts if part.closed or not flat]
         alone = len(parts) == 1 and self._is_convex(parts[0].name)
         if not parts or alone or (flat and self.scene.domain is not None):
@@ -302,7 +339,7 @@ class SoftModel(SolidsModel):
 
     def _make_points(self, length: float) -> RigidPoints | None:
         """What keeps points of rigid bodies out of faces of solids and cloth; in 2D out of outlines and ropes."""
-        parts = [part for part in self.soft.parts if part.surface.shape[1] == self.soft.dimensions]
+        parts = [part for part in self.soft_parts if part.surface.shape[1] == self.soft.dimensions]
         if not parts or not self.bodies.count:
             return None
         radius, friction = np.zeros(self.soft.count), np.zeros(self.soft.count)
@@ -406,19 +443,19 @@ class SoftModel(SolidsModel):
         from undertow.output import BodyFrame
 
         frames = super().body_frames(time)
-        for part in self.soft.parts:
+        for part in self.soft_parts:
             item = self.scene.softs[part.name]
             vertices, triangles, velocity = self._drawn(part, item)
             frames.append(BodyFrame(part.name, vertices, triangles, build.vector3(item.color), velocity))
         return frames
 
-    def soft_frame(self) -> SoftFrame:
-        """Nodes and elements of all soft bodies."""
+    def soft_frame(self) -> SoftFrame | None:
+        """Nodes and elements of all soft bodies; None without any."""
         from undertow.output.soft import SoftFrame
 
-        soft = self.soft
-        cells = {part.name: part.cells for part in soft.parts}
-        return SoftFrame(soft.x.copy(), soft.x - soft.rest, soft.v.copy(), cells)
+        soft, n = self.soft, max((part.stop for part in self.soft_parts), default=0)
+        cells = {part.name: part.cells for part in self.soft_parts}
+        return SoftFrame(soft.x[:n].copy(), soft.x[:n] - soft.rest[:n], soft.v[:n].copy(), cells) if n else None
 
     def _drawn(self, part: Any, item: SoftBody | Cloth | Rope) -> tuple[Array, Any, Array]:
         """Vertices, triangles and velocities of the closed surface that is drawn."""
@@ -426,7 +463,7 @@ class SoftModel(SolidsModel):
         if isinstance(item, Cloth):
             used, local = np.unique(part.surface, return_inverse=True)
             local = local.reshape(-1, 3)
-            return (*meshes.thicken(x[used], local, 0.5 * item.thickness), np.concatenate([v[used]] * 2))
+            return (*thicken(x[used], local, 0.5 * item.thickness), np.concatenate([v[used]] * 2))
         if isinstance(item, Rope):
             nodes = np.arange(part.first, part.stop)
             if item.outline == "ring":

@@ -95,7 +95,7 @@ class SoftWaterModel(BodiesInWater):
             apart |= above | np.roll(above, -1, axis=2 - axis)
         return np.where(apart & (phi < 0.0), np.maximum(phi, -DRAWN * self.grid.dx), phi)
 
-    def soft_frame(self) -> SoftFrame:
+    def soft_frame(self) -> SoftFrame | None:
         return self.solid.soft_frame()
 
     def arrays(self) -> dict[str, Array]:

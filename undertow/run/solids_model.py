@@ -116,7 +116,7 @@ class SolidsModel(WithoutExtras):
         """The form of a body; equal shapes share one."""
         key = (body.shape, body.is_dynamic, body.inertia)
         if key not in self._forms:
-            shape = build.make_shape(name, body)
+            shape = build.make_shape(name, body, self.scene.dimensions)
             if isinstance(shape, geometry.AnimatedMesh):
                 raise UserError(f"objects.{name}.shape: an animated mesh needs a [domain] with fluid; use a mesh")
             if isinstance(shape, geometry.Plane):
@@ -163,9 +163,9 @@ class SolidsModel(WithoutExtras):
         return name in self.bodies.names
 
     def displaced_volume(self, b: int) -> float:
-        """Volume of body b, what it displaces in a fluid [m3; 2D m2]; 0 unless it is dynamic."""
-        found = self._form_of[self.bodies.names[b]].found
-        return 0.0 if found is None else found.mass
+        """Volume of body b, what it displaces in a fluid [m3; 2D m2]; 0 unless it is dynamic, and of a sheet."""
+        form = self._form_of[self.bodies.names[b]]
+        return 0.0 if form.found is None or isinstance(form.shape, geometry.Sheet) else form.found.mass
 
     def _reach(self) -> float:
         """How far planes are drawn [m]."""

@@ -52,17 +52,18 @@ from undertow.scene.shapes import (
     Tetrahedra,
     Torus,
 )
+from undertow.scene.shells import Bowl, Plate, Polyline, Shell, Skiff, Tub
 from undertow.scene.soft import Cloth, Hold, Rope, Soft, SoftBody
 from undertow.scene.sph import Sph
 
 __all__ = [
-    "COUPLINGS", "MATERIALS", "SOLID_MATERIALS", "Boat", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Control",
-    "Cylinder", "Domain", "Drain", "Emitter", "Fluid", "FluxProbe", "ForceProbe", "GaugeProbe", "Gear", "Hold", "Hull",
-    "Inflow", "Joint", "Keyframes", "LineProbe", "Lumped", "Material", "Mesh", "MeshSequence", "Open", "Outflow",
-    "Output", "Periodic", "Plane", "PointProbe", "PrescribedVelocity", "RigidBody", "RigidFluid", "Rope", "Rotation",
-    "Scene", "Sine", "Smoke", "Soft", "SoftBody", "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static",
-    "Surface", "Table", "Tetrahedra", "Time", "Torus", "View", "Wall", "Water", "WaterSource", "find_scene",
-    "gallery_names", "with_frames",
+    "COUPLINGS", "MATERIALS", "SOLID_MATERIALS", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth",
+    "Control", "Cylinder", "Domain", "Drain", "Emitter", "Fluid", "FluxProbe", "ForceProbe", "GaugeProbe", "Gear",
+    "Hold", "Hull", "Inflow", "Joint", "Keyframes", "LineProbe", "Lumped", "Material", "Mesh", "MeshSequence",
+    "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polyline", "PrescribedVelocity",
+    "RigidBody", "RigidFluid", "Rope", "Rotation", "Scene", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody",
+    "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Tetrahedra", "Time",
+    "Torus", "Tub", "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names", "with_frames",
 ]  # fmt: skip
 
 

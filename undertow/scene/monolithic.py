@@ -47,7 +47,7 @@ def check_monolithic(scene: Scene) -> None:
     """What the monolithic coupling does without is refused, and said which coupling does it."""
     if scene.coupling != "monolithic":
         _check_compared(scene)
-    if scene.softs:
+    if scene.has_nodes:
         _check_soft_in_fluid(scene)
     elif not any(body.is_dynamic for body in scene.bodies.values()):
         raise complain(
@@ -114,8 +114,8 @@ def _check_soft_in_water(scene: Scene) -> None:
     """Water with a surface moves soft bodies without viscosity."""
     if scene.is_viscous:
         raise complain(
-            f"{_name_viscosity(scene)}: water with a surface moves soft bodies without viscosity; "
-            "remove it, or make the soft bodies rigid ones"
+            f"{_name_viscosity(scene)}: water with a surface moves soft bodies and thin shells without viscosity; "
+            "remove it, or make them rigid solids"
         )
 
 

@@ -41,6 +41,7 @@ from undertow.scene.curves import AngleCurve
 from undertow.scene.materials import SOLID_MATERIALS
 from undertow.scene.motion import Keyframes, Motion, Rotation, Static
 from undertow.scene.shapes import MeshSequence, Plane, Shape
+from undertow.scene.shells import RigidShape
 from undertow.scene.soft import Cloth, Rope, SoftBody
 
 
@@ -63,7 +64,7 @@ class RigidBody(Model):
     """A rigid solid: dynamic when it has a density, mass or material, else it moves as prescribed, or not at all."""
 
     type: Literal["rigid_body"] = "rigid_body"
-    shape: Shape = Field(description="the shape, such as { type = 'sphere', radius = 0.1 }")
+    shape: RigidShape = Field(description="the shape, such as { type = 'sphere', radius = 0.1 }")
     position: Point = Field(description="position of the centre at t = 0 [m]")
     rotation: Rotation = Field(Rotation(), description="rotation at t = 0")
     motion: Motion = Field(Static(), description="static, velocity or keyframes")

@@ -45,6 +45,7 @@ from undertow.scene.objects import (
 from undertow.scene.probes import ForceProbe, GaugeProbe, LineProbe, PointProbe, Probe, check_force_probes, check_probes
 from undertow.scene.rigid_fluid import RigidFluid, check_rigid_fluid
 from undertow.scene.shapes import Box, Hull, Plane
+from undertow.scene.shells import Shell, check_shells
 from undertow.scene.soft import Cloth, Rope, Soft, SoftBody, check_soft
 from undertow.scene.sph import Sph, check_sph, check_without_sph
 
@@ -252,6 +253,16 @@ class Scene(Model):
         return {name: item for name, item in self.objects.items() if isinstance(item, RigidBody)}
 
     @property
+    def shells(self) -> dict[str, RigidBody]:
+        """The solids that are thin shells by name, in order."""
+        return {name: body for name, body in self.bodies.items() if isinstance(body.shape, Shell)}
+
+    @property
+    def has_nodes(self) -> bool:
+        """True when solids are solved for by nodes: soft ones, and in fluid thin shells."""
+        return bool(self.softs) or (self.domain is not None and bool(self.shells))
+
+    @property
     def softs(self) -> dict[str, SoftBody | Cloth | Rope]:
         """The soft bodies, cloths and ropes by name, in order."""
         return {name: item for name, item in self.objects.items() if isinstance(item, SoftBody | Cloth | Rope)}
@@ -308,6 +319,7 @@ class Scene(Model):
         self._check_components()
         self._check_solids()
         check_soft(self)
+        check_shells(self)
         if self.domain is None:
             self._check_without_fluid()
         else:

@@ -217,7 +217,7 @@ class Tetrahedra(Model):
         return (math.inf, math.inf, math.inf)
 
 
-_AnyShape = (
+AnyShape = (
     Annotated[Sphere, Tag("<sphere>")]
     | Annotated[Box, Tag("<box>")]
     | Annotated[Capsule, Tag("<capsule>")]
@@ -231,11 +231,11 @@ _AnyShape = (
     | Annotated[Boat, Tag("<boat>")]
     | Annotated[Bunny, Tag("<bunny>")]
 )
-_NAMES = (
+SHAPES = (
     "sphere", "box", "capsule", "cylinder", "torus", "plane", "mesh", "mesh_sequence", "hull", "gear", "boat", "bunny",
 )  # fmt: skip
-Shape = Annotated[_AnyShape, BY_TYPE, check_type(*_NAMES)]
+Shape = Annotated[AnyShape, BY_TYPE, check_type(*SHAPES)]
 SoftShape = Annotated[
-    _AnyShape | Annotated[Tetrahedra, Tag("<tetrahedra>")], BY_TYPE, check_type(*_NAMES, "tetrahedra")
+    AnyShape | Annotated[Tetrahedra, Tag("<tetrahedra>")], BY_TYPE, check_type(*SHAPES, "tetrahedra")
 ]
 """What a soft body can be made of."""

@@ -258,8 +258,9 @@ def check_soft(scene: Scene) -> None:
             "soft.volume_recovery has no effect without a body with incompressible = true or a closed shell in fluid; "
             "remove it"
         )
-    shells = scene.domain is not None and any(not isinstance(item, SoftBody) for item in scene.softs.values())
-    if scene.softs and not shells and scene.soft.shell_weights != Soft().shell_weights:
-        raise complain("soft.shell_weights has no effect without a cloth or rope in fluid; remove it")
-    if not scene.softs and scene.soft != Soft():
+    shells = any(not isinstance(item, SoftBody) for item in scene.softs.values()) or bool(scene.shells)
+    shells = shells and scene.domain is not None
+    if scene.has_nodes and not shells and scene.soft.shell_weights != Soft().shell_weights:
+        raise complain("soft.shell_weights has no effect without a cloth, rope or shell in fluid; remove it")
+    if not scene.has_nodes and scene.soft != Soft():
         raise complain("soft has no effect without a soft_body, cloth or rope; add one, or remove the table")

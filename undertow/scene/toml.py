@@ -57,8 +57,9 @@ def read_tables(path: Path) -> dict[str, Any]:
         shape = item.get("shape") if isinstance(item, dict) else None
         if not isinstance(shape, dict):
             continue
-        if isinstance(shape.get("file"), str):
-            shape["file"] = str((path.parent / shape["file"]).resolve())
+        for table in (shape, shape.get("form")):
+            if isinstance(table, dict) and isinstance(table.get("file"), str):
+                table["file"] = str((path.parent / table["file"]).resolve())
         if isinstance(shape.get("files"), list):
             shape["files"] = [str((path.parent / f).resolve()) if isinstance(f, str) else f for f in shape["files"]]
     return data

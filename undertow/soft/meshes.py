@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from undertow.errors import UserError
+from undertow.geometry.sheets import outline_of
 from undertow.grid import Array
 
 Mesh = tuple[Array, Any]
@@ -237,13 +238,6 @@ def surface_of(cells: Any) -> Any:
     return np.ascontiguousarray(faces[np.sort(first[count == 1])], dtype=np.int64)
 
 
-def outline_of(triangles: Any) -> Any:
-    """Edges (m, 2) of the boundary of triangles, in their sense."""
-    edges = np.concatenate([triangles[:, f] for f in ([0, 1], [1, 2], [2, 0])])
-    _, first, count = np.unique(np.sort(edges, axis=1), axis=0, return_index=True, return_counts=True)
-    return np.ascontiguousarray(edges[np.sort(first[count == 1])], dtype=np.int64)
-
-
 def edges_of(cells: Any) -> Any:
     """All edges (m, 2) of triangles or tetrahedra, each once."""
     k = cells.shape[1]
@@ -350,24 +344,6 @@ def rope_points(start: Array, end: Array, length: float, count: int, down: Array
         across = np.cross(along, np.array([0.0, 0.0, 1.0] if abs(along[2]) < 0.9 else [1.0, 0.0, 0.0]))
         size = float(np.linalg.norm(across))
     return np.asarray(start + s * (end - start) + sag * (1.0 - np.abs(2 * s - 1)) * across / size)
-
-
-def thicken(x: Array, triangles: Any, half: float) -> Mesh:
-    """A sheet (n, 3), (m, 3) as a closed surface: both sides moved out by ``half`` [m], and its rim."""
-    p = x[triangles]
-    area = np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0])
-    normal = np.zeros_like(x)
-    for a in range(3):
-        np.add.at(normal, triangles[:, a], area)
-    normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-300)[:, None]
-    n = len(x)
-    rim = outline_of(triangles)
-    a, b = rim[:, 0], rim[:, 1]
-    sides = np.concatenate([np.stack([b, a, a + n], axis=1), np.stack([b, a + n, b + n], axis=1)])
-    return (
-        np.concatenate([x + half * normal, x - half * normal]),
-        np.concatenate([triangles, triangles[:, ::-1] + n, sides]),
-    )
 
 
 def tube(x: Array, radius: float, sides: int = 8) -> Mesh:

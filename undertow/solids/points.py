@@ -90,7 +90,7 @@ class RigidPoints:
             probes, R = spec.probes[first:stop], rotation_matrix_of(rigid.q_b[b])
             k = len(probes)
             parts.append(
-                (np.full(k, b), probes[:, :3] @ R.T, probes[:, 3:] @ R.T, np.full(k, radius if smooth else 0.0))
+                (np.full(k, b), probes[:, :3] @ R.T, probes[:, 3:] @ R.T, np.full(k, radius))
             )
         self.body, self._arm, self._normal, self._round = (
             np.concatenate(arrays) for arrays in zip(*parts, strict=True)

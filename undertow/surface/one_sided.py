@@ -7,6 +7,7 @@ A cell belongs to the side of a shell on which its centre lies, and only cells t
   between neighbours in sight. Water and air with a shell between them have no surface there.
 - ``OneSidedParticles``: particles meet the moving shell and stay on their side of it, keep a distance from it, read phi
   where they see it and repair it where it sees them.
+- ``OneSidedSpray``: drops stop at the moving shell, slide along it, and are taken up by water that they see.
 
 A value is joined to all values it is made of by ways that cross nothing: water behind a closed surface stays there.
 """
@@ -41,6 +42,7 @@ from undertow.surface.particles import (
     _stay,
 )
 from undertow.surface.sampling import _cell_at, _centred_at, _confine, _locate
+from undertow.surface.spray import Spray
 from undertow.transport.interpolation import CENTRE
 from undertow.transport.one_sided import blend_visible, gather_way, make_scratch, stop_path, visible_velocity
 from undertow.transport.sight import Shells
@@ -49,6 +51,10 @@ CLEAR = 4
 """Cells this far from a shell have none in the stencils of closest points within a cell of them."""
 MARCHED = 6
 """Nearer than this only cells next to the surface measure their distance from it, the others are marched to."""
+ASIDE = 0.05
+"""How far from a shell drops are put that have met it [cells]."""
+MEETINGS = 4
+"""Of a drop with shells in a step; one that meets more is crushed between them."""
 
 
 class OneSidedLevelSet(LevelSet):
@@ -92,6 +98,38 @@ class OneSidedLevelSet(LevelSet):
         return super().liquid_volume(phi_c, shift, solid_c) + float(sums.sum()) * self.grid.cell_volume
 
 
+def corners_now(grid: Grid, shells: Shells) -> Array:
+    """Corners (m, 3, 3) of the elements where they are now, in index coordinates."""
+    leader = shells.leader
+    x = (leader.x_now[None, leader.element] + leader.shift[:, None, None, :]).reshape(-1, 3, 3)
+    corners = (x - np.array(grid.lower)) / grid.dx + GHOSTS
+    if grid.dimensions == 2:
+        corners[..., 2] = GHOSTS + 0.5
+    return np.ascontiguousarray(corners)
+
+
+class OneSidedSpray(Spray):
+    """``Spray`` with shells among the drops."""
+
+    def __init__(self, grid: Grid, sides: Sides, shells: Shells) -> None:
+        super().__init__(grid, sides)
+        self.shells = shells
+
+    def _meet_shells(self, before: Array, dt: float) -> np.ndarray:
+        lost = np.zeros(len(before), dtype=bool)
+        occluder, end = self.shells.occlusion.spec, corners_now(self.grid, self.shells)
+        _stop_drops(self.grid.spec, occluder, end, before, self.position, self.velocity, dt, lost)
+        return lost
+
+    def _sample(self, phi_c: Array) -> Array:
+        shells, seen = self.shells, np.empty(len(self.volume))
+        _sample_seen(
+            self.grid.spec, shells.transport.frame, shells.occlusion.spec, shells.sight.away_c, phi_c, self.position,
+            self.volume, seen, 0, len(seen),
+        )  # fmt: skip
+        return np.where(np.isnan(seen), super()._sample(phi_c), seen)
+
+
 class OneSidedParticles(Particles):
     """``Particles`` with shells among them."""
 
@@ -108,7 +146,7 @@ class OneSidedParticles(Particles):
         n, occlusion, spec = self.count, self.shells.occlusion, self.grid.spec
         x, radius = self.swarm.x[:n].copy(), self.swarm.radius[:n].copy()
         super().move(u_f, dt, phi_c, solid_c)
-        end = self._corners_now()
+        end = corners_now(self.grid, self.shells)
         way = float(np.abs(end - occlusion.spec.corner).max(initial=0.0))
         solid = self._no_solid if solid_c is None else solid_c
         share(
@@ -116,15 +154,6 @@ class OneSidedParticles(Particles):
             way, x, radius, self.swarm.x, self.swarm.radius, self.swarm.id, u_f, dt, self._leaves, self.seed,
             phi_c, solid,
         )  # fmt: skip
-
-    def _corners_now(self) -> Array:
-        """Corners (m, 3, 3) of the elements where they are now, in index coordinates."""
-        leader, grid = self.shells.leader, self.grid
-        x = (leader.x_now[None, leader.element] + leader.shift[:, None, None, :]).reshape(-1, 3, 3)
-        corners = (x - np.array(grid.lower)) / grid.dx + GHOSTS
-        if grid.dimensions == 2:
-            corners[..., 2] = GHOSTS + 0.5
-        return np.ascontiguousarray(corners)
 
     def _look(self, phi_c: Array) -> tuple[np.ndarray, Array]:
         """Particles that have a shell near them (k,), and phi [m] as they see it."""
@@ -384,6 +413,49 @@ def _move_seen(  # type: ignore[no-untyped-def]
         if solid_flat.size > 0 and _centred_at(spec, solid_flat, x, y, z) < 0.0:
             continue
         radius[p] = size[p]
+        place[p, 0] = spec.x0 + (x - GHOSTS) * spec.dx
+        place[p, 1] = spec.y0 + (y - GHOSTS) * spec.dx
+        place[p, 2] = spec.z0 + (z - GHOSTS) * spec.dx
+
+
+@njit(cache=True)
+def _stop_drops(spec, occluder, end, before, place, velocity, dt, out_lost):  # type: ignore[no-untyped-def]
+    """Drops that meet an element on their way stay on their side of it and do not fly into it any more."""
+    stamp, near, _ = make_scratch(occluder)
+    first, move, scratch, normal, push = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3), np.zeros(3)
+    way = 0.0
+    for e in range(len(end)):
+        for a in range(3):
+            for c in range(3):
+                way = max(way, abs(end[e, a, c] - occluder.corner[e, a, c]))
+    for p in range(len(place)):
+        sx, sy, sz = _locate(spec, before[p, 0], before[p, 1], before[p, 2])
+        x, y, z = _locate(spec, place[p, 0], place[p, 1], place[p, 2])
+        met = 0
+        for turn in range(MEETINGS + 1):
+            _gather_around(spec, occluder, sx, sy, sz, x, y, z, way, stamp, near)
+            met = _meet(occluder, end, near, sx, sy, sz, x, y, z, first, move, scratch)
+            if met < 0 or turn == MEETINGS:
+                break
+            _set_normal(occluder.corner[met], normal)
+            q = occluder.corner[met, 0]
+            side = (sx - q[0]) * normal[0] + (sy - q[1]) * normal[1] + (sz - q[2]) * normal[2]
+            sign = 1.0 if side > 0.0 else -1.0
+            _set_normal(end[met], normal)
+            q = end[met, 0]
+            height = (x - q[0]) * normal[0] + (y - q[1]) * normal[1] + (z - q[2]) * normal[2]
+            speed = 0.0
+            for c in range(3):
+                push[c] = (sign * ASIDE - height) * normal[c]
+                for a in range(3):
+                    speed -= normal[c] * (end[met, a, c] - occluder.corner[met, a, c]) * spec.dx / (3.0 * dt)
+                speed += normal[c] * velocity[p, c]
+            x, y, z = _confine(x + push[0], spec.nx), _confine(y + push[1], spec.ny), _confine(z + push[2], spec.nz)
+            if speed * sign < 0.0:
+                for c in range(3):
+                    velocity[p, c] -= speed * normal[c]
+        if met >= 0:
+            out_lost[p] = True
         place[p, 0] = spec.x0 + (x - GHOSTS) * spec.dx
         place[p, 1] = spec.y0 + (y - GHOSTS) * spec.dx
         place[p, 2] = spec.z0 + (z - GHOSTS) * spec.dx

@@ -45,12 +45,13 @@ class Spray:
     def move(self, dt: float, gravity: tuple[float, float, float], solid_c: Array | None = None) -> float:
         """Free fall over dt [s], exact. Drops slide on walls and solids (solid_c: signed distance [m], ghosts filled).
 
-        Returns the volume that left through open sides.
+        Returns the volume that left through open sides, or was crushed between thin surfaces.
         """
         if not self.volume.size:
             return 0.0
         g = np.array(gravity, dtype=float)
         g[self.grid.dimensions :] = 0.0
+        before = self.position.copy()
         self.position += dt * self.velocity + 0.5 * dt * dt * g
         self.velocity += dt * g
         gone = np.zeros(len(self.volume), dtype=bool)
@@ -64,6 +65,7 @@ class Spray:
                 self.velocity[outside, axis] = 0.0
         if solid_c is not None:
             self._leave_solid(solid_c)
+        gone |= self._meet_shells(before, dt)
         left = float(self.volume[gone].sum())
         self._keep(~gone)
         return left
@@ -72,10 +74,18 @@ class Spray:
         """Take the drops that are in the liquid out; their positions [m] and radii [m]. Ghosts of phi filled."""
         if not self.volume.size:
             return np.zeros((0, 3)), np.zeros(0)
-        inside = sample_centred(self.grid, phi_c, self.position) <= 0.0
+        inside = self._sample(phi_c) <= 0.0
         taken = self.position[inside], self.radius()[inside]
         self._keep(~inside)
         return taken
+
+    def _meet_shells(self, before: Array, dt: float) -> np.ndarray:
+        """Stop drops that came from ``before`` (n, 3) [m] at thin surfaces; which of them are lost (n,): none here."""
+        return np.zeros(len(before), dtype=bool)
+
+    def _sample(self, phi_c: Array) -> Array:
+        """phi [m] at the drops."""
+        return sample_centred(self.grid, phi_c, self.position)
 
     def _leave_solid(self, solid_c: Array) -> None:
         """Move drops inside a solid to its surface and take the normal part of their velocity away."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from undertow.grid import Array, Grid, Sides
 from undertow.surface.level_set import LevelSet
-from undertow.surface.one_sided import OneSidedLevelSet, OneSidedParticles
+from undertow.surface.one_sided import OneSidedLevelSet, OneSidedParticles, OneSidedSpray
 from undertow.surface.particles import BAND, Particles
 from undertow.surface.spray import Spray
 from undertow.transport import Extrapolation, Shells, sample_velocity
@@ -79,11 +79,13 @@ class Surface:
             self.particles.reseed(self.phi_c)
 
     def see(self, shells: Shells) -> None:
-        """From now on level set and particles do not see through thin surfaces."""
+        """From now on level set, particles and spray do not see through thin surfaces."""
         settings, arrays = self.settings, self.particles.arrays()
         self.level_set = OneSidedLevelSet(self.grid, self.sides, shells)
         self.particles = OneSidedParticles(self.grid, self.sides, settings.per_cell, settings.seed, shells)
         self.particles.restore(arrays)
+        spray, self.spray = self.spray, OneSidedSpray(self.grid, self.sides, shells)
+        self.spray.restore(spray.arrays())
         self.rebuild()
 
     def advance(
@@ -100,11 +102,13 @@ class Surface:
         """
         level_set, phi = self.level_set, self.phi_c
         self.particles.move(u_f, dt, phi, solid_c)
+        # before the level set, with which thin surfaces go to where they are now
+        left = self.spray.move(dt, gravity, solid_c)
         reach = level_set.advect(phi, u_f, dt)
         escaped = self.particles.correct(phi)
         # as far as the next step, about as long as this one, will ask for, and beyond the band of the particles
         level_set.redistance(phi, max(reach, (BAND + 1.0) * self.grid.dx) + 0.25 * self.grid.dx)
-        made, absorbed, left = self._move_spray(u_f, dt, gravity, solid_c)
+        made, absorbed = self._exchange_spray(u_f)
         escaped_again = self.particles.correct(phi)
         level_set.fill_ghosts(phi)
         shift = self._correct_volume(solid_c)
@@ -171,21 +175,18 @@ class Surface:
         """Memory of state and scratch [bytes]."""
         return self.phi_c.nbytes + self.level_set.scratch_bytes + self.particles.bytes + self._valid_f.nbytes
 
-    def _move_spray(
-        self, u_f: Array, dt: float, gravity: tuple[float, float, float], solid_c: Array | None
-    ) -> tuple[float, float, float]:
-        """Volumes that became spray, were absorbed, and left; phi is a distance, without the spheres of the escaped."""
+    def _exchange_spray(self, u_f: Array) -> tuple[float, float]:
+        """Volumes that became spray and were absorbed; phi is a distance, without the spheres of the escaped."""
         distance = self.settings.spray_distance
         if distance is None:
-            return 0.0, 0.0, 0.0
-        left = self.spray.move(dt, gravity, solid_c)
+            return 0.0, 0.0
         before = self.spray.total_volume
         x, radius = self.spray.absorb(self.phi_c)
         absorbed = before - self.spray.total_volume
         self.particles.add(x, -radius)
         x, radius = self.particles.take_beyond(self.phi_c, distance * self.grid.dx)
         made = self.spray.add(x, sample_velocity(self.grid, u_f, x), radius) if len(x) else 0.0
-        return made, absorbed, left
+        return made, absorbed
 
     def _correct_volume(self, solid_c: Array | None) -> float:
         if not self.settings.volume_correction:
