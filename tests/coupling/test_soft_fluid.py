@@ -467,3 +467,30 @@ def test_forces_on_a_solid_and_a_soft_body_that_meet_it_add_up():
         sim.advance_to(1.5)
         drag.append(float(sim.body("head").force[0] + sim.body("tail").force[0]))
     assert drag[1] == pytest.approx(drag[0], rel=0.03)
+
+
+def test_nothing_passes_a_soft_wall_of_a_cell():
+    """A jet bends it by a third of the domain's width: smoke behind it 0.0 exactly, 0.1 if it hid nothing."""
+    n = 20
+    ends = [ut.Hold(shape=ut.Box(size=(0.3, 0.28)), position=(0.51, y)) for y in (-0.13, 1.13)]
+    wall = ut.SoftBody(
+        shape=ut.Box(size=(1.2 / n, 1.3)), position=(0.51, 0.5), element_size=1.2 / n, density=2.0, youngs_modulus=60.0,
+        poisson_ratio=0.4, holds=ends,
+    )  # fmt: skip
+    jet = ut.Emitter(shape=ut.Box(size=(0.2, 0.3)), position=(0.3, 0.4), density=1.0, velocity=(2.0, 0.5))
+    scene = ut.Scene(
+        name="wall", coupling="monolithic", gravity=(0.0, 0.0), time=ut.Time(end=0.5, frame_rate=30.0),
+        domain=ut.Domain(upper=(1.0, 1.0), resolution=n, sides={"x_low": "open", "x_high": "open"}),
+        fluid=ut.Fluid(density=1.0, viscosity=0.0), smoke=ut.Smoke(buoyancy_density=0.0, buoyancy_temperature=0.0),
+        objects={"jet": jet, "wall": wall},
+    )  # fmt: skip
+    sim = ut.Simulation(scene)
+    sim.advance_to(0.5)
+    soft = sim.model.soft
+    assert np.ptp(soft.x[:, 0]) > 0.25
+    front = soft.rest[:, 0] > 0.51
+    order = np.argsort(soft.x[front, 1])
+    x, y, _ = np.broadcast_arrays(*sim.grid.cell_centres())
+    behind = x > np.interp(y, soft.x[front, 1][order], soft.x[front, 0][order])
+    smoke = sim.state.smoke[sim.grid.interior]
+    assert smoke[~behind].max() > 0.9 and smoke[behind].max() == 0.0

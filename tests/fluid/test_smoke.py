@@ -114,9 +114,12 @@ def test_smoke_enters_with_the_inflow() -> None:
     assert smoke[..., :10].min() > 0.75 and smoke[..., 24:].max() < 0.02
 
 
-def test_a_wall_of_two_cells_lets_no_smoke_through() -> None:
-    """Hot smoke rises along it for a second; values inside the wall come from the side they are nearer to."""
+@pytest.mark.parametrize(("cells", "speed"), [(2.2, 0.0), (1.2, 0.1)])
+def test_a_wall_lets_no_smoke_through(cells: float, speed: float) -> None:
+    """Hot smoke rises along it for a second; values inside a wall of two cells come from the side they are nearer to,
+    a thinner one, which moves and turns, hides what is behind it."""
     n = 24
+    motion = ut.PrescribedVelocity(linear=(speed, 0.0), angular=(0.0, 0.0, speed))
     scene = ut.Scene(
         name="wall",
         domain=ut.Domain(upper=[1.0, 1.0], resolution=n, sides={"y_high": "open"}),
@@ -125,12 +128,14 @@ def test_a_wall_of_two_cells_lets_no_smoke_through() -> None:
         smoke=ut.Smoke(buoyancy_temperature=0.04),
         objects={
             "source": ut.Emitter(shape=ut.Sphere(radius=0.12), position=[0.3, 0.2], temperature=400.0),
-            "wall": ut.RigidBody(shape=ut.Box(size=[2.2 / n, 1.6]), position=[0.51, 0.5]),
+            "wall": ut.RigidBody(shape=ut.Box(size=[cells / n, 1.6]), position=[0.51, 0.5], motion=motion),
         },
     )
     sim = ut.Simulation(scene)
     sim.advance_to(1.0)
     x = (np.arange(n) + 0.5) / n
     smoke = sim.sample("smoke", [[px, py] for py in x for px in x]).reshape(n, n)
-    assert smoke[:, x < 0.45].max() > 0.5
-    assert smoke[:, x > 0.51 + 1.2 / n].max() == 0.0
+    turned, across = speed * sim.time, x[None, :] - (0.51 + speed * sim.time)
+    behind = across * np.cos(turned) + (x[:, None] - 0.5) * np.sin(turned)
+    assert smoke[behind < -0.06].max() > 0.5
+    assert smoke[behind > 0.6 * cells / n].max() == 0.0

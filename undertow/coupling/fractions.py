@@ -46,6 +46,7 @@ class DualFields(SolidFields):
         for axis in self.grid.axes:
             self._measure_dual(axis)
         self._replace_areas()
+        self.place_occlusion(t)
         return any(changed)
 
     def _measure_dual(self, axis: int) -> None:

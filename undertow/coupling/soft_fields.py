@@ -17,6 +17,7 @@ from numba import njit
 from undertow.coupling.pieces import SurfacePieces, SurfaceSpec
 from undertow.coupling.voxel import VoxelFaces
 from undertow.geometry import Occlusion, Solid, SolidFields
+from undertow.geometry.hiding import ThinSolids, is_sheet, measure_soft_thickness
 from undertow.geometry.occlusion import find_nearest
 from undertow.geometry.solids import BAND
 from undertow.grid import GHOSTS, Array, Grid, Sides
@@ -101,29 +102,36 @@ class SoftFields(SolidFields):
         self._find_near()
         if len(self.shells):
             self._couple_shells()
-        if self.occlusion is not None:
-            self.occlusion.place(self.bodies.x, self.surface.shift)
+        self.place_occlusion(t)
         self._choose_walls()
         self.set_velocities()
         return True
 
     def _images(self) -> Array:
         """Shifts (q, 3) that bring the surfaces into the domain, once per period."""
-        if not len(self.element):
-            return np.zeros((1, 3))
-        x = self.bodies.x[np.unique(self.element)]
-        low, high = x.min(axis=0), x.max(axis=0)
-        lower, upper = np.array(self.grid.lower), np.array(self.grid.upper)
-        length = np.where(self.period > 0.0, self.period, 1.0)
-        home = -self.period * np.floor((0.5 * (low + high) - lower) / length)
-        reach = (BAND + GHOSTS) * self.grid.dx
-        found = [home]
-        for shift in self._shifts:
-            moved = home + shift
-            seen = np.all((low + moved < upper + reach) & (high + moved > lower - reach) | (self.period == 0.0))
-            if shift.any() and seen:
-                found.append(moved)
-        return np.array(found)
+        return self.find_images(self.bodies.x[np.unique(self.element)]) if len(self.element) else np.zeros((1, 3))
+
+    def hide_thin(self) -> None:
+        """From the next ``update`` on, bodies thinner than two cells hide what is behind them, as shells do."""
+        bodies, thin = self.bodies, ThinSolids(self.grid, self.solids)
+        closed = [
+            part.surface
+            for part in bodies.parts
+            if part.closed
+            and is_sheet(self.grid, measure_soft_thickness(bodies.rest, part.surface), bodies.rest[part.nodes])
+        ]
+        element = np.concatenate([self.shells, *closed, thin.element + bodies.count])
+        if len(element):
+            around = len(element) - len(self.shells)
+            self.thin = thin
+            self.occlusion = Occlusion(self.grid, element, bodies.count + thin.count, around)
+
+    def place_occlusion(self, t: float) -> None:
+        """Shells, and thin bodies if they hide anything, to where they are at time t."""
+        if self.occlusion is None:
+            return
+        x = self.bodies.x if self.thin is None else np.concatenate([self.bodies.x, self.thin.place(t)])
+        self.occlusion.place(x, self.find_images(x[np.unique(self.occlusion.element)]))
 
     def _couple_shells(self) -> None:
         """Close the faces between cells that shells separate."""

@@ -61,6 +61,10 @@ class Flow:
         voxel = settings.no_slip == "extra_faces" and settings.viscosity > 0.0
         self.domain = FluidDomain(grid, sides, solids, settings.density, voxel)
         self.advection = Advection(grid, sides, settings.advection, settings.limiter)
+        # walls of viscous flow have one velocity, whichever side they are seen from; smoke is another on each
+        one_velocity = settings.viscosity > 0.0 and settings.smoke is None
+        if solids is not None and settings.stepper == "first_order" and not one_velocity:
+            solids.hide_thin()
         if solids is not None and solids.occlusion is not None:
             self.advection.one_sided = OneSided(self.advection, solids.occlusion)
         # dt p and the row residual; transport of smoke and confinement use the same memory before the solve

@@ -89,8 +89,8 @@ class MeshShape:
         return _enclosed_volume(self.vertices, self.triangles)
 
     def thickness(self, dimensions: int = 3) -> float:
-        """Estimate of the smallest thickness [m]: see ``_mesh_thickness``."""
-        return _mesh_thickness(self.vertices, self.triangles)
+        """Estimate of the smallest thickness [m]: see ``measure_thickness``."""
+        return measure_thickness(self.vertices, self.triangles)
 
     def sample(self, t: float, spacing: float, margin: float, flat: bool = False) -> Table:
         """Table of the distance with ``margin`` [m] around the mesh; sampled at the first call and kept.
@@ -164,7 +164,7 @@ class AnimatedMesh:
 
     def thickness(self, dimensions: int = 3) -> float:
         """Estimate for the first frame."""
-        return _mesh_thickness(self.frames[0], self.triangles)
+        return measure_thickness(self.frames[0], self.triangles)
 
     def sample(self, t: float, spacing: float, margin: float, flat: bool = False) -> Table:
         """Table at time t: each interval between frames samples both ends once, times between them mix the two."""
@@ -299,8 +299,9 @@ def _enclosed_volume(vertices: Array, triangles: Triangles) -> float:
     return float(np.sum(a * np.cross(b, c)) / 6.0)
 
 
-def _mesh_thickness(vertices: Array, triangles: Triangles) -> float:
-    """Length of rays shot inward from the middle of up to 100 triangles spread over the mesh: the smallest but 2% [m].
+def measure_thickness(vertices: Array, triangles: Triangles, share: float = 0.02) -> float:
+    """Length of rays shot inward from the middle of up to 100 triangles spread over the mesh: the smallest but a share
+    of them [m].
 
     The shortest few are dropped: near sharp edges every solid is as thin as one likes.
     """
@@ -327,7 +328,7 @@ def _mesh_thickness(vertices: Array, triangles: Triangles) -> float:
         hit[n] = False
         if hit.any():
             lengths.append(float(t[hit].min()))
-    return float(np.quantile(lengths, 0.02)) if lengths else 0.0
+    return float(np.quantile(lengths, share)) if lengths else 0.0
 
 
 def _table_grid(

@@ -25,6 +25,9 @@ THICKNESS = 1e-4
 FLAT = 1e-10
 """Twice the area of a triangle relative to its squared edges below which it is taken for an edge."""
 
+PASSED, INSIDE = np.uint8(1), np.uint8(2)
+"""Marks of values that are to be taken anew: surfaces moved over them, or they lie in a body."""
+
 PASSES = 64
 """Of the search for the time of contact; a point that is not told apart after them counts as swept."""
 
@@ -42,12 +45,15 @@ class OccluderSpec(NamedTuple):
 class Occlusion:
     """Thin surfaces where they were seen last, and where they are now.
 
-    element (m, k): nodes of the edges or triangles. ``place`` says where they are, ``settle`` makes that what points
-    are seen past; between the two ``mark_swept`` finds what they passed over.
+    element (m, k): nodes of the edges or triangles, the last ``closed`` of them around bodies. ``place`` says where
+    they are, ``settle`` makes that what points are seen past; between the two ``mark_swept`` finds what they passed
+    over.
     """
 
-    def __init__(self, grid: Grid, element: np.ndarray, nodes: int) -> None:
+    def __init__(self, grid: Grid, element: np.ndarray, nodes: int, closed: int = 0) -> None:
         self.grid = grid
+        self.open = len(element) - closed
+        """Number of elements that are around no body."""
         last = element[:, -1:]
         self.element = np.ascontiguousarray(np.concatenate([element, last], axis=1)[:, :3])
         self.x_seen, self.x_now = np.zeros((nodes, 3)), np.zeros((nodes, 3))
@@ -84,10 +90,13 @@ class Occlusion:
             self._item = np.zeros(2 * size, np.int64)
 
     def mark_swept(self, out_swept: np.ndarray) -> None:
-        """out_swept (4, Z, Y, X) uint8: 1 for the faces of the three axes and the cell centres that an element passes
-        over on its way from where it was seen to where it is now, or lies on at either end; else 0."""
+        """out_swept (4, Z, Y, X) uint8: PASSED for the faces of the three axes and the cell centres that an element
+        passes over on its way from where it was seen to where it is now, or lies on at either end; with INSIDE for
+        those that lie in bodies now."""
         out_swept[...] = 0
         _mark_swept(self.grid.spec, self.element, self.x_seen, self.x_now, self.shift, out_swept)
+        if self.open < len(self.element):
+            _mark_inside(self.grid.spec, self.element[self.open :], self.x_now, self.shift, out_swept)
 
 
 @helper
@@ -433,4 +442,59 @@ def _mark_swept(spec, element, x_start, x_end, shift, out_swept):  # type: ignor
                             if out_swept[location, k, j, i] == 0 and is_swept(
                                 start, move, speed, p, i + hx, j + hy, k + hz
                             ):
-                                out_swept[location, k, j, i] = 1
+                                out_swept[location, k, j, i] = PASSED
+
+
+@borrowing
+def side_of_edge(vertices, p, q, b, c, x, y):  # type: ignore[no-untyped-def]
+    """On which side of the edge from vertex p to q the point (x, y) of the plane of axes b and c lies: > 0 or < 0.
+
+    Both triangles of an edge compute the same number, and a point on it has a side: none is missed or counted twice.
+    """
+    turned = p > q
+    if turned:
+        p, q = q, p
+    e = (vertices[q, b] - vertices[p, b]) * (y - vertices[p, c]) - (vertices[q, c] - vertices[p, c]) * (
+        x - vertices[p, b]
+    )
+    e = e if e != 0.0 else 1e-300
+    return -e if turned else e
+
+
+@njit(cache=True)
+def _mark_inside(spec, element, x, shift, out_swept):  # type: ignore[no-untyped-def]
+    """INSIDE for values with an odd number of elements of closed surfaces between them and the low end of x."""
+    _, nz, ny, nx = out_swept.shape
+    for image in range(len(shift)):
+        for e in range(len(element)):
+            p, q, r = element[e, 0], element[e, 1], element[e, 2]
+            for location in range(4):
+                if location == 2 and spec.dimensions == 2:
+                    continue
+                hx, hy, hz = 0.0 if location == 0 else 0.5, 0.0 if location == 1 else 0.5, 0.0 if location == 2 else 0.5
+                # of the frame of the nodes: where the first value of each row is
+                y0 = spec.y0 + (hy - GHOSTS) * spec.dx - shift[image, 1]
+                z0 = spec.z0 + (hz - GHOSTS) * spec.dx - shift[image, 2]
+                low_y, high_y = min(x[p, 1], x[q, 1], x[r, 1]), max(x[p, 1], x[q, 1], x[r, 1])
+                j0, j1 = int(np.floor((low_y - y0) / spec.dx)), int(np.ceil((high_y - y0) / spec.dx))
+                k0, k1 = GHOSTS, GHOSTS
+                if spec.dimensions == 3:
+                    low_z, high_z = min(x[p, 2], x[q, 2], x[r, 2]), max(x[p, 2], x[q, 2], x[r, 2])
+                    k0, k1 = int(np.floor((low_z - z0) / spec.dx)), int(np.ceil((high_z - z0) / spec.dx))
+                for k in range(max(k0, 0), min(k1, nz - 1) + 1):
+                    for j in range(max(j0, 0), min(j1, ny - 1) + 1):
+                        y, z = y0 + j * spec.dx, z0 + k * spec.dx
+                        if spec.dimensions == 3:
+                            wr = side_of_edge(x, p, q, 1, 2, y, z)
+                            wp = side_of_edge(x, q, r, 1, 2, y, z)
+                            wq = side_of_edge(x, r, p, 1, 2, y, z)
+                            if (wr > 0.0) != (wp > 0.0) or (wr > 0.0) != (wq > 0.0):
+                                continue
+                            at = (wp * x[p, 0] + wq * x[q, 0] + wr * x[r, 0]) / (wp + wq + wr)
+                        else:
+                            if (x[p, 1] > y) == (x[q, 1] > y):
+                                continue
+                            at = x[p, 0] + (y - x[p, 1]) / (x[q, 1] - x[p, 1]) * (x[q, 0] - x[p, 0])
+                        at = (at + shift[image, 0] - spec.x0) / spec.dx + GHOSTS - hx
+                        for i in range(max(int(np.ceil(at)), 0), nx):
+                            out_swept[location, k, j, i] ^= INSIDE

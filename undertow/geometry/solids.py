@@ -23,6 +23,7 @@ from numba import njit
 
 from undertow.geometry.distance import PARAMETERS, SPHERE, TABLE, analytic_distance, table_value
 from undertow.geometry.fractions import SNAP, _measure_fractions, boxes_of_row, is_in_boxes, share_box
+from undertow.geometry.hiding import ThinSolids
 from undertow.geometry.meshes import AnimatedMesh, MeshShape, Table
 from undertow.geometry.motion import Motion, Static
 from undertow.geometry.occlusion import Occlusion
@@ -125,6 +126,7 @@ class SolidFields:
     """
 
     occlusion: Occlusion | None = None
+    thin: ThinSolids | None = None
 
     def __init__(self, grid: Grid, solids: Sequence[Solid]):
         self.grid = grid
@@ -202,7 +204,36 @@ class SolidFields:
             share_box(
                 _measure_fractions, self.grid.spec, box, self._dirty[:number], self.phi_n, self.area_f, self.volume_c
             )  # fmt: skip
+        self.place_occlusion(t)
         return any([self._take_changes(box) for box in dirty])
+
+    def hide_thin(self) -> None:
+        """From the next ``update`` on, solids thinner than two cells hide what is behind them."""
+        self.thin = ThinSolids(self.grid, self.solids)
+        if self.thin.count:
+            element = self.thin.element
+            self.occlusion = Occlusion(self.grid, element, self.thin.count, len(element))
+
+    def place_occlusion(self, t: float) -> None:
+        """Thin solids to where they are at time t, if they hide anything."""
+        if self.occlusion is not None and self.thin is not None:
+            x = self.thin.place(t)
+            self.occlusion.place(x, self.find_images(x))
+
+    def find_images(self, x: Array) -> Array:
+        """Shifts (q, 3) that bring surfaces with the nodes x (n, 3) into the domain, once per period."""
+        low, high = x.min(axis=0), x.max(axis=0)
+        lower, upper = np.array(self.grid.lower), np.array(self.grid.upper)
+        length = np.where(self.period > 0.0, self.period, 1.0)
+        home = -self.period * np.floor((0.5 * (low + high) - lower) / length)
+        reach = (BAND + GHOSTS) * self.grid.dx
+        found = [home]
+        for shift in self._shifts:
+            moved = home + shift
+            seen = np.all((low + moved < upper + reach) & (high + moved > lower - reach) | (self.period == 0.0))
+            if shift.any() and seen:
+                found.append(moved)
+        return np.array(found)
 
     def _place(self, t: float) -> list[Box6]:
         """Take over the poses and velocities at time t; boxes where fields are out of date."""

@@ -12,10 +12,10 @@ import numpy as np
 from numba import njit
 
 from undertow.geometry.meshes import MeshShape
+from undertow.geometry.occlusion import side_of_edge
 from undertow.geometry.sheets import Sheet
 from undertow.geometry.solids import POSITION, Solid, SolidFields
 from undertow.grid import GHOSTS, Array
-from undertow.grid.jitting import borrowing
 
 TRACED, MET = 16, 1e-3
 """Steps after which a segment that runs along a solid is taken as not crossed, and how near to it one has met it
@@ -153,22 +153,6 @@ def _is_between(
     return crossed
 
 
-@borrowing
-def _side_of_edge(vertices, p, q, b, c, x, y):  # type: ignore[no-untyped-def]
-    """On which side of the edge from vertex p to q the point (x, y) of the plane of axes b and c lies: > 0 or < 0.
-
-    Both triangles of an edge compute the same number, and a point on it has a side: none is missed or counted twice.
-    """
-    turned = p > q
-    if turned:
-        p, q = q, p
-    e = (vertices[q, b] - vertices[p, b]) * (y - vertices[p, c]) - (vertices[q, c] - vertices[p, c]) * (
-        x - vertices[p, b]
-    )
-    e = e if e != 0.0 else 1e-300
-    return -e if turned else e
-
-
 @njit(cache=True)
 def _cut_lines(spec, vertices, triangles, out_face, out_place):  # type: ignore[no-untyped-def]
     """Cuts of a mesh with the lines through cell centres, between two centres of the domain; returns how many.
@@ -193,9 +177,9 @@ def _cut_lines(spec, vertices, triangles, out_face, out_place):  # type: ignore[
             y1 = max(vertices[p, c], vertices[q, c], vertices[r, c])
             for y in range(max(int(np.ceil(y0)), 0), min(int(np.floor(y1)), n[c] - 1) + 1):
                 for x in range(max(int(np.ceil(x0)), 0), min(int(np.floor(x1)), n[b] - 1) + 1):
-                    wr = _side_of_edge(vertices, p, q, b, c, x, y)
-                    wp = _side_of_edge(vertices, q, r, b, c, x, y)
-                    wq = _side_of_edge(vertices, r, p, b, c, x, y)
+                    wr = side_of_edge(vertices, p, q, b, c, x, y)
+                    wp = side_of_edge(vertices, q, r, b, c, x, y)
+                    wq = side_of_edge(vertices, r, p, b, c, x, y)
                     if (wr > 0.0) != (wp > 0.0) or (wr > 0.0) != (wq > 0.0):
                         continue
                     place = (wp * vertices[p, a] + wq * vertices[q, a] + wr * vertices[r, a]) / (wp + wq + wr)

@@ -8,7 +8,8 @@ within twice the elements' thickness of them. Of the values around its end those
 so that a constant on each side stays that constant. MacCormack's correction is added only where nothing is hidden,
 neither around the departure point nor on the way forward and around its end. After the surfaces moved, values they
 passed over are those of the other side: they are taken anew from neighbours in sight, layer by layer (Gauss-Jacobi);
-those without any take what the surface does.
+those without any take what the surface does. Surfaces around bodies hide what is inside from everything: values in
+there, whose faces and cells may be open in part, are made anew in the same way, as seen from the surface next to them.
 
 A value is joined to every value it is made of by straight ways that cross nothing, so behind a closed surface not a bit
 of the other side arrives, whatever the flow.
@@ -19,7 +20,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from undertow.geometry.occlusion import THICKNESS, Occlusion, gather_elements, is_hidden, select_elements
+from undertow.geometry.occlusion import (
+    INSIDE,
+    THICKNESS,
+    Occlusion,
+    find_nearest,
+    gather_elements,
+    is_hidden,
+    select_elements,
+)
 from undertow.grid import GHOSTS, Array, share
 from undertow.grid.jitting import borrowing, helper
 from undertow.transport.advection import (
@@ -35,6 +44,9 @@ from undertow.transport.interpolation import CENTRE, FACES
 
 LAYERS = 8
 """Of values taken anew, one from the other."""
+
+FOUND = np.uint8(4)
+"""Mark of a value in a body that was made anew: no other is made from it."""
 
 _HALVINGS = 24
 """Of the search for the place where a path stops."""
@@ -121,7 +133,7 @@ class OneSided:
             last = layer == LAYERS
             share(
                 _look_around, count, 256 * count, spec, self._wraps, occlusion.spec, occlusion.element, velocity,
-                q, first, self._swept, place, rest, last, found, known,
+                occlusion.open, q, first, self._swept, place, rest, last, found, known,
             )  # fmt: skip
             if not _take_found(spec, q, first, place, found, known, self._swept):
                 return
@@ -428,29 +440,92 @@ def _list_swept(spec, kind, swept, first, out_place):  # type: ignore[no-untyped
     return found
 
 
+@borrowing
+def _find_views(occluder, near, size, free, mark, x, y, z, out):  # type: ignore[no-untyped-def]
+    """From where, relative to it, a value (x, y, z) looks around, and from how many places; out (2, 3).
+
+    In a body: from just outside the surface next to it. On the surface of one: from both sides of it. Else from itself.
+    """
+    least, nearest = 1e300, -1
+    ax, ay, az = 0.0, 0.0, 0.0
+    corner = occluder.corner
+    for n in range(1, near[0] + 1):
+        e = near[n]
+        if e % size < free:
+            continue
+        px, py, pz = x - corner[e, 0, 0], y - corner[e, 0, 1], z - corner[e, 0, 2]
+        ux, uy, uz = (
+            corner[e, 1, 0] - corner[e, 0, 0], corner[e, 1, 1] - corner[e, 0, 1], corner[e, 1, 2] - corner[e, 0, 2],
+        )  # fmt: skip
+        tx, ty, tz = (
+            corner[e, 2, 0] - corner[e, 0, 0], corner[e, 2, 1] - corner[e, 0, 1], corner[e, 2, 2] - corner[e, 0, 2],
+        )  # fmt: skip
+        v, w = find_nearest(px, py, pz, ux, uy, uz, tx, ty, tz)
+        dx, dy, dz = v * ux + w * tx - px, v * uy + w * ty - py, v * uz + w * tz - pz
+        square = dx * dx + dy * dy + dz * dz
+        if square < least:
+            least, nearest = square, e
+            ax, ay, az = dx, dy, dz
+    distance = np.sqrt(least)
+    for c in range(3):
+        out[0, c] = 0.0
+    beyond = 4.0 * THICKNESS
+    if nearest >= 0 and distance <= THICKNESS:
+        for c in range(3):
+            out[0, c] = beyond * occluder.plane[nearest, c]
+            out[1, c] = -out[0, c]
+        return 2
+    if nearest >= 0 and mark & INSIDE and distance < 1.0 - beyond:
+        far = 1.0 + beyond / distance
+        out[0, 0], out[0, 1], out[0, 2] = far * ax, far * ay, far * az
+    return 1
+
+
 @njit(cache=True, nogil=True)
 def _look_around(  # type: ignore[no-untyped-def]
-    spec, wraps, occluder, element, velocity, q, first, swept, place, rest, last, out_found, out_known, start, stop
+    spec,
+    wraps,
+    occluder,
+    element,
+    velocity,
+    free,
+    q,
+    first,
+    swept,
+    place,
+    rest,
+    last,
+    out_found,
+    out_known,
+    start,
+    stop,
 ):
-    """Means of the known neighbours along the axes in sight of values still to be found (marked 1 in swept).
+    """Means of the known neighbours along the axes in sight of values still to be found (marked in swept).
 
-    last: those still without any take what the surfaces near them do, velocity or ``rest``.
+    free: number of elements that are around no body. last: those still without any take what the surfaces near them do,
+    velocity or ``rest``.
     """
     _, nz, ny, nx = swept.shape
     n_of = (spec.nx, spec.ny, spec.nz)
     stamp, near, _ = make_scratch(occluder)
     at = np.zeros(3, np.int64)
     value, total = np.zeros(2), np.zeros(2)
+    view = np.zeros((2, 3))
     for n in range(start, stop):
         out_known[n] = 0
         location = place[n] // (nz * ny * nx)
         at[2], at[1], at[0] = place[n] // (ny * nx) % nz, place[n] // nx % ny, place[n] % nx
-        if swept[location, at[2], at[1], at[0]] == 0:
+        mark = swept[location, at[2], at[1], at[0]]
+        if mark == 0 or mark == FOUND:
             continue
         component, fields = (0, q.shape[0]) if first == CENTRE else (location, 1)
         hx, hy, hz = _find_offsets(location)
         x, y, z = at[0] + hx, at[1] + hy, at[2] + hz
         gather_way(spec, occluder, x, y, z, x, y, z, stamp, near)
+        views = 1
+        view[:] = 0.0
+        if free < len(element):
+            views = _find_views(occluder, near, len(element), free, mark, x, y, z, view)
         total[:] = 0.0
         count = 0
         for axis in range(spec.dimensions):
@@ -465,12 +540,19 @@ def _look_around(  # type: ignore[no-untyped-def]
                 i = there + GHOSTS if axis == 0 else at[0]
                 j = there + GHOSTS if axis == 1 else at[1]
                 k = there + GHOSTS if axis == 2 else at[2]
-                if swept[location, k, j, i] == 1:
+                if swept[location, k, j, i] != 0:
                     continue
                 ex = float(side) if axis == 0 else 0.0
                 ey = float(side) if axis == 1 else 0.0
                 ez = float(side) if axis == 2 else 0.0
-                if is_hidden(occluder, near, x, y, z, ex, ey, ez, THICKNESS):
+                seen = False
+                for v in range(views):
+                    vx, vy, vz = view[v, 0], view[v, 1], view[v, 2]
+                    if not seen and not is_hidden(
+                        occluder, near, x + vx, y + vy, z + vz, ex - vx, ey - vy, ez - vz, THICKNESS
+                    ):
+                        seen = True
+                if not seen:
                     continue
                 for m in range(fields):
                     if count == 0:
@@ -498,7 +580,8 @@ def _take_found(spec, q, first, place, found, known, swept):  # type: ignore[no-
     for n in range(len(place)):
         location = place[n] // (nz * ny * nx)
         k, j, i = place[n] // (ny * nx) % nz, place[n] // nx % ny, place[n] % nx
-        if swept[location, k, j, i] == 0:
+        mark = swept[location, k, j, i]
+        if mark == 0 or mark == FOUND:
             continue
         if known[n] == 0:
             left = True
@@ -508,5 +591,5 @@ def _take_found(spec, q, first, place, found, known, swept):  # type: ignore[no-
                 q[field, k, j, i] = found[n, field]
         else:
             q[location, k, j, i] = found[n, 0]
-        swept[location, k, j, i] = 0
+        swept[location, k, j, i] = FOUND if mark & INSIDE else 0
     return left

@@ -1,0 +1,111 @@
+"""Surfaces of solids thinner than two cells: they hide what is behind them, as thin surfaces do (``Occlusion``).
+
+Transport reads around a place as far as two values of the grid. Inside a solid of two cells and more these are values
+made from its own side; through a thinner one they are those of the other side. Balls and rods as thin as that have no
+other side to speak of and hide nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from undertow.geometry.meshes import AnimatedMesh, measure_thickness
+from undertow.grid import Array, Grid
+
+if TYPE_CHECKING:
+    from undertow.geometry.solids import Solid
+
+THIN = 2.0 - 1e-6
+"""Cells."""
+
+SEGMENTS = 16
+"""Around a round solid, which is two cells thick at most."""
+
+
+def is_sheet(grid: Grid, thickness: float, x: Array) -> bool:
+    """Whether a body with the nodes x (n, 3) is thinner than THIN and wider than that."""
+    width = np.sort(np.ptp(x[:, : grid.dimensions], axis=0))[1 - grid.dimensions]
+    return bool(thickness < THIN * grid.dx <= width)
+
+
+class ThinSolids:
+    """Surfaces of the solids that are thin sheets: triangles, in 2D the edges of their sections, moved with them.
+
+    element (m, 3), in 2D (m, 2): nodes. Meshes that deform are left out.
+    """
+
+    def __init__(self, grid: Grid, solids: Sequence[Solid]) -> None:
+        planar = grid.dimensions == 2
+        self._solids: list[Solid] = []
+        self._own: list[Array] = []
+        """Nodes of each in its own frame."""
+        element = [np.zeros((0, 2 if planar else 3), dtype=np.int64)]
+        for solid in solids:
+            thickness = solid.thickness(grid.dimensions)
+            if isinstance(solid.shape, AnimatedMesh) or thickness >= THIN * grid.dx:
+                continue
+            rotation = solid.motion.pose(0.0)[1]
+            vertices, triangles = solid.shape_at(0.0).surface(SEGMENTS)
+            if planar:
+                vertices, triangles = find_section(vertices @ rotation.T, triangles)
+            if not is_sheet(grid, thickness, vertices):
+                continue
+            element.append(triangles + self.count)
+            self._own.append(vertices @ rotation if planar else vertices)
+            self._solids.append(solid)
+        self.element = np.ascontiguousarray(np.concatenate(element))
+
+    @property
+    def count(self) -> int:
+        """Number of nodes."""
+        return sum(len(own) for own in self._own)
+
+    def place(self, t: float) -> Array:
+        """Nodes (n, 3) [m] at time t."""
+        placed = [np.zeros((0, 3))]
+        for solid, own in zip(self._solids, self._own, strict=True):
+            position, rotation = solid.motion.pose(t)
+            placed.append(own @ rotation.T + position)
+        return np.concatenate(placed)
+
+
+def find_section(vertices: Array, triangles: np.ndarray) -> tuple[Array, np.ndarray]:
+    """Points (n, 3) and edges (m, 2) of the section of a closed mesh across z, next to z = 0."""
+    size = float(np.abs(vertices).max())
+    # beside the corners that lie on z = 0
+    height = vertices[:, 2] - 1.23e-7 * size
+    above = height[triangles] > 0.0
+    crossed = triangles[above.any(axis=1) & ~above.all(axis=1)]
+    ends = []
+    for a, b in ((0, 1), (1, 2), (2, 0)):
+        # from the lower number to the higher: both triangles of an edge find the same point
+        low, high = np.sort(crossed[:, [a, b]], axis=1).T
+        cut = (height[low] > 0.0) != (height[high] > 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.where(cut, height[low] / (height[low] - height[high]), np.nan)
+        ends.append(vertices[low] + part[:, None] * (vertices[high] - vertices[low]))
+    three = np.stack(ends, axis=1)
+    points = three[~np.isnan(three[:, :, 0])]
+    rounded = np.round(points[:, :2] / (1e-9 * size))
+    _, first, number = np.unique(rounded, axis=0, return_index=True, return_inverse=True)
+    edges = number.reshape(-1, 2)
+    return points[first] * [1.0, 1.0, 0.0], edges[edges[:, 0] != edges[:, 1]]
+
+
+def measure_soft_thickness(x: Array, element: np.ndarray) -> float:
+    """Thickness [m] of a body between its triangles, in 2D its edges (m, 2): the middle of rays shot inwards, because
+    the surface of a mesh of tetrahedra may be rough."""
+    if element.shape[1] == 3:
+        return measure_thickness(x, element, 0.5)
+    a, b = x[element[:, 0], :2], x[element[:, 1], :2]
+    if np.sum(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) < 0.0:
+        element = element[:, ::-1]
+    # walls that stand on the edges
+    tall, n = float(np.ptp(x[element], axis=(0, 1)).max()), len(x)
+    both = np.concatenate([x * [1.0, 1.0, 0.0] - [0.0, 0.0, tall], x * [1.0, 1.0, 0.0] + [0.0, 0.0, tall]])
+    p, q = element.T
+    walls = np.concatenate([np.stack([p, q, q + n], axis=1), np.stack([p, q + n, p + n], axis=1)])
+    return measure_thickness(both, walls, 0.5)
