@@ -158,6 +158,7 @@ def test_outlines_find_what_brute_force_finds() -> None:
 
 @pytest.mark.parametrize("stepper", ["implicit", "newmark"])
 def test_discs_in_the_plane_bounce_off_each_other(stepper: Any) -> None:
+    """Off their centres and with friction: they begin to turn, and keep both momenta."""
     disc = {
         "shape": ut.Sphere(radius=0.2), "element_size": 0.1, "youngs_modulus": 2e4, "damping": 1e-3,
         "incompressible": stepper == "implicit",
@@ -167,17 +168,18 @@ def test_discs_in_the_plane_bounce_off_each_other(stepper: Any) -> None:
         gravity=(0.0, 0.0), soft=ut.Soft(stepper=stepper),
         objects={
             "left": ut.SoftBody(position=(-0.25, 0.0), velocity=(1.5, 0.0), **disc),
-            "right": ut.SoftBody(position=(0.25, 0.02), velocity=(-1.5, 0.0), **disc),
+            "right": ut.SoftBody(position=(0.25, 0.1), velocity=(-1.5, 0.0), **disc),
         },
     )  # fmt: skip
     sim = ut.Simulation(scene)
     solids, soft = sim.model.soft_solids, sim.model.soft  # type: ignore[attr-defined]
-    rows = []
+    rows, before = [], soft.momentum()[1][2]
     while sim.time < 0.15:
         rows.append(sim.step().ledger)
         assert solids.surfaces.crossings(soft.x) == 0
+    assert rows[-1]["angular_momentum_z"] == pytest.approx(before, rel=0.02)
     energy = np.array([row["energy"] for row in rows])
     assert max(row["soft_collisions"] for row in rows) > 1
     assert np.diff(energy).max() < 5e-3 * energy[0] and energy[-1] < 0.95 * energy[0]
     assert abs(rows[-1]["momentum_x"]) < 1e-8 * 190.0
-    assert sim.body("left").velocity[0] < -0.3 and sim.body("right").velocity[0] > 0.3
+    assert sim.body("left").velocity[0] < -0.2 and sim.body("right").velocity[0] > 0.2
