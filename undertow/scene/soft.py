@@ -207,7 +207,8 @@ class Soft(Model):
     )
     collisions: Flag = Field(
         True,
-        description="soft bodies (in 2D without fluid alone) and cloth keep apart from each other and from themselves",
+        description="soft bodies, cloth and ropes (in 2D without fluid alone) keep apart from each other and from "
+        "themselves",
     )
     volume_recovery: Instant = Field(
         0.01,
