@@ -238,3 +238,20 @@ def test_bad_meshes_are_refused() -> None:
     with pytest.raises(UserError, match="poisson_ratio = 0.5"):
         Elastic(poisson_ratio=0.5)
     assert cell_volumes(x, cells).sum() == pytest.approx(1.0)
+
+
+def test_folds_are_counted_on_where_they_turn_over() -> None:
+    """A fold that is followed in parts has the energy of its whole angle, also beyond pi; at the start of a step it is
+    counted from the nearer side."""
+    flat = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.4, 0.7, 0.0], [0.5, -0.8, 0.0]])
+    forces = Forces([make_bending("e", flat, np.array([[0, 1, 2], [1, 0, 3]]), 2.0)], 4)
+    forces.begin_step(flat)
+    stiffness = []
+    for degrees in range(17, 351, 17):
+        angle, x = np.radians(degrees), flat.copy()
+        x[3, 1:] = -0.8 * np.cos(angle), -0.8 * np.sin(angle)
+        stiffness.append(2 * forces.measure(x, np.zeros_like(x)) / angle**2)
+        forces.follow(x)
+    assert np.allclose(stiffness, stiffness[0], rtol=1e-9)
+    forces.begin_step(x)
+    assert 2 * forces.measure(x, np.zeros_like(x)) == pytest.approx(stiffness[0] * (2 * np.pi - angle) ** 2, rel=1e-9)

@@ -14,6 +14,7 @@ from undertow.soft import (
     Held,
     ImplicitMidpoint,
     Leapfrog,
+    LinearisedEuler,
     Newmark,
     SoftBodies,
     find_equilibrium,
@@ -47,6 +48,20 @@ def _swing(make, dt: float, end: float = 0.5) -> np.ndarray:  # type: ignore[no-
     for _ in range(round(end / dt)):
         stepper.step(dt, 9.81 * bodies.mass[:, None] * DOWN)
     return bodies.x.copy()
+
+
+def test_a_step_linearised_about_a_way_has_the_forces_of_backward_euler_there() -> None:
+    """So that a step that is made again and again about where it led ends at that of backward Euler."""
+    bodies, rng, dt = _pendulum(damping=0.3), np.random.default_rng(4), 0.1
+    before, way = (rng.normal(size=(3, 3)) * np.array([[0.0], [1.0], [1.0]]) for _ in range(2))
+    external = 9.81 * bodies.mass[:, None] * DOWN
+    exact, linear = BackwardEuler(bodies, 1.0), LinearisedEuler(bodies, 1.0)
+    linear.about[...] = way
+    for stepper in (exact, linear):
+        stepper.prepare(dt, external, Held(), before, before.copy())
+        stepper._evaluate(dt, external, Held(), before, way)
+    assert np.abs(exact.reaction[1:]).max() > 0.1
+    assert np.allclose(exact.reaction, linear.reaction, rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

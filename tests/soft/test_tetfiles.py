@@ -133,11 +133,25 @@ def test_surfaces_that_cannot_be_filled_and_bindings_to_nothing_end_with_status_
     def ball(rest: str) -> str:
         return f"objects.box={{{body} shape={{type='sphere', radius=0.1}}, {rest}}}"
 
+    def sheet(name: str, rest: str = "") -> str:
+        shape = f"shape={{type='mesh', file='{tmp_path / name}'}}"
+        return f"objects.sheet={{type='cloth', position=[0, 0.3, 0], bending=0.0, {shape}{rest}}}"
+
+    fan = np.array([[0.0, 0.0, 0.0], [0.0, 0.1, 0.0], [0.1, 0.0, 0.0], [-0.1, 0.0, 0.0], [0.0, 0.0, 0.1]])
+    _obj(tmp_path / "fan.obj", fan, np.array([[0, 1, 2], [1, 0, 3], [0, 1, 4]]))
+    _obj(tmp_path / "turned.obj", fan[:4], np.array([[0, 1, 2], [0, 1, 3]]))
+    _obj(tmp_path / "flat.obj", fan[[0, 2, 3]], np.array([[0, 1, 2]]))
     hold = "shape={type='sphere', radius=0.01}, position=[0, 0.3, 0]"
     cases = {
         mesh("open.obj"): "objects.box.shape: mesh open.obj: not watertight",
         mesh("inside-out.obj"): "objects.box.shape: cannot be meshed with elements of 0.03 m: they fill",
         mesh("thin.obj"): "objects.box: elements of 0.03 m find nothing inside the shape",
+        sheet("fan.obj"): "objects.sheet.shape: the edge of nodes (0, 1) has more than two triangles",
+        sheet("turned.obj"): "objects.sheet.shape: triangle 1 and its neighbour at the edge of nodes (0, 1) are wound",
+        sheet("flat.obj"): "objects.sheet: element 0 is without volume",
+        sheet("none.obj"): "there is no such file",
+        sheet("fan.obj", ", size=[0.1, 0.1]"): "size has no effect on a sheet whose shape is a mesh",
+        "objects.sheet={type='cloth', position=[0, 0, 0]}": "size and element_size are missing",
         ball("poisson_ratio=0.5"): "objects.box.poisson_ratio = 0.5: must lie between -1 and 0.5",
         ball(f"holds=[{{{hold}, body='bone'}}]"): "objects.box.holds: body = 'bone' is no rigid body of the scene",
         ball(f"holds=[{{{hold.replace('0.3', '9')}}}]"): "objects.box.holds: no node lies inside the sphere",
@@ -148,3 +162,21 @@ def test_surfaces_that_cannot_be_filled_and_bindings_to_nothing_end_with_status_
         done = CliRunner().invoke(app, ["run", str(scene), "--set", change, "--quiet", "--out", str(tmp_path / "r")])
         assert done.exit_code == 2 and message in done.stderr, (change, done.stderr)
     assert not (tmp_path / "r").exists()
+
+
+def test_cloth_of_a_file_has_no_stress_in_its_shape(tmp_path: Path) -> None:
+    """A cap of a sphere from a file, scaled by 2: its area, no motion without weight, and its own sharp fold."""
+    from undertow.geometry import Sphere
+
+    vertices, triangles = Sphere(0.1).surface(8)
+    cap = triangles[(vertices[triangles][:, :, 1] > -1e-6).all(axis=1)]
+    _obj(tmp_path / "cap.obj", vertices, cap)
+    cloth = ut.Cloth(shape=ut.Mesh(file=str(tmp_path / "cap.obj"), scale=2.0), position=(0.0, 1.0, 0.0), bending=1e-3)
+    scene = ut.Scene(name="cap", time=ut.Time(end=1.0, max_step=0.01), gravity=(0.0, 0.0, 0.0), objects={"cap": cloth})
+    sim = ut.Simulation(scene)
+    soft = sim.model.soft  # type: ignore[attr-defined]
+    p = 2.0 * vertices[cap]
+    area = 0.5 * np.linalg.norm(np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]), axis=1).sum()
+    assert soft.mass.sum() == pytest.approx(0.2 * area, rel=1e-12) and soft.count == len(np.unique(cap))
+    sim.step()
+    assert np.abs(soft.v).max() < 1e-10

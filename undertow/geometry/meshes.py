@@ -205,6 +205,21 @@ def read_triangles(path: str | Path) -> tuple[Array, Triangles]:
     return vertices[keep], _without_slivers(number[triangles])
 
 
+def load_triangles(path: str | Path) -> tuple[Array, Triangles]:
+    """Vertices (n, 3) and triangles (m, 3) of a surface that need not be closed, from an OBJ, PLY, STL or glTF file;
+    vertices of no triangle are left out."""
+    vertices, triangles = _read_mesh(Path(path))
+    if not np.isfinite(vertices).all():
+        raise UserError(f"mesh {Path(path).name}: a vertex is not a finite number; repair the file")
+    keep, merged = _merged(vertices)
+    # numbered as they first appear in the file, which messages about them then count by
+    order = np.argsort(keep)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    used, triangles = np.unique(rank[merged][triangles], return_inverse=True)
+    return vertices[keep[order]][used], np.ascontiguousarray(triangles.reshape(-1, 3), dtype=np.int64)
+
+
 def load_sequence(paths: Sequence[str | Path], frame_rate: float, start: float = 0.0) -> AnimatedMesh:
     """A moving solid from one file per frame, all with the vertices and triangles in the same order."""
     if len(paths) < 2:

@@ -33,7 +33,7 @@ from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_me
 from undertow.soft.collision import SurfaceCollisions
 from undertow.soft.embedding import Embedding, split_long
 from undertow.soft.fitting import fit_edges
-from undertow.soft.materials import cell_volumes
+from undertow.soft.materials import cell_volumes, find_hinges
 from undertow.soft.outlines import OutlineCollisions
 from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
@@ -218,19 +218,30 @@ class SoftModel(SolidsModel):
         ends = self.soft.rest[meshes.edges_of(part.cells)]
         return float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).mean())
 
-    def _add_cloth(self, name: str, item: Cloth) -> Any:
-        counts = [max(1, round(s / item.element_size)) for s in item.size]
+    def _sheet(self, name: str, item: Cloth) -> meshes.Mesh:
+        """Nodes and triangles of a sheet in its own frame."""
+        if item.shape is not None:
+            try:
+                x, triangles = geometry.load_triangles(item.shape.file)
+            except UserError as error:
+                raise UserError(f"objects.{name}.shape: {error}") from None
+            find_hinges(f"objects.{name}.shape", triangles)  # refuses what is no manifold, also without bending
+            return item.shape.scale * x, triangles
+        h, size = item.element_size, item.size
+        assert h is not None and size is not None
         if item.outline == "balloon":
-            x, triangles = meshes.balloon_triangles(item.size[0], item.size[1], item.element_size, item.opening)
-        elif item.outline == "disc":
-            x, triangles = meshes.disc_triangles(0.5, item.element_size / max(item.size))
-            x = x * np.array([item.size[0], item.size[1], 0.0])
+            return meshes.balloon_triangles(size[0], size[1], h, item.opening)
+        if item.outline == "disc":
+            x, triangles = meshes.disc_triangles(0.5, h / max(size))
+            x = x * np.array([*size, 0.0])
         else:
-            size = (item.size[0], item.size[1])
-            x, triangles = meshes.grid_triangles(size, (counts[0], counts[1]), crossed=False)
-        if item.outline != "balloon":
-            # the x-y plane of the grid becomes the x-z plane, its normal +z becomes +y
-            x = np.stack([x[:, 0], np.zeros(len(x)), -x[:, 1]], axis=1)
+            counts = [max(1, round(s / h)) for s in size]
+            x, triangles = meshes.grid_triangles((size[0], size[1]), (counts[0], counts[1]), crossed=False)
+        # the x-y plane of the grid becomes the x-z plane, its normal +z becomes +y
+        return np.stack([x[:, 0], np.zeros(len(x)), -x[:, 1]], axis=1), triangles
+
+    def _add_cloth(self, name: str, item: Cloth) -> Any:
+        x, triangles = self._sheet(name, item)
         x = self._place(item, x)
         where = f"objects.{name}"
         material = Elastic(item.density, item.stretching, item.poisson_ratio, "stvk", item.damping)
@@ -313,11 +324,9 @@ class SoftModel(SolidsModel):
         return RingSystem(self.soft, nodes, recovery, folded=solve == "folded")
 
     def _make_surfaces(self) -> SurfaceCollisions | None:
-        """Surfaces of cloth and solids that can meet, in 2D outlines of solids without fluid; none of one convex solid
-        alone, nor of ropes."""
-        flat = self.soft.dimensions == 2
-        parts = [part for part in self.soft_parts if part.surface.shape[1] == self.soft.dimensions]
-        parts = [part for part in parts if part.closed or not flat]
+        """Surfaces of cloth, solids and ropes that can meet, in 2D outlines and ropes without fluid; none of one convex
+        solid alone."""
+        parts, flat = self.soft_parts, self.soft.dimensions == 2
         alone = len(parts) == 1 and self._is_convex(parts[0].name)
         if not parts or alone or (flat and self.scene.domain is not None):
             return None
@@ -325,12 +334,17 @@ class SoftModel(SolidsModel):
         for part in parts:
             item = self.scene.softs[part.name]
             size = self._element_size(part)
-            wanted = 0.5 * item.thickness if isinstance(item, Cloth) else 0.01 * size
-            # thinner than the triangles, or neighbours would repel each other
+            wanted = 0.01 * size if isinstance(item, SoftBody) else 0.5 * item.thickness
+            # thinner than the elements, or neighbours would repel each other
             reach[part.nodes] = min(wanted, 0.2 * size)
             friction[part.nodes] = item.friction
-        kind = OutlineCollisions if flat else SurfaceCollisions
-        return kind(self.soft.x, np.concatenate([part.surface for part in parts]), reach, friction)
+        surfaces = {2: [np.zeros((0, 2), dtype=np.int64)], 3: [np.zeros((0, 3), dtype=np.int64)]}
+        for part in parts:
+            surfaces[part.surface.shape[1]].append(part.surface)
+        triangles, edges = np.concatenate(surfaces[3]), np.concatenate(surfaces[2])
+        if flat:
+            return OutlineCollisions(self.soft.x, edges, reach, friction)
+        return SurfaceCollisions(self.soft.x, triangles, reach, friction, edges)
 
     def _is_convex(self, name: str) -> bool:
         """Whether a solid is one that does not come near itself."""

@@ -24,8 +24,9 @@ from undertow.scene.base import (
     check_vector,
     complain,
 )
+from undertow.scene.choice import check_type
 from undertow.scene.motion import Motion, Rotation, Static
-from undertow.scene.shapes import Box, MeshSequence, Plane, Shape, SoftShape, Tetrahedra
+from undertow.scene.shapes import Box, Mesh, MeshSequence, Plane, Shape, SoftShape, Tetrahedra
 
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene
@@ -37,6 +38,7 @@ Tension = Annotated[float, BeforeValidator(lambda value: check_number(value, "N/
 Rigidity = Annotated[float, BeforeValidator(lambda value: check_number(value, "N m", low=0.0))]
 Newtons = Annotated[float, BeforeValidator(lambda value: check_number(value, "N", above=0.0))]
 NonNegativeLength = Annotated[float, BeforeValidator(lambda value: check_number(value, "m", low=0.0))]
+SheetShape = Annotated[Mesh, check_type("mesh")]
 Sheet = Annotated[tuple[float, ...], BeforeValidator(lambda value: check_vector(value, "m", (2,)))]
 
 
@@ -111,11 +113,16 @@ class SoftBody(Model):
 
 
 class Cloth(Model):
-    """A sheet: it resists stretching and bending. Flat at t = 0, in the plane its rotation makes of the x-z plane, or a
-    balloon."""
+    """A sheet: it resists stretching and bending. Flat at t = 0, in the plane its rotation makes of the x-z plane, a
+    balloon, or the triangles of a file, curved or flat, which is then its shape without stress."""
 
     type: Literal["cloth"] = "cloth"
-    size: Sheet = Field(description="lengths along x and z before it is turned [m]; of a balloon width and height")
+    shape: SheetShape | None = Field(
+        None, description="its triangles, { type = 'mesh', file = 'a.obj' }, in the place of size and element_size"
+    )
+    size: Sheet | None = Field(
+        None, description="lengths along x and z before it is turned [m]; of a balloon width and height"
+    )
     outline: Literal["rectangle", "disc", "balloon"] = Field(
         "rectangle", description="disc: the ellipse that fills the size; balloon: the spheroid of that width and height"
     )
@@ -125,7 +132,7 @@ class Cloth(Model):
     position: Point = Field(description="position of the centre at t = 0 [m]")
     rotation: Rotation = Field(Rotation(), description="rotation at t = 0")
     velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
-    element_size: Metres = Field(description="size of the triangles [m]")
+    element_size: Metres | None = Field(None, description="size of the triangles [m]; those of a file have their own")
     density: AreaDensity = Field(0.2, description="mass per area [kg/m2]")
     stretching: Tension = Field(1000.0, description="Young's modulus times thickness [N/m]")
     poisson_ratio: Poisson = Field(0.3, description="Poisson ratio in the sheet, -1 to 0.5 [-]")
@@ -140,14 +147,21 @@ class Cloth(Model):
 
     @model_validator(mode="after")
     def _check(self) -> Cloth:
+        if self.drag == 0 and any(self.wind):
+            raise complain("wind has no effect without drag; give a drag coefficient")
+        if self.shape is not None:
+            for name in ("size", "element_size", "outline", "opening"):
+                if name in self.model_fields_set and getattr(self, name) != type(self).model_fields[name].default:
+                    raise complain(f"{name} has no effect on a sheet whose shape is a mesh; remove it, or the shape")
+            return self
+        if self.size is None or self.element_size is None:
+            raise complain("size and element_size are missing; give them in m, or a mesh as shape")
         if min(self.size) <= 0:
             raise complain("size must be positive; give two lengths in m")
         if self.opening > 0 and self.outline != "balloon":
             raise complain(f"opening = {self.opening:g}: a {self.outline} has none; remove it, or make it a balloon")
         if self.opening >= 0.9 * self.size[0]:
             raise complain(f"opening = {self.opening:g} m must be smaller than 0.9 of the width {self.size[0]:g} m")
-        if self.drag == 0 and any(self.wind):
-            raise complain("wind has no effect without drag; give a drag coefficient")
         return self
 
 
@@ -193,7 +207,8 @@ class Soft(Model):
     )
     collisions: Flag = Field(
         True,
-        description="soft bodies (in 2D without fluid alone) and cloth keep apart from each other and from themselves",
+        description="soft bodies, cloth and ropes (in 2D without fluid alone) keep apart from each other and from "
+        "themselves",
     )
     volume_recovery: Instant = Field(
         0.01,

@@ -53,10 +53,21 @@ class Forces:
         self.values: list[Array] = []
 
     def begin_step(self, x: Array) -> None:
-        """Count the angles of bending from those at x (n, 3) from now on."""
-        for group in self.groups:
-            if isinstance(group, Springs) and group.kind[0] == BEND:
-                share(_measure_turns, len(group.nodes), 64 * len(group.nodes), group, x, group.turn)
+        """Count the angles of bending from those at x (n, 3) from now on, within pi of 0."""
+        for group in self._bends():
+            group.turn[...] = 0.0
+        self.follow(x)
+
+    def follow(self, x: Array) -> None:
+        """Count the angles of bending from those at x (n, 3): on a way in small parts they do not jump where a fold
+        turns over by pi, nor does its energy."""
+        for group in self._bends():
+            angle = np.zeros_like(group.turn)
+            share(_measure_turns, len(group.nodes), 64 * len(group.nodes), group, x, angle)
+            group.turn[...] = angle + 2 * np.pi * np.floor(0.5 + (group.turn - angle) / (2 * np.pi))
+
+    def _bends(self) -> list[Springs]:
+        return [group for group in self.groups if isinstance(group, Springs) and group.kind[0] == BEND]
 
     def measure(self, x: Array, out: Array) -> float:
         """Elastic energy [J] at x (n, 3) [m]; out (n, 3) its force -dE/dx [N]."""

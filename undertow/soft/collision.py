@@ -243,15 +243,16 @@ class CollisionReport:
 
 
 class SurfaceCollisions:
-    """The surfaces of soft bodies: triangles (m, 3) of nodes, reach (n,) [m]: half the thickness of each node, friction
-    (n,). Nodes move with inv_mass (n,), which may change between steps."""
+    """The surfaces of soft bodies: triangles (m, 3) of nodes, segments (s, 2) of ropes, reach (n,) [m]: half the
+    thickness of each node, friction (n,). Nodes move with inv_mass (n,), which may change between steps."""
 
-    def __init__(self, x: Array, triangles: Any, reach: Array, friction: Array) -> None:
+    def __init__(self, x: Array, triangles: Any, reach: Array, friction: Array, segments: Any = None) -> None:
         from undertow.soft.meshes import edges_of
 
+        ropes = np.zeros((0, 2), dtype=np.int64) if segments is None else np.asarray(segments, dtype=np.int64)
         self.triangles = np.ascontiguousarray(triangles, dtype=np.int64)
-        self.edges = np.ascontiguousarray(edges_of(self.triangles))
-        self.nodes = np.unique(self.triangles)
+        self.edges = np.ascontiguousarray(np.concatenate([edges_of(self.triangles), ropes]))
+        self.nodes = np.union1d(self.triangles, ropes)
         self.reach, self.friction = reach, friction
         self._triangle_tree = BoxTree(x[self.triangles].mean(axis=1))
         self._edge_tree = BoxTree(x[self.edges].mean(axis=1))

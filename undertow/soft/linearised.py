@@ -1,21 +1,22 @@
-"""Backward Euler, linearised about the start of the step: one assembly of the stiffness, forces at x^n alone.
+"""Backward Euler, linearised about a way of the step: one assembly of the stiffness, one force.
 
-    v^n+1 minimises  |v - v^n|^2_M / 2 - dt (f(x^n) + external).v + v.(dt^2 K + dt (-D)) v / 2   + contact
+    v^n+1 minimises  |v - v^n|^2_M / 2 - dt (f(x) + external).v + dt^2 (v - v_l).K (v - v_l) / 2 + dt v.(-D) v / 2
+                     + contact,      x = x^n + dt v_l
 
-with K at x^n without negative values, damping D at x^n (Baraff and Witkin 1998). Without contact this is one linear
-solve. Contacts, one-sided rows and held nodes, are all that changes between passes: these go on from where the one
-before has ended, on the same matrix, and take few iterations each.
+with K at x without negative values, damping D at x^n; v_l = 0 (Baraff and Witkin 1998) unless it is given. Without
+contact this is one linear solve. Contacts, one-sided rows and held nodes, are all that changes between passes: these go
+on from where the one before has ended, on the same matrix, and take few iterations each.
 
 What the linear model leaves out, the turning of elements above all, can add energy to a step; who steps with it takes
-that back, as far as there is motion beside the rigid one to take it from (``solids/soft_step.py``, which also makes the
-passes: ``step`` alone makes one). Angles of folds are taken between -pi and pi: ``Springs.turn`` is not followed.
+that back, as far as there is motion beside the rigid one to take it from, and where there is not makes the step again
+about where it led (``solids/soft_step.py``, which also makes the passes: ``step`` alone makes one). Angles of folds are
+taken between -pi and pi: ``Springs.turn`` is not followed.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from undertow.errors import PhysicsError
 from undertow.grid import Array
 from undertow.soft.bodies import SoftBodies
 from undertow.soft.implicit import Held
@@ -42,12 +43,26 @@ class LinearisedEuler(BackwardEuler):
         """Where ``_force`` and ``_energy`` are known."""
         self.scale = 0.0
         """Size of the impulses of forces from outside in the step [N s]."""
+        self.about = np.zeros((bodies.count, 3))
+        """v_l (n, 3) [m/s] of the next step."""
+        self._lag = np.zeros((bodies.count, 3))
+        """dt (-D) v_l (n, 3) [N s]."""
 
     def prepare(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
-        """Begin a step: force and stiffness at x^n, and the best of three guesses of v."""
+        """Begin a step: force and stiffness at x^n + dt v_l, and the best of three guesses of v."""
         bodies, system = self.bodies, self.system
-        self.elastic_energy(bodies.x)
-        system.set_stiffness(bodies.x, dt * dt, dt)
+        self._lag[...] = 0.0
+        if not self.about.any():
+            self.elastic_energy(bodies.x)
+            system.set_stiffness(bodies.x, dt * dt, dt)
+        else:
+            self.elastic_energy(bodies.x + dt * self.about)
+            system.set_stiffness(bodies.x + dt * self.about, dt * dt, 0.0)
+            if self._damping is not None:
+                stiff = system.rows.blocks.copy()
+                system.set_stiffness(bodies.x, 0.0, dt)
+                bodies.forces.add_product(system.rows.blocks, self.about, self._lag)
+                system.rows.blocks += stiff
         self._own[...] = system.rows.blocks[bodies.forces.pattern.diagonal]
         self.scale = dt * float(np.linalg.norm(external[bodies.inv_mass > 0]))
         self._choose_guess(dt, external, held, before, v)
@@ -76,35 +91,24 @@ class LinearisedEuler(BackwardEuler):
             stats = system.carried.improve(-self.reaction, -self.push, self._change, turn, enough, ITERATIONS)
         else:
             stats = system.improve(-self.reaction, self._change, enough, ITERATIONS)
-        self._v[...] = v
-        w, share, stuck = held.carriers.w.copy(), 1.0, 0
-        while True:
-            np.add(self._v, share * self._change, out=v)
-            held.carriers.w[...] = w + share * turn
-            new, energy = self._evaluate(dt, external, held, before, v)
-            if new <= potential + 1e-11 * abs(potential):
-                break
-            share *= 0.5
-            if share < 1e-3:
-                if not np.isfinite(new):
-                    raise PhysicsError("soft bodies: velocities of a step are not finite; shorten the time step")
-                # no descent: stay where the pass began
-                share, stuck = 0.0, 1
+        share, _, energy = self._descend(dt, external, held, before, v, turn, potential, 0.0, 1e-3)
         moved = share * dt * float(np.abs(self._change).max(initial=0.0))
         ended = stats.residual <= enough * stats.scale and moved <= self.tolerance * self.length
-        return SoftReport(1, stats.iterations, energy, ended, moved, stuck)
+        return SoftReport(1, stats.iterations, energy, ended, moved, int(share == 0.0))
 
     def _evaluate(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> tuple[float, float]:
-        """(potential of the linear model, elastic energy of the start) at v; ``reaction`` the gradient of the first."""
-        g, change = self.reaction, v - before
+        """(potential of the linear model, elastic energy where it is linearised) at v; ``reaction`` the gradient of the
+        first."""
+        g, change, off = self.reaction, v - before, v - self.about
         np.multiply(self.bodies.mass[:, None], change, out=g)
         self._set_stiffness(dt)
         self._drag[...] = 0.0
-        self.bodies.forces.add_product(self.system.rows.blocks, v, self._drag)
-        potential = 0.5 * float((g * change).sum() + (self._drag * v).sum())
+        self.bodies.forces.add_product(self.system.rows.blocks, off, self._drag)
+        potential = 0.5 * float((g * change).sum() + (self._drag * off).sum())
         g += self._drag
         np.add(self._force, external, out=self._trial)
-        potential -= dt * float((self._trial * v).sum())
         self._trial *= dt
+        self._trial -= self._lag
+        potential -= float((self._trial * v).sum())
         g -= self._trial
         return potential + self._add_contact(held, v), self._energy

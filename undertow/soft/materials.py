@@ -136,11 +136,13 @@ def find_hinges(name: str, triangles: Any) -> Any:
             first = seen[key]
             if first[2] < 0:
                 raise UserError(
-                    f"{name}: edge {key} has more than two triangles; cloth must be a manifold: split it there"
+                    f"{name}: the edge of nodes {key} has more than two triangles; cloth must be a manifold: split it "
+                    f"there"
                 )
             if first[:2] == (a, b):
                 raise UserError(
-                    f"{name}: triangle {i} and its neighbour at edge {key} are wound opposite ways; turn one over"
+                    f"{name}: triangle {i} and its neighbour at the edge of nodes {key} are wound opposite ways; turn "
+                    f"one over"
                 )
             hinges.append((*first, c))
             seen[key] = (*first[:2], -1)

@@ -22,6 +22,7 @@ import numpy as np
 from undertow.errors import PhysicsError
 from undertow.grid import Array
 from undertow.soft.bodies import SoftBodies
+from undertow.soft.collision import rigid_motion
 from undertow.soft.implicit import Held, ImplicitSystem
 
 
@@ -281,43 +282,65 @@ class BackwardEuler:
             else:
                 total += system.solve(-self.reaction, self._change, FORCING)
                 slope = float((self.reaction * self._change).sum())
-            largest = dt * float(np.abs(self._change).max(initial=0.0))
-            share = 1.0
-            self._v[...] = v
-            w = held.carriers.w.copy()
-            while True:
-                np.add(self._v, share * self._change, out=v)
-                held.carriers.w[...] = w + share * turn
-                new, energy = self._evaluate(dt, external, held, before, v)
-                # near the minimum round-off hides the change of the potential
-                if new <= potential + 1e-4 * share * slope + 1e-11 * abs(potential):
-                    break
-                share *= 0.5
-                if share < 1e-10:
-                    # the energy of bending jumps where a fold turns over: beyond it, and on
-                    np.add(self._v, 0.1 * self._change, out=v)
-                    held.carriers.w[...] = w + 0.1 * turn
-                    new, energy = self._evaluate(dt, external, held, before, v)
-                    if not np.isfinite(new):
-                        raise PhysicsError("soft bodies: no step lowers their energy; shorten the time step")
-                    stuck += 1
-                    break
-            potential, moved = new, largest
-            self._moved = moved
+            moved = self._moved = dt * float(np.abs(self._change).max(initial=0.0))
+            share, potential, energy = self._descend(dt, external, held, before, v, turn, potential, slope, 1e-10)
+            if share == 0.0:
+                stuck += 1
+                if self._served == 1:
+                    # not even with the stiffness of here: as low as it gets
+                    return SoftReport(newton, total, energy, True, 0.0, stuck)
+                self._served = SERVES
+                continue
+            self.bodies.forces.follow(self._x)
             if moved <= self.tolerance * self.length:
                 return SoftReport(newton, total, energy, True, moved, stuck)
         return SoftReport(most, total, energy, False, moved, stuck)
 
+    def _descend(
+        self, dt: float, external: Array, held: Held, before: Array, v: Array, turn: Array, potential: float,
+        slope: float, least: float,
+    ) -> tuple[float, float, float]:  # fmt: skip
+        """Lead v (n, 3) along ``_change`` and the carriers along turn (b, 6), by the largest share of 1, 1/2, 1/4 ...
+        down to ``least`` that lowers the potential by a part of its slope, or by 0: (share, potential, elastic
+        energy)."""
+        self._v[...] = v
+        w, share = held.carriers.w.copy(), 1.0
+        while share >= least:
+            np.add(self._v, share * self._change, out=v)
+            held.carriers.w[...] = w + share * turn
+            new, energy = self._evaluate(dt, external, held, before, v)
+            # near the minimum round-off hides the change of the potential
+            if new <= potential + 1e-4 * share * slope + 1e-11 * abs(potential):
+                return share, new, energy
+            share *= 0.5
+        if not np.isfinite(new):
+            raise PhysicsError("soft bodies: velocities of a step are not finite; shorten the time step")
+        v[...], held.carriers.w[...] = self._v, w
+        return 0.0, *self._evaluate(dt, external, held, before, v)
+
     def balance(self, v: Array) -> None:
         """Add to v (n, 3) what the solves have left of the momentum of every body: their tolerance is one of all
-        impulses, and much less than these may be much for one body."""
-        bodies, left, mean = self.bodies, self._change, self._v
+        impulses, and much less than these may be much for one body.
+
+        Friction leaves most, within the speed below which it is rounded. Between two bodies that is one impulse at one
+        place: they keep their angular momentum if each gets it as a rigid motion. What something holds has none to keep
+        and moves along.
+        """
+        bodies, left, motion = self.bodies, self._change, self._v
         self.system.nodes.project(self.reaction, left)
+        motion[...] = 0.0
+        held = self.system.nodes.held
+        touched = np.concatenate([held.fixed, held.slip, np.flatnonzero(bodies.inv_mass == 0)])
         for part in bodies.parts:
-            free = bodies.inv_mass[part.nodes] > 0
-            if free.any():
-                mean[part.nodes] = left[part.nodes].sum(axis=0) / bodies.mass[part.nodes][free].sum()
-        self.system.nodes.project(mean, left)
+            free = part.first + np.flatnonzero(bodies.inv_mass[part.nodes] > 0)
+            if not len(free):
+                continue
+            mass = bodies.mass[free, None]
+            if ((touched >= part.first) & (touched < part.stop)).any():
+                motion[free] = left[free].sum(axis=0) / mass.sum()
+            else:
+                motion[free] = rigid_motion(mass[:, 0], bodies.x[free], left[free] / mass)
+        self.system.nodes.project(motion, left)
         v -= left
 
     def _set_stiffness(self, dt: float) -> None:

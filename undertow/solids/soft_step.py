@@ -57,6 +57,9 @@ LOOKS_LINEARISED = (1, 3)
 """Passes of a linearised step after which soft surfaces are looked at for new contacts; what is found later is left to
 the sweeps."""
 
+LINEARISATIONS = 3
+"""Most times that a linearised step is made, each about where the one before led."""
+
 CREEP = 0.01
 """Speed below which friction of a linearised step is rounded, in tolerances of an element per step."""
 
@@ -273,12 +276,28 @@ class SoftSolids:
         return self._conclude(dt, external, before, held, state, found, depth, done, stepper)
 
     def _step_linearised(self, dt: float, external: Array, gravity: Array, stepper: LinearisedEuler) -> SoftStepReport:
-        """The linearised step with all contacts as one-sided rows: passes over these, on one matrix."""
-        soft, contacts, nodes = self.soft, self.contacts, self.contacts.nodes
+        """The linearised step; where it gains energy that no motion can pay for, again about where it led."""
+        soft, x, before = self.soft, self.soft.x.copy(), self.soft.v.copy()
+        stepper.about[...] = 0.0
+        report, way = self._pass_over_contacts(dt, external, gravity, before, stepper)
+        for _ in range(1, LINEARISATIONS):
+            if report.unpaid <= 1e-6 * soft.kinetic_energy():
+                break
+            stepper.about[...], soft.x[...], soft.v[...] = way, x, before
+            passes, iterations = report.newton, report.iterations
+            report, way = self._pass_over_contacts(dt, external, gravity, before, stepper)
+            report = replace(report, newton=report.newton + passes, iterations=report.iterations + iterations)
+        return report
+
+    def _pass_over_contacts(
+        self, dt: float, external: Array, gravity: Array, before: Array, stepper: LinearisedEuler
+    ) -> tuple[SoftStepReport, Array]:
+        """One linearisation with all contacts as one-sided rows: passes over these, on one matrix; the velocity (n, 3)
+        that these found, too."""
+        contacts, nodes, v = self.contacts, self.contacts.nodes, self.soft.v
         near = contacts.body >= 0
         closing = np.where(near, -contacts.gap / dt, 0.0)
         carriers = self._carriers(dt, gravity)
-        before, v = soft.v.copy(), soft.v
         creep = CREEP * stepper.tolerance * stepper.length / dt
         none = np.zeros(len(nodes), dtype=bool)
         held = self._hold(none, none, closing, np.zeros(0), creep, carriers, dt)
@@ -308,7 +327,8 @@ class SoftSolids:
         state = np.where(found > 0, SLIDES, FREE)
         self._give_left_over(stepper, np.flatnonzero(state > FREE), found)
         done = replace(done, newton=done_passes, iterations=iterations, stuck=stuck)
-        return self._conclude(dt, external, before, held, state, found, depth, done, stepper)
+        way = v.copy()
+        return self._conclude(dt, external, before, held, state, found, depth, done, stepper), way
 
     def _give_left_over(self, stepper: LinearisedEuler, pressing: Any, found: Array) -> None:
         """What passes have left of the momentum of a body that presses (contacts (k,), with normal impulses ``found``)
@@ -357,7 +377,7 @@ class SoftSolids:
         push[nodes[out]] = self._pushed_out(out, dt)
         v -= push
         self.impulse[out] -= (soft.mass[:, None] * push)[nodes[out]]
-        solves, done_by = self._move(v, push, dt, held, state, external, allowed)
+        solves, done_by, unpaid = self._move(v, push, dt, held, state, external, allowed)
         work += done_by
         if self.surfaces is not None or self.rings is not None or not stepper.lawful:
             elastic = stepper.elastic_energy(soft.x)
@@ -365,8 +385,9 @@ class SoftSolids:
         stepper.acceleration[...] = (v - before) / dt
         touching = int((state > FREE).sum()) + pressing
         return SoftStepReport(
-            touching, done.newton, done.iterations + solves, elastic, depth, self.volume_error(), work, done.stuck
-        )
+            touching, done.newton, done.iterations + solves, elastic, depth, self.volume_error(), work, done.stuck,
+            unpaid,
+        )  # fmt: skip
 
     def _unbalanced(self, carriers: Carriers, stepper: BackwardEuler, dt: float) -> bool:
         """Whether bodies would be moved by what the iterations have left of their momentum: the rows of points feel
@@ -451,11 +472,11 @@ class SoftSolids:
 
     def _move(
         self, v: Array, push: Array, dt: float, held: Held, state: Any, external: Array, allowed: float
-    ) -> tuple[int, float]:  # fmt: skip
+    ) -> tuple[int, float, float]:  # fmt: skip
         """Positions with v + push (n, 3), corrected for volume (3.1); then v without divergence (3.2).
 
-        Iterations of the solves, and work of what is moved as prescribed [J]. What holds nodes takes the impulse of
-        the pressure.
+        Iterations of the solves, work of what is moved as prescribed and energy gained that nothing pays for [J]. What
+        holds nodes takes the impulse of the pressure.
         """
         way, solved = v + push, v.copy()
         first = self._correct(way, dt, held)
@@ -464,12 +485,11 @@ class SoftSolids:
         self.soft.x += dt * way
         allowed += dt * float((external * way).sum())
         if self.rings is None:
-            self._pay(start, solved, way, v, dt, held, allowed)
-            return 0, 0.0
+            return 0, 0.0, self._pay(start, solved, way, v, dt, held, allowed)
         second = self.rings.project(v, self.soft.x, dt, held)
         work, from_bodies = self._press(v, state)
-        self._pay(start, solved, way, v, dt, held, allowed + work + from_bodies)
-        return first + second.iterations, work
+        unpaid = self._pay(start, solved, way, v, dt, held, allowed + work + from_bodies)
+        return first + second.iterations, work, unpaid
 
     def _press(self, v: Array, state: Any) -> tuple[float, float]:
         """Give what holds nodes the impulse of the pressures of the last projection; the work on the nodes of what is
@@ -523,9 +543,9 @@ class SoftSolids:
 
     def _pay(
         self, start: Array, solved: Array, way: Array, v: Array, dt: float, held: Held, allowed: float
-    ) -> None:  # fmt: skip
+    ) -> float:  # fmt: skip
         """Take from v (n, 3) the energy beyond what is ``allowed`` [J], from bodies that got it after the solve, or, of
-        a linearised one, in the solve.
+        a linearised one, in the solve; what could not be taken [J].
 
         The solve led from ``start`` to start + dt solved; volume and sweeps have made that start + dt way, and v of
         solved: elastic energy gained on the way, less kinetic energy lost. It is taken from the motion of the free
@@ -533,10 +553,10 @@ class SoftSolids:
         """
         stepper, soft = self.implicit, self.soft
         if stepper is None or (stepper.lawful and np.array_equal(way, solved)):
-            return
+            return 0.0
         excess = stepper.elastic_energy(soft.x) + soft.kinetic_energy() - allowed
         if excess <= 0:
-            return
+            return 0.0
         gained = 0.5 * soft.mass * (v * v).sum(axis=1)
         if stepper.lawful:
             forces = np.zeros_like(v), np.zeros_like(v)
@@ -546,16 +566,19 @@ class SoftSolids:
             gained -= 0.5 * soft.mass * (solved * solved).sum(axis=1)
         owed = np.array([max(0.0, float(gained[part.nodes].sum())) for part in soft.parts])
         if owed.sum() <= 0:
-            return
+            return excess
         free = self._loose > 0
         free[held.fixed] = False
         free[held.slip] = False
+        paid = 0.0
         for part, debt in zip(soft.parts, owed * min(1.0, excess / owed.sum()), strict=True):
             chosen = part.first + np.flatnonzero(free[part.nodes])
             if debt > 0 and len(chosen) > 1:
                 own = v[chosen] - rigid_motion(soft.mass[chosen], soft.x[chosen], v[chosen])
                 has = 0.5 * float((soft.mass[chosen, None] * own * own).sum())
                 v[chosen] -= (1.0 - np.sqrt(max(0.0, 1.0 - debt / max(has, 1e-300)))) * own
+                paid += min(debt, has)
+        return excess - paid
 
     def volume_error(self) -> float:
         """Largest of an incompressible body, relative."""
