@@ -12,6 +12,7 @@ from undertow.coupling.fractions import LumpedFields, VolumeFractionFields
 from undertow.coupling.lumped import lumped
 from undertow.coupling.monolithic import MonolithicSolve, monolithic
 from undertow.fluid import Flow, FlowReport, SolidForce
+from undertow.fluid.flow import EXTRAPOLATED_LAYERS
 from undertow.geometry import SolidFields
 from undertow.grid import Array
 from undertow.run import build
@@ -50,7 +51,8 @@ def calm_slits(flow: Flow, work_f: np.ndarray, touching: bool) -> None:
         return
     np.copyto(work_f, flow.domain.open_f)
     np.copyto(work_f, 0, where=nearly_closed)
-    flow.extrapolation.velocity(flow.state.u, work_f, 1)
+    # closed faces were filled from these
+    flow.extrapolation.velocity(flow.state.u, work_f, EXTRAPOLATED_LAYERS)
     if flow.settings.viscosity > 0.0:
         flow.domain.set_wall_velocity(flow.state.u)
     flow.sides.fill_velocity(flow.state.u)
