@@ -86,8 +86,9 @@ class SoftCoupledModel(WithoutExtras):
         self._take_forces(time_step)
         quantities = self._quantities(medium.report, solids)
         contacts = self.inside.coupled.contacts
-        if contacts is not None and contacts.count:
-            calm_slits(self.flow, self._open_f)
+        calm_slits(self.flow, self._open_f, contacts is not None and contacts.count > 0)
+        self.solve.set_coupled_faces(self.flow.state.u)
+        self.sides.fill_velocity(self.flow.state.u)
         events = (*self.solid.events(solids), *self._explain_pockets())
         return ModelStep(medium.report.iterations, medium.report, quantities, events)
 
