@@ -44,8 +44,7 @@ class IndefiniteSystem:
         """out = A x, flat."""
         rows, n = self.rows, self.cells
         z, dv = x[:n], x[n:].reshape(-1, 6)
-        assert rows.stencil is not None
-        rows.stencil.apply(z, out[:n])
+        rows.operator.apply_fluid(z, out[:n])
         rows.walls.add_flux(1.0, dv, out[:n].reshape(rows.shape))
         out[n:].reshape(-1, 6)[...] = -np.einsum("bij,bj->bi", self._mass, dv)
         rows.walls.add_force(1.0, z.reshape(rows.shape), out[n:].reshape(-1, 6))

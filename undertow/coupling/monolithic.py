@@ -18,6 +18,7 @@ import numpy as np
 from undertow.coupling.added_mass import AddedMass
 from undertow.coupling.drag import BodiesInverse, DragRows
 from undertow.coupling.indefinite import IndefiniteSystem
+from undertow.coupling.poles import EndVelocities
 from undertow.coupling.rows import CoupledRows, block_diagonal
 from undertow.errors import PhysicsError
 from undertow.fluid import FlowSettings
@@ -319,7 +320,8 @@ class ViscousMonolithicSolve(MonolithicSolve):
         self.bodies_inverse = BodiesInverse(self.drag, self.block)
         planar = domain.grid.dimensions == 2
         self.viscous_system = CoupledSystem(
-            [VelocityBlock("fluid", domain.inv_mass_f, planar), self.block], [self.viscous, self.walls, self.drag],
+            [EndVelocities("fluid", domain.inv_mass_f, planar, self.rows.poles), self.block],
+            [self.viscous, self.walls, self.drag],
             {BLOCK: self.bodies_inverse}, planar,
         )  # fmt: skip
         self.incremental = self._lightness < HEAVY_ENOUGH

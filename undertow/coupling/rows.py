@@ -9,7 +9,7 @@ in the place of voxel faces). Eliminating the velocities leaves a Poisson operat
 
     K B^-1 K^T = A0 + F M^-1 F^T,
 
-A0 being that of the fluid around bodies at rest.
+A0 being that of the fluid around bodies at rest; ``coupling.poles`` adds a term for either end of a body.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from undertow.coupling.fractions import DualFields
+from undertow.coupling.poles import Poles
 from undertow.coupling.walls import BodyWalls
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.pressure import DivergenceRows
@@ -31,13 +33,18 @@ class CoupledRows(DivergenceRows):
     """Divergence rows on ``fluid`` and, where a velocity ``rigid`` is given, on the twists of the bodies.
 
     Bodies are numbered as in ``bodies``; the first of them are the solids of the domain. ``twist_b`` (n, 6) stands in
-    for the bodies' velocities where rows are applied to a fluid alone.
+    for the bodies' velocities where rows are applied to a fluid alone. poles: the ends of the bodies, where the fluid
+    fills the domain and the fractions are open areas.
     """
+
+    poles: Poles | None = None
 
     def __init__(self, domain: FluidDomain, bodies: RigidBodies, block: DenseBlock) -> None:
         super().__init__(domain)
         self.bodies = bodies
         self.walls = BodyWalls(domain, bodies.count)
+        if not isinstance(domain.solids, DualFields):
+            self.poles = Poles(domain, bodies.count)
         self.twist_b = np.zeros((bodies.count, 6))
         self.operator = CoupledOperator(self, block)
 
@@ -48,6 +55,8 @@ class CoupledRows(DivergenceRows):
         assert stencil is not None
         dynamic_b = (self.bodies.kind_b == DYNAMIC).astype(np.int64)
         self.walls.rebuild(dynamic_b, self.bodies.x_b, stencil.diagonal_c)
+        if self.poles is not None:
+            self.poles.rebuild(self.walls, self.bodies.x_b)
         self.walls.close(stencil.label, stencil.regions, stencil.dirichlet_c)
 
     def set_wall_flux(self) -> None:
@@ -62,15 +71,20 @@ class CoupledRows(DivergenceRows):
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         super().apply(w, out)
+        if self.poles is not None:
+            self.poles.add_flux(w["fluid"], out)
         self.walls.add_flux(-1.0, w[BLOCK].reshape(-1, 6) if BLOCK in w else self.twist_b, out)
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
+        """Bodies get F^T z, the fluid G z: with the masses diag(phi) the change of velocity is that of Phi."""
         super().add_transpose(z, w)
         if BLOCK in w:
             self.walls.add_force(-1.0, z, w[BLOCK].reshape(-1, 6))
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
         super().add_diagonal(inv_mass, out)
+        if self.poles is not None:
+            self.poles.add_diagonal(out)
         self.walls.add_diagonal(diagonal_blocks(inv_mass[BLOCK]), out)
 
 
@@ -83,14 +97,20 @@ class CoupledOperator:
 
     def apply(self, x: Array, out: Array) -> None:
         """out = A x, flat."""
-        stencil = self.rows.stencil
-        assert stencil is not None
-        stencil.apply(x, out)
+        self.apply_fluid(x, out)
         force, walls = self._force, self.rows.walls
         force[...] = 0.0
         walls.add_force(1.0, x, force.reshape(-1, 6))
         self.block.apply_inverse_mass(force, force)
         walls.add_flux(1.0, force.reshape(-1, 6), out)
+
+    def apply_fluid(self, x: Array, out: Array) -> None:
+        """out = A0 x with the ends of the bodies, flat."""
+        stencil = self.rows.stencil
+        assert stencil is not None
+        stencil.apply(x, out)
+        if self.rows.poles is not None:
+            self.rows.poles.add_answer(x, out)
 
 
 def diagonal_blocks(inv_mass: Array) -> Array:

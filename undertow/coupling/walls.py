@@ -46,6 +46,7 @@ class BodyWalls:
         self.count = count
         self.spec = WallSpec(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 6)))
         self.size = 0
+        self._cut = np.zeros(0, np.int64)
         self.closure = np.zeros((1, count, 6))
         self.cells = np.ones(1)
         self.is_closed = False
@@ -67,9 +68,20 @@ class BodyWalls:
                 )
             )  # fmt: skip
             if self.size <= len(self.spec.cell):
+                self._cut = self.spec.cell[: self.size].copy()
                 return
             room = 2 * self.size
             self.spec = WallSpec(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros((room, 6)))
+
+    def add(self, cell: np.ndarray, body: np.ndarray, f: Array) -> None:
+        """More of F (k, 6) in cells (k,) of bodies (k,), which need not be cut."""
+        parts = zip(self.spec, (cell, body, f), strict=True)
+        cell, body, f = (np.concatenate([array[: self.size], more]) for array, more in parts)
+        key, at = np.unique(cell * self.count + body, return_inverse=True)
+        total = np.zeros((len(key), 6))
+        np.add.at(total, at, f)
+        self.size = len(key)
+        self.spec = WallSpec(key // self.count, key % self.count, total)
 
     def close(self, label: np.ndarray, regions: int, dirichlet_c: Array) -> None:
         """Take note of the regions whose pressure is known up to a constant; label: flat, 0 where there is none."""
@@ -116,7 +128,7 @@ class BodyWalls:
 
     def clear(self, field_c: Array) -> None:
         """Zero in the cut cells of dynamic bodies."""
-        field_c.reshape(-1)[self.spec.cell[: self.size]] = 0.0
+        field_c.reshape(-1)[self._cut] = 0.0
 
 
 @njit(cache=True)
