@@ -152,3 +152,58 @@ def test_lumped_bodies_feel_the_pressure_where_they_are(mass: str) -> None:
                    "objects.body.position=[0.41, 0.157]")  # fmt: skip
     neutral.advance_to(0.4)
     assert neutral.body("body").position == pytest.approx([0.41, 0.157, 0.0], abs=1e-9)
+
+
+FLOOR = (
+    "domain.upper=[0.1, 0.1]", "objects.pool.position=[0.05, 0.06]",
+    "objects.body.shape={type='box', size=[0.02, 0.02]}", "objects.body.density=2120.0",
+)  # fmt: skip
+
+
+def test_a_box_that_sinks_to_the_floor_lies_still() -> None:
+    """No film of water is left under it that would have to move at many times its speed (record 096)."""
+    falls = "objects.body.position=[0.05, 0.022]", "objects.body.velocity=[0.0, -0.2]"
+    sim = make(*FLOOR, "domain.resolution=40", *falls)
+    sim.advance_to(0.12)
+    body = sim.body("body")
+    place = body.position.copy()
+    kinetic = [sim.step().ledger["kinetic_energy"] for _ in range(8)]
+    assert sim.steps < 70, "no steps of microseconds"
+    assert body.position == pytest.approx(place, abs=1e-6) and abs(body.position[1] - 0.01) < 2e-5
+    assert np.linalg.norm(body.velocity) < 1e-5
+    assert body.contact_force[1] == pytest.approx(1120.0 * 4e-4 * 9.81, rel=0.05), "the water is still moving"
+    assert kinetic[-1] < kinetic[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "carried"),
+    [
+        ((), 1120.0 * 4e-4),
+        (("objects.pool.position=[0.05, 0.012]",), 2120.0 * 4e-4 - 1000.0 * 0.02 * 0.012),
+        (("objects.body.position=[0.01, 0.01]",), 1120.0 * 4e-4),
+    ],
+    ids=["on the floor", "half out of the water", "in a corner"],
+)
+def test_what_lies_flat_weighs_on_the_floor_with_its_buoyant_weight(more: tuple[str, ...], carried: float) -> None:
+    """The slit under it is closed, but the water has its pressure there too."""
+    sim = make(*FLOOR, "domain.resolution=24", "objects.body.position=[0.05, 0.01]", *more)
+    for _ in range(4):
+        sim.step()
+    body = sim.body("body")
+    assert np.linalg.norm(body.velocity) < 1e-7
+    assert np.abs(sim.state.u).max() < 1e-6
+    assert body.contact_force == pytest.approx([0.0, carried * 9.81, 0.0], rel=1e-3, abs=1e-6)
+
+
+def test_what_lies_on_another_weighs_on_it_with_its_buoyant_weight() -> None:
+    data = toml.parse(SCENE)
+    toml.override(data, (*FLOOR, "domain.resolution=24", "objects.body.position=[0.05, 0.01]"))
+    data["objects"]["upper"] = {**data["objects"]["body"], "position": [0.052, 0.03]}
+    sim = ut.Simulation(toml.scene_from_dict(data))
+    for _ in range(6):
+        sim.step()
+    weight = 1120.0 * 4e-4 * 9.81
+    for name in ("body", "upper"):
+        assert np.linalg.norm(sim.body(name).velocity) < 1e-6
+        assert sim.body(name).contact_force[1] == pytest.approx(weight, rel=1e-4)
+        assert abs(sim.body(name).angular_velocity[2]) < 1e-5

@@ -22,7 +22,7 @@ from undertow.geometry import (
     VelocityCurves,
 )
 from undertow.geometry.motion import rotation_matrix
-from undertow.grid import GHOSTS, Grid
+from undertow.grid import GHOSTS, OPEN, PERIODIC, WALL, Grid, Sides
 
 GRID = Grid((20, 16, 14), 0.05, lower=(-0.2, 0.1, 0.0))
 FIELDS = ("phi_n", "area_f", "volume_c", "body_c", "distance_f", "velocity_f", "velocity_c")
@@ -207,7 +207,7 @@ def test_a_solid_across_a_periodic_side_is_the_solid_in_the_middle_moved(dimensi
         ball = Solid("ball", Sphere(0.2), VelocityCurves(ConstantCurve((1.0, 0.0, 0.0)), spin, (x, 0.4, 0.5)))
         bar = Solid("bar", Box((0.1, 0.05, 0.1)), Static((x + 0.3, 0.7, 0.5)))
         result = SolidFields(grid, [ball, bar])
-        result.repeat((True, False, dimensions == 3))
+        result.end_at(Sides(grid, [PERIODIC, PERIODIC, WALL, WALL] + 2 * [PERIODIC if dimensions == 3 else WALL]))
         result.update(0.0)
         return result
 
@@ -238,3 +238,28 @@ def test_two_solids_that_nearly_touch_close_the_slit_between_them(gap: float, is
     alone = SolidFields(grid, sides[:1])
     alone.update(0.0)
     assert alone.area_f[1, GHOSTS, GHOSTS + 3, GHOSTS + 4] == 1.0, "one solid closes nothing beside itself"
+
+
+@pytest.mark.parametrize(("gap", "is_open"), [(0.05, False), (0.2, True)])
+def test_a_solid_that_nearly_touches_a_wall_of_the_domain_closes_the_slit(gap: float, is_open: bool) -> None:
+    """Where it faces the wall; nodes of the wall beside a solid that stands on it stay where they are."""
+    grid = Grid((8, 6, 1), 0.1, dimensions=2)
+    ends = Sides(grid, [WALL, WALL, WALL, OPEN, WALL, WALL])
+    lies = Solid("lies", Box((0.3, 0.2, 1.0)), Static((0.4, 0.1 + 0.1 * gap, 0.0)))
+    stands = Solid("stands", Box((0.29, 0.5, 1.0)), Static((0.4, 0.2, 0.0)))
+    hangs = Solid("hangs", Box((0.3, 0.2, 1.0)), Static((0.4, 0.5 - 0.1 * gap, 0.0)))
+    under = [fields.area_f[0, GHOSTS, GHOSTS, GHOSTS + 4] for fields in placed(grid, ends, lies)]
+    assert (under[0] > 0.0) == is_open
+    beside = [fields.area_f[1, GHOSTS, GHOSTS, GHOSTS + 5] for fields in placed(grid, ends, stands)]
+    assert beside[0] == beside[1] > 0.0
+    above = [fields.area_f[0, GHOSTS, GHOSTS + 5, GHOSTS + 4] for fields in placed(grid, ends, hangs)]
+    assert above[0] == above[1] > 0.0, "an open side is no wall"
+
+
+def placed(grid: Grid, ends: Sides, solid: Solid) -> tuple[SolidFields, SolidFields]:
+    """A solid between the sides of a domain, and alone."""
+    bounded, alone = SolidFields(grid, [solid]), SolidFields(grid, [solid])
+    bounded.end_at(ends)
+    bounded.update(0.0)
+    alone.update(0.0)
+    return bounded, alone

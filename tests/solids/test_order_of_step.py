@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pytest
 
 from undertow.geometry import Box, Plane, Sphere
 from undertow.rigid.bodies import rotation_matrix_of
 from undertow.rigid.joints import Joints
 from undertow.solids import SolidsWorld
+from undertow.solids.medium import LEAST, Answers
 
 
 def parting(world: SolidsWorld, body: int, pin: np.ndarray) -> float:
@@ -131,3 +133,17 @@ def test_contact_in_a_medium_does_not_depend_on_the_mass_it_shows():
             assert abs(world.bodies.v_b[ball, 1]) < 2e-5
         force = world.solids.contact_force_b[ball, 1]
         assert abs(force / (9.81 * world.bodies.mass_b[ball]) - 1.0) < 1e-3
+
+
+def test_answers_of_a_medium_that_are_noise_make_no_mobility():
+    """A body of 1 kg that the medium holds along y but for noise, and that shows 16 times its estimate along x."""
+    masses = np.ones(1), np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], (1, 1))
+    answers = Answers()
+    x, y = np.zeros((1, 6)), np.zeros((1, 6))
+    x[0, 0], y[0, 1] = 1.0, 1.0
+    answers.add(1e-2 * x + 1e-4 * y, 16e-2 * x)
+    answers.add(1e-3 * y, -1e-9 * y)
+    beyond = answers.beyond(masses)
+    assert (y + beyond.of(y))[0, 1] == pytest.approx(LEAST)
+    assert (x + beyond.of(x))[0, 0] == pytest.approx(16.0, rel=1e-2)
+    assert abs(1.0 - beyond.damping * 16.0) < 1.0, "the rounds converge"

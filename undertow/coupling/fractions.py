@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from undertow.geometry import Solid, SolidFields
-from undertow.grid import GHOSTS, Array, Grid
+from undertow.grid import GHOSTS, Array, Grid, Sides
 
 COPIED = ("phi_n", "area_f", "volume_c", "body_c", "distance_f", "velocity_f", "velocity_c")
 
@@ -30,11 +30,11 @@ class DualFields(SolidFields):
         self._fine = SolidFields(fine, solids)
         self.dual_f = np.ones((3, *grid.padded))
 
-    def repeat(self, periodic: tuple[bool, bool, bool]) -> None:
-        """Solids are there once per period."""
-        super().repeat(periodic)
-        self.cut.repeat(periodic)
-        self._fine.repeat(periodic)
+    def end_at(self, sides: Sides) -> None:
+        """Solids are there once per period, and close slits at walls."""
+        super().end_at(sides)
+        self.cut.end_at(sides)
+        self._fine.end_at(sides)
 
     def update(self, t: float) -> bool:
         """Bring all fields to time t; True if the geometry changed."""

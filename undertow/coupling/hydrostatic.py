@@ -7,6 +7,15 @@ It acts on the wet walls of a rigid body as the impulse
 x_w being the foot of the cell's centre on the wall. Over all walls of a body sum (g.x_w) F should be the force -V g
 without a torque, V being the true volume; what it misses is added in proportion to the wet part of the body, so that a
 submerged body feels exactly its buoyant weight.
+
+Where a body touches another solid or a wall of the domain the slit is closed and the grid has no wall there. Its walls
+then add up to F_s = sum F, not to zero: what is missing has the area vector -F_s, and since sum (g.x) F = -V g over a
+whole body the potential there is
+
+    g.x_s = (V g + sum (g.x_w) F) . F_s / |F_s|^2.
+
+No two solids fit so well that the water would not get between them: it has its pressure there as well, in proportion to
+how wet the body is at that height. A block that lies flat on the floor weighs its buoyant weight.
 """
 
 from __future__ import annotations
@@ -23,6 +32,9 @@ from undertow.fluid.free_surface import FreeSurfaceRows
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, Array
 from undertow.rigid.bodies import DYNAMIC
+
+NEAR = 1.5
+"""Walls less than this higher or lower than a slit say how wet it is [cells]."""
 
 CLOSED = 1e-9
 """A body whose walls' area vectors add up to less than this part of their area lies wholly inside the domain."""
@@ -45,36 +57,81 @@ class Hydrostatic:
         count = coupled.bodies.count
         self.walls = BodyWalls(domain, count)
         self.missed_b = np.zeros((count, 6))
-        """-V g less the sum over all walls, for bodies that lie wholly inside the domain."""
+        """-V g less the sum over all walls and what is missing of them."""
         self.lift_b = np.zeros(count)
-        """g . (sum over all walls), 0 where ``missed_b`` does not count."""
+        """g . (sum over all walls), 0 for bodies that are not wholly inside the domain, or touch something."""
+        self.slit_b = np.zeros((count, 6))
+        """F_s of the bodies that touch something, else 0."""
+        self.slit_level_b = np.zeros(count)
+        """g.x_s [m2/s2]."""
         self._everywhere_c = np.ones(domain.grid.padded)
 
     def measure(self) -> None:
         """What the sums over the walls of whole bodies miss."""
         coupled, walls, g = self.coupled, self.walls, np.array(self.rows.gravity)
         dynamic = coupled.bodies.kind_b == DYNAMIC
-        self.lift_b[...] = 0.0
+        self.lift_b[...], self.slit_b[...] = 0.0, 0.0
         if not g.any():
             return
         walls.rebuild(dynamic.astype(np.int64), coupled.bodies.x_b, self._everywhere_c)
         count = coupled.bodies.count
-        found, vector = np.zeros((count, 6)), np.zeros((count, 3))
+        found, sums = np.zeros((count, 6)), np.zeros((count, 6))
         self._add_potential(walls, 0.0, found)
-        np.add.at(vector, walls.spec.body[: walls.size], walls.spec.f[: walls.size, :3])
-        whole = _areas(walls, count)
+        np.add.at(sums, walls.spec.body[: walls.size], walls.spec.f[: walls.size])
+        vector = sums[:, :3]
+        whole = _areas(walls, count, np.ones(walls.size, dtype=bool))
         closed = dynamic & (np.abs(vector).sum(axis=1) <= CLOSED * whole) & (whole > 0.0)
+        touching = np.flatnonzero(dynamic & ~closed & (whole > 0.0))
         lift = found[:, :3] @ g
         # a body of a few cells may have walls that enclose nothing like its volume
         closed &= lift < -0.5 * coupled.volume_b * (g @ g)
         self.lift_b[closed] = lift[closed]
         self.missed_b[...] = -found
         self.missed_b[:, :3] -= coupled.volume_b[:, None] * g
+        if len(touching):
+            self._find_slits(touching, sums)
+
+    def _find_slits(self, touching: np.ndarray, sums: Array) -> None:
+        """Where the walls of the bodies ``touching`` that the grid does not have are; sums (n, 6): of those it has."""
+        lowest, highest = self._reach()
+        vector = sums[touching, :3]
+        level = -np.einsum("ni,ni->n", self.missed_b[touching, :3], vector) / np.einsum("ni,ni->n", vector, vector)
+        self.slit_level_b[touching] = np.clip(level, lowest[touching], highest[touching])
+        self.slit_b[touching] = sums[touching]
+        self.missed_b[touching] += self.slit_level_b[touching, None] * sums[touching]
+
+    def _levels(self, walls: BodyWalls) -> Array:
+        """g.x of the centres of the cells of walls (m,) [m2/s2]."""
+        grid, cell = self.domain.grid, walls.spec.cell[: walls.size]
+        places = np.unravel_index(cell, grid.padded)
+        return sum(
+            g * (grid.lower[axis] + (places[2 - axis] - GHOSTS + 0.5) * grid.dx)
+            for axis, g in enumerate(self.rows.gravity)
+        ) + np.zeros(walls.size)
+
+    def _reach(self) -> tuple[Array, Array]:
+        """Lowest and highest g.x that the cells of each body's walls have (n,) [m2/s2]."""
+        count, level = self.coupled.bodies.count, self._levels(self.walls)
+        body = self.walls.spec.body[: self.walls.size]
+        half = 0.5 * self.domain.grid.dx * float(np.abs(self.rows.gravity).sum())
+        lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
+        np.minimum.at(lowest, body, level - half)
+        np.maximum.at(highest, body, level + half)
+        return lowest, highest
+
+    def _wet_part(self, near: float = np.inf) -> Array:
+        """Part of each body's walls that is wet (n,), of those at most ``near`` [m2/s2] higher or lower than a slit."""
+        areas = []
+        for walls in (self.wet, self.walls):
+            size = walls.size
+            beside = np.abs(self._levels(walls) - self.slit_level_b[walls.spec.body[:size]]) <= near
+            areas.append(_areas(walls, self.coupled.bodies.count, beside))
+        return np.asarray(areas[0] / np.maximum(areas[1], 1e-300))
 
     def measure_wet(self, out_b: Array) -> None:
         """out (n,): the part of each body's walls that the water wets; kept without gravity, which finds no walls."""
         if np.any(self.rows.gravity):
-            out_b[...] = _areas(self.wet, len(out_b)) / np.maximum(_areas(self.walls, len(out_b)), 1e-300)
+            out_b[...] = self._wet_part()
 
     def impulse(self, dt: float, out_b: Array) -> None:
         """J (n, 6) [N s, N m s]."""
@@ -83,6 +140,12 @@ class Hydrostatic:
         whole = self.lift_b < 0.0
         wet = (out_b[whole, :3] @ np.array(self.rows.gravity)) / self.lift_b[whole]
         out_b[whole] += np.clip(wet, 0.0, 1.0)[:, None] * self.missed_b[whole]
+        touching = self.slit_b.any(axis=1)
+        if touching.any():
+            out_b[touching] += self._wet_part()[touching, None] * self.missed_b[touching]
+            near = NEAR * self.domain.grid.dx * float(np.linalg.norm(self.rows.gravity))
+            height = self._wet_part(near) * (self.slit_level_b - self.rows.level)
+            out_b[touching] -= height[touching, None] * self.slit_b[touching]
         out_b *= self.domain.density * dt
 
     def _add_potential(self, walls: BodyWalls, level: float, out_b: Array) -> None:
@@ -93,11 +156,11 @@ class Hydrostatic:
             self.more(walls is self.walls, out_b)
 
 
-def _areas(walls: BodyWalls, count: int) -> Array:
-    """Sum of the area vectors' components, without sign, over the walls of each body (n,) [m2]."""
+def _areas(walls: BodyWalls, count: int, of: np.ndarray) -> Array:
+    """Sum of the area vectors' components, without sign, over the walls (``of`` them) of each body (n,) [m2]."""
     size = walls.size
     out = np.zeros(count)
-    np.add.at(out, walls.spec.body[:size], np.abs(walls.spec.f[:size, :3]).sum(axis=1))
+    np.add.at(out, walls.spec.body[:size][of], np.abs(walls.spec.f[:size, :3][of]).sum(axis=1))
     return out
 
 

@@ -81,10 +81,10 @@ class SoftFields(SolidFields):
         self._element_f = np.full((3, *grid.padded), -1, dtype=np.int64)
         self._open_f, self._open_c = np.ones((3, *grid.padded)), np.ones(grid.padded)
 
-    def repeat(self, periodic: tuple[bool, bool, bool]) -> None:
+    def end_at(self, sides: Sides) -> None:
         """Solids and soft bodies are there once per period."""
-        super().repeat(periodic)
-        self.rigid.repeat(periodic)
+        super().end_at(sides)
+        self.rigid.end_at(sides)
 
     def update(self, t: float) -> bool:
         """Bring all fields to time t, soft bodies where their nodes are; True: the geometry changed."""

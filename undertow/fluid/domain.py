@@ -36,7 +36,7 @@ class FluidDomain:
         x, y, z = (bool(p) for p in self.periodic)
         self.periodic_axes = (x, y, z)
         if solids is not None:
-            solids.repeat(self.periodic_axes)
+            solids.end_at(sides)
         whole = solids is None or self.voxel
         self.area_f = np.ones((3, *grid.padded)) if whole else solids.area_f  # type: ignore[union-attr]
         self.volume_c = np.ones(grid.padded) if solids is None else solids.volume_c

@@ -3,7 +3,8 @@
 Everything is a pure function of the poses at time t, evaluated by gathering, so a re-rasterised box holds the same bits
 as a rasterisation from scratch, with any number of threads.
 
-Where two solids touch they close the gap between them: nodes in a slit narrower than ``SLIT`` cells count as solid.
+Where two solids touch, or one and a wall of the domain, they close the gap between them: nodes in a slit narrower than
+``SLIT`` cells count as solid.
 
 Limits: a solid (or a gap between solids) thinner than a cell can pass between the nodes unseen, and corners sharper
 than the grid are rounded; compare ``Solid.thickness`` with two cells. Along a periodic axis (``repeat``) a solid is
@@ -29,15 +30,17 @@ from undertow.geometry.motion import Motion, Static
 from undertow.geometry.occlusion import Occlusion
 from undertow.geometry.shapes import AnalyticShape, Surface, is_across
 from undertow.geometry.sheets import Sheet
-from undertow.grid import GHOSTS, Array, Grid
+from undertow.grid import GHOSTS, INFLOW, WALL, Array, Grid, Sides
 from undertow.grid.jitting import borrowing, inlined
 
 BAND = 3
 """Distances, nearest bodies and velocities are known up to BAND cells outside a solid, and everywhere inside."""
 
 SLIT = 0.1
-"""Gaps between two solids narrower than this part of a cell are closed. About a contact the gap opens with the square
-of the distance: without it the nodes in it leave a seam through which a head of fluid seeps."""
+"""Gaps between two solids, or a solid and a wall of the domain, narrower than this part of a cell are closed. About a
+contact the gap opens with the square of the distance: without it the nodes in it leave a seam through which a head of
+fluid seeps, and the film under what lies flat would have to be moved at many times the speed of the body: its added
+mass grows as one over its thickness."""
 
 UNSEEN = 1e30
 """Distance given outside a body's table, beyond any band."""
@@ -142,6 +145,8 @@ class SolidFields:
         self.velocity_c = self.inner_c = grid.face_field()
         n = len(self.solids)
         self.period = np.zeros(3)
+        self.walls = np.zeros(6, dtype=np.int64)
+        """1 for sides of the domain (x_low, x_high, y_low, ...) that are walls and close slits."""
         self.time = 0.0
         """Of the last update [s]."""
         self._shifts = [np.zeros(3)]
@@ -163,10 +168,12 @@ class SolidFields:
         self._dirty: np.ndarray = np.zeros((len(self.spec.rows), 6), dtype=np.int64)
         self._candidates = np.zeros(len(self.spec.rows), dtype=np.int64)
 
-    def repeat(self, periodic: tuple[bool, bool, bool]) -> None:
-        """Repeat the solids along the periodic axes, from the next ``update`` on; ``period`` is their length [m]."""
+    def end_at(self, sides: Sides) -> None:
+        """Meet the sides of the domain, from the next ``update`` on: solids are there once per ``period`` [m] along
+        periodic axes, and close slits at walls."""
+        self.walls = np.isin(sides.kind, (WALL, INFLOW)).astype(np.int64)
         length = [n * self.grid.dx for n in self.grid.cells]
-        period = np.array([length[a] if periodic[a] and a in self.grid.axes else 0.0 for a in range(3)])
+        period = np.array([length[a] if sides.is_periodic(a) and a in self.grid.axes else 0.0 for a in range(3)])
         if np.array_equal(period, self.period):
             return
         self.period = period
@@ -317,8 +324,8 @@ class SolidFields:
         self._candidates[: len(near)] = near
         share_box(
             _sample_solids, self.grid.spec, box, self._dirty[:number], self._boxes, self.spec.rows, self.spec.tables,
-            self._candidates[: len(near)], len(self.solids), self.far, self._changed, self.phi_n, self.body_c,
-            self.distance_f, self.velocity_f, self.velocity_c,
+            self._candidates[: len(near)], len(self.solids), self.walls, self.far, self._changed, self.phi_n,
+            self.body_c, self.distance_f, self.velocity_f, self.velocity_c,
         )  # fmt: skip
 
     def _with_ghosts(self, box: Box6) -> Box6:
@@ -500,10 +507,16 @@ def _wall_point(rows, tables, b, dimensions, x, y, z, distance, h):  # type: ign
     return x - s * gx, y - s * gy, z - s * gz
 
 
+@inlined
+def _way_in(i, n, low, high):  # type: ignore[no-untyped-def]
+    """1 on a lower wall of the domain, -1 on an upper one, 0 elsewhere; i: index of a node along an axis of n cells."""
+    return 1.0 if low == 1 and i == GHOSTS else (-1.0 if high == 1 and i == GHOSTS + n else 0.0)
+
+
 @njit(cache=True, nogil=True)
 def _sample_solids(  # type: ignore[no-untyped-def]
-    spec, box, done, boxes, rows, tables, candidates, solids, far, out_changed, out_phi_n, out_body_c, out_distance_f,
-    out_velocity_f, out_velocity_c, start, stop,
+    spec, box, done, boxes, rows, tables, candidates, solids, walls, far, out_changed, out_phi_n, out_body_c,
+    out_distance_f, out_velocity_f, out_velocity_c, start, stop,
 ):  # fmt: skip
     """Distances, nearest bodies and velocities at the nodes, centres and faces of box = (k0, k1, j0, j1, i0, i1).
 
@@ -535,6 +548,13 @@ def _sample_solids(  # type: ignore[no-untyped-def]
             # the cell's centre and faces are less than a cell from its node: beyond the band there is nothing to see
             beyond = d > far + 2.0 * dx
             d = min(d, far)
+            if 0.0 < d < SLIT * dx:
+                # on walls of the domain, solids that face them and do not stand on them: inwards they come nearer
+                xi = x + SLIT * dx * _way_in(i, spec.nx, walls[0], walls[1])
+                yi = y + SLIT * dx * _way_in(j, spec.ny, walls[2], walls[3])
+                zi = z + SLIT * dx * _way_in(k, spec.nz, walls[4], walls[5]) if dim == 3 else z
+                if d - _nearest_solid(rows, tables, boxes, near, count, i, dim, xi, yi, zi)[1] > 0.5 * SLIT * dx:
+                    d = 0.0
             if abs(d) < SNAP * dx:
                 d = 0.0
             if out_phi_n[k, j, i] != d:

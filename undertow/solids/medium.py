@@ -5,11 +5,14 @@ twists that came of it. W is not known: an estimate D of the masses of bodies wi
 what each push so far did, W P = R, give
 
     W x = D x + (R - D P) a,      a the combination of the pushes P that is nearest to x (in the norm of D).
+
+W is symmetric and positive. Among the pushes that is seen to: an answer of the size of the medium's tolerance, such as
+that of water shut in under a body, would else say that a push draws the body towards what it pushes off from.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,6 +26,15 @@ MEDIUM_TOLERANCE = 1e-4
 
 INNER_ROUNDS = 10
 """At most so many contact solves with one guess of the answer."""
+
+LEAST = 1e-2
+"""W is taken for at least this part of D: what a medium holds as fast as that needs no exact impulse of contact."""
+
+FASTEST = 1.5
+"""The contact solves with one guess are damped where W is more than this many times D: they would not converge."""
+
+DISTINCT = 1e-6
+"""Combinations of pushes with a smaller part of the largest energy say nothing: answers are found to a tolerance."""
 
 SUPPORT = 3.0
 """Contact that gave a body more than so many times its weight was an impact and is not expected again."""
@@ -54,14 +66,36 @@ class Answers:
         self._pushes.append(push.reshape(-1).copy())
         self._answers.append(answer.reshape(-1).copy())
 
-    def beyond(self, x: Array, masses: tuple[Array, Array]) -> Array:
-        """(W - D) x (n, 6) [m/s, 1/s] of impulses (n, 6); masses: 1/m (n,) and world inverse inertias (n, 6) of D."""
+    def beyond(self, masses: tuple[Array, Array]) -> Beyond:
+        """W - D; masses: 1/m (n,) and world inverse inertias (n, 6) of D."""
+        none = np.zeros((0, 6 * len(masses[0])))
         if not self._pushes:
-            return np.zeros_like(x)
+            return Beyond(none, none, 1.0)
         pushes, answers = np.array(self._pushes), np.array(self._answers)
-        shown = np.array([apply_masses(push.reshape(x.shape), masses).reshape(-1) for push in pushes])
-        a = np.linalg.lstsq(pushes @ shown.T, shown @ x.reshape(-1), rcond=1e-10)[0]
-        return np.asarray((a @ (answers - shown)).reshape(x.shape))
+        shown = np.array([apply_masses(push.reshape(-1, 6), masses).reshape(-1) for push in pushes])
+        energy, ways = np.linalg.eigh(pushes @ shown.T)
+        told = energy > DISTINCT * energy[-1]
+        if not told.any():
+            return Beyond(none, none, 1.0)
+        # pushes that are orthonormal in D, and W among them
+        ways = (ways[:, told] / np.sqrt(energy[told])).T
+        pushes, shown, answers = ways @ pushes, ways @ shown, ways @ answers
+        found = pushes @ answers.T
+        parts, axes = np.linalg.eigh(0.5 * (found + found.T))
+        mended = (axes * np.maximum(parts, LEAST)) @ axes.T
+        return Beyond(shown, answers + (mended - found).T @ shown - shown, min(1.0, FASTEST / parts[-1]))
+
+
+class Beyond(NamedTuple):
+    """What W does beyond D, by the answers so far; damping: part of a change of impulses to take at once."""
+
+    seen: Array
+    more: Array
+    damping: float
+
+    def of(self, x: Array) -> Array:
+        """(W - D) x (n, 6) [m/s, 1/s] of impulses (n, 6)."""
+        return np.asarray(((self.seen @ x.reshape(-1)) @ self.more).reshape(x.shape))
 
 
 def apply_masses(impulse: Array, masses: tuple[Array, Array]) -> Array:
@@ -77,8 +111,11 @@ def apply_masses(impulse: Array, masses: tuple[Array, Array]) -> Array:
     return out
 
 
-def observe(push: Array, answer: Array, shown: Array, own: Array) -> Array:
-    """Inverse masses (n,) by what pushes (n, 6) did to twists, between a quarter of ``shown`` and ``own``."""
+def observe(push: Array, answer: Array, shown: Array, least: Array, own: Array) -> Array:
+    """Inverse masses (n,) by what pushes (n, 6) did to twists, between ``least`` and ``own``; without a push ``shown``.
+
+    What holds a body in one direction does not hold it in others.
+    """
     square = np.einsum("ni,ni->n", push[:, :3], push[:, :3])
     found = np.einsum("ni,ni->n", answer[:, :3], push[:, :3]) / np.where(square > 0.0, square, 1.0)
-    return np.asarray(np.where(square > 0.0, np.clip(found, np.minimum(0.25 * shown, own), own), shown))
+    return np.asarray(np.where(square > 0.0, np.clip(found, np.minimum(least, own), own), shown))

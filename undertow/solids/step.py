@@ -406,6 +406,7 @@ class Solids:
         own = spec.inv_mass.copy(), spec.inv_inertia.copy()
         bodies.derive_velocities()
         shown, turning = medium.mobility()
+        least = 0.25 * shown
         answers = Answers()
         for turn in range(MEDIUM_ROUNDS):
             spec.inv_mass[...], spec.inv_inertia[...] = shown, turning
@@ -421,7 +422,7 @@ class Solids:
             given += change
             answer = np.concatenate([spec.v, spec.omega], axis=1) - before
             answers.add(change, answer)
-            shown = observe(change, answer, shown, own[0])
+            shown = observe(change, answer, shown, least, own[0])
         work.contact_force += given[:, :3]
         work.contact_torque += given[:, 3:]
 
@@ -431,9 +432,9 @@ class Solids:
         _invert_inertia(spec, spec.q, work.inv_inertia)
         masses = spec.inv_mass, work.inv_inertia
         start = np.concatenate([spec.v, spec.omega], axis=1) - apply_masses(given, masses)
-        change, found = np.zeros_like(given), np.zeros_like(given)
+        change, found, beyond = np.zeros_like(given), np.zeros_like(given), answers.beyond(masses)
         for _ in range(INNER_ROUNDS):
-            twist = start + answers.beyond(change, masses)
+            twist = start + beyond.of(change)
             work.v[...], work.omega[...] = twist[:, :3], twist[:, 3:]
             rows = self._build_rows(contacts, count, True, dt)
             if rows:
@@ -442,7 +443,7 @@ class Solids:
             self._sum_met(rows, found)
             found -= given
             moved = float(np.abs(found - change)[:, :3].max())
-            change[...] = found
+            change += beyond.damping * (found - change)
             if moved <= 0.1 * MEDIUM_TOLERANCE * float(np.abs(found + given)[:, :3].max()):
                 break
         return change
