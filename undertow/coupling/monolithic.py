@@ -23,7 +23,6 @@ from undertow.coupling.rows import CoupledRows, block_diagonal
 from undertow.errors import PhysicsError
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.measure import subtract_scaled
 from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array, largest_entry
@@ -140,9 +139,8 @@ class MonolithicSolve:
             {"pressure": self.added_mass}, planar,
         )  # fmt: skip
         self._twist, self._before, self._change = (np.zeros((bodies.count, 6)) for _ in range(3))
-        self._row, self._z = np.zeros(self.rows.shape), np.zeros(self.rows.shape)
+        self._row, self._z = self.system.right_hand_side("pressure"), np.zeros(self.rows.shape)
         self._space = VectorSpace(self._row.size, used_ranges(self.rows.shape, planar=planar))
-        self._impulse_f = np.zeros(domain.inv_mass_f.shape)
         self._lightness = float(np.max(self.displaced_b[dynamic] / bodies.mass_b[dynamic], initial=1.0))
         # what rounding of F^T z leaves of a row, relative to where a pass starts
         self._attainable = 1e-14 * self._lightness
@@ -213,9 +211,9 @@ class MonolithicSolve:
             norm = self._norm(w)
             if norm <= target:
                 break
-            self._z[...] = 0.0
-            solves.append(self.system.solve(w, z, max(target / norm, self._attainable)))
-            z_c += self._z
+            self._space.clear(self._z.reshape(-1))
+            solves.append(self.system.solve(w, z, max(target / norm, self._attainable), known=True))
+            self._space.combine(1.0, self._z.reshape(-1), 1.0, z_c.reshape(-1))
         else:
             raise PhysicsError(
                 f"coupled solve: rows of {norm:.3g} m3/s are left after {PASSES} passes, wanted {target:.3g}; "
@@ -260,9 +258,7 @@ class MonolithicSolve:
     def _absorb(self, u_f: Array, twist: Array, z_c: Array, moved: Array | None = None) -> None:
         """w <- w* - B^-1 K^T z with the impulses on the bodies in w*; moved: the part of it that is known already."""
         impulse_b, change = self.coupled.impulse_b, self._change
-        self._impulse_f[...] = 0.0
-        self.rows.add_transpose(z_c, {"fluid": self._impulse_f})
-        subtract_scaled(self.rows.inv_mass_f, self._impulse_f, 1.0, u_f)
+        self.rows.subtract_impulse(z_c, self.rows.inv_mass_f, u_f)
         change[...] = impulse_b
         self.rows.walls.add_force(1.0, z_c, change)
         self.block.apply_inverse_mass(change.reshape(self.block.shape), change.reshape(self.block.shape))

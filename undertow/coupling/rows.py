@@ -57,7 +57,7 @@ class CoupledRows(DivergenceRows):
         self.walls.rebuild(dynamic_b, self.bodies.x_b, stencil.diagonal_c)
         if self.poles is not None:
             self.poles.rebuild(self.walls, self.bodies.x_b)
-        self.walls.close(stencil.label, stencil.regions, stencil.dirichlet_c)
+        self.walls.close(stencil.label, stencil.grounded)
 
     def set_wall_flux(self) -> None:
         """s: the flux through walls that move as prescribed; those of dynamic bodies are unknown."""
@@ -90,6 +90,9 @@ class CoupledRows(DivergenceRows):
 
 class CoupledOperator:
     """A0 + F M^-1 F^T, structured."""
+
+    keeps_rows = True
+    """It gives nothing to rows of cells that A0 leaves out: walls are those of cells with a pressure."""
 
     def __init__(self, rows: CoupledRows, block: DenseBlock) -> None:
         self.rows, self.block = rows, block

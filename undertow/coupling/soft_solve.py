@@ -37,7 +37,6 @@ from undertow.coupling.solid_velocities import BLOCK, Bound, SolidVelocities
 from undertow.errors import PhysicsError
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.measure import subtract_scaled
 from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array
@@ -313,9 +312,7 @@ class SoftSolve:
 
     def _absorb(self, w: dict[str, Array], z_c: Array) -> None:
         """w <- w - B^-1 K^T z"""
-        self._impulse_f[...] = 0.0
-        self.rows.add_transpose(z_c, {"fluid": self._impulse_f})
-        subtract_scaled(self.rows.inv_mass_f, self._impulse_f, 1.0, w["fluid"])
+        self.rows.subtract_impulse(z_c, self.rows.inv_mass_f, w["fluid"])
         change = self.rows.push(z_c)
         self.block.apply_inverse_mass(change, change)
         w[BLOCK] += change

@@ -24,7 +24,7 @@ from undertow.fluid.free_surface import FreeSurfaceRows, FreeSurfaceSolve
 from undertow.geometry import Solid
 from undertow.geometry.solids import BAND
 from undertow.grid import GHOSTS, Array, Grid, Sides
-from undertow.linalg import SolveStats, used_planes
+from undertow.linalg import SolveStats
 from undertow.rigid.bodies import DYNAMIC
 from undertow.soft import SoftBodies
 
@@ -161,9 +161,8 @@ class SoftWaterSolve(FreeSurfaceSolve):
         """u* (known impulse added) and the velocities of the solids to n+1; p_c: guess on entry, the pressure on exit
         [Pa]."""
         rows, coupled, rigid, z, known = self.rows, self.coupled, self.coupled.rigid, self.z_c, self.known_b
-        rows.dual_of(p_c, dt, z)
         # the impulse of start_c has been given to the water: the solids get theirs with what is known
-        np.subtract(used_planes(z), used_planes(self.start_c), out=used_planes(z))
+        rows.dual_of(p_c, dt, self.start_c, z)
         start = rows.push(self.start_c)
         nodes = coupled.bodies.count
         self.hydrostatic.impulse(dt, known)
@@ -173,8 +172,7 @@ class SoftWaterSolve(FreeSurfaceSolve):
         stats = self.soft.solve(u_f, z, dt)
         coupled.pressure += start[:nodes]
         rigid.pressure_b += known
-        np.add(used_planes(z), used_planes(self.start_c), out=used_planes(z))
-        rows.pressure_of(z, dt, p_c)
+        rows.pressure_of(z, dt, self.start_c, p_c)
         return [*self._before, *stats]
 
 

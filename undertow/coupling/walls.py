@@ -63,8 +63,8 @@ class BodyWalls:
         while True:
             self.size = int(
                 _gather_walls(
-                    d.grid.spec, d.periodic, d.solids.wall_n, d.area_f, d.solids.body_c, dynamic_b, diagonal_c,
-                    d.grid.face_area, centre_b, d.solids.period, self.spec,
+                    d.grid.spec, d.solids.hull(), d.periodic, d.solids.wall_n, d.area_f, d.solids.body_c, dynamic_b,
+                    diagonal_c, d.grid.face_area, centre_b, d.solids.period, self.spec,
                 )
             )  # fmt: skip
             if self.size <= len(self.spec.cell):
@@ -83,10 +83,9 @@ class BodyWalls:
         self.size = len(key)
         self.spec = WallSpec(key // self.count, key % self.count, total)
 
-    def close(self, label: np.ndarray, regions: int, dirichlet_c: Array) -> None:
-        """Take note of the regions whose pressure is known up to a constant; label: flat, 0 where there is none."""
-        open_regions = np.zeros(regions + 1, dtype=np.bool_)
-        open_regions[label[: dirichlet_c.size][dirichlet_c.reshape(-1) > 0.0]] = True
+    def close(self, label: np.ndarray, grounded: np.ndarray) -> None:
+        """Take note of the regions whose pressure is known up to a constant; see ``Stencil``."""
+        open_regions, regions = grounded > 0, len(grounded) - 1
         open_regions[0] = True
         self.closure = np.zeros((regions + 1, self.count, 6))
         cell, body, f = (array[: self.size] for array in self.spec)
@@ -195,15 +194,15 @@ def _offset(x, period):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _gather_walls(  # type: ignore[no-untyped-def]
-    spec, periodic, phi, area, body_c, dynamic_b, diagonal, face_area, centre_b, period, out
+    spec, hull, periodic, phi, area, body_c, dynamic_b, diagonal, face_area, centre_b, period, out
 ):
-    """Fill ``out`` as far as it has room and return how many walls there are."""
+    """Fill ``out`` as far as it has room and return how many walls there are; hull: where they can be."""
     found = 0
     room = len(out.cell)
     _, ny, nx = diagonal.shape
-    for k in range(GHOSTS, GHOSTS + spec.nz):
-        for j in range(GHOSTS, GHOSTS + spec.ny):
-            for i in range(GHOSTS, GHOSTS + spec.nx):
+    for k in range(hull[0], hull[1]):
+        for j in range(hull[2], hull[3]):
+            for i in range(hull[4], hull[5]):
                 b = body_c[k, j, i]
                 if b < 0 or dynamic_b[b] == 0 or diagonal[k, j, i] <= 0.0:
                     continue

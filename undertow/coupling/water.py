@@ -24,7 +24,7 @@ from undertow.fluid.mixture import Mixture
 from undertow.fluid.pressure import DivergenceRows
 from undertow.fluid.strain import FreeViscosity
 from undertow.grid import Array
-from undertow.linalg import CoupledSystem, DenseBlock, SolveStats, used_planes
+from undertow.linalg import CoupledSystem, DenseBlock, SolveStats
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.rows import BLOCK
 
@@ -46,8 +46,7 @@ class CoupledWaterRows(CoupledRows, FreeSurfaceRows):
         """s: the flux through walls that move as prescribed less the volume sources, in the liquid cells."""
         DivergenceRows.set_wall_flux(self)
         self.walls.clear(self.flux_c)
-        self.flux_c -= self.source_c
-        self._mask(self.flux_c)
+        self._take_sources()
 
 
 class CoupledWaterSolve(FreeSurfaceSolve):
@@ -87,16 +86,14 @@ class CoupledWaterSolve(FreeSurfaceSolve):
     def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
         """u* (known impulse added) and the bodies' momenta to n+1; p_c: guess on entry, the pressure on exit [Pa]."""
         rows, coupled, z, known = self.rows, self.coupled, self.z_c, self.known_b
-        rows.dual_of(p_c, dt, z)
         # the impulse of start_c has been given to the water: the bodies get theirs with what is known
-        np.subtract(used_planes(z), used_planes(self.start_c), out=used_planes(z))
+        rows.dual_of(p_c, dt, self.start_c, z)
         self.hydrostatic.impulse(dt, known)
         rows.walls.add_force(1.0, self.start_c, known)
         coupled.impulse_b += known
         coupled.pressure_b[...] = known
         stats = self.monolithic.push(u_f, z)
-        np.add(used_planes(z), used_planes(self.start_c), out=used_planes(z))
-        rows.pressure_of(z, dt, p_c)
+        rows.pressure_of(z, dt, self.start_c, p_c)
         return [*self._before, *stats]
 
     def push(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:

@@ -12,6 +12,7 @@ from numba import njit
 
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, INFLOW, PERIODIC, WALL, Array, Grid, Sides, share
+from undertow.grid.jitting import borrowing
 from undertow.linalg import used_planes
 
 
@@ -42,6 +43,7 @@ class FluidDomain:
         self.volume_c = np.ones(grid.padded) if solids is None else solids.volume_c
         self.inv_mass_f = grid.face_field()
         self.open_f = np.ones((3, *grid.padded), dtype=np.uint8)
+        self._whole = np.zeros(grid.padded[0] * grid.padded[1], dtype=np.uint8)
         self.rebuild()
 
     def rebuild(self) -> None:
@@ -50,7 +52,7 @@ class FluidDomain:
         share(
             _compute_inverse_mass, planes * rows, self.grid.cell_count, self.grid.spec, self.sides.spec.kind,
             self.area_f, self.volume_c, int(self.voxel), 1.0 / (self.density * self.grid.cell_volume), self.inv_mass_f,
-            self.open_f,
+            self.open_f, self._whole,
         )  # fmt: skip
 
     def set_wall_velocity(self, u_f: Array) -> None:
@@ -79,6 +81,16 @@ def wrap(i, n, periodic):  # type: ignore[no-untyped-def]
     return i
 
 
+@borrowing
+def has_body(spec, body, k, j):  # type: ignore[no-untyped-def]
+    """Whether a row has cells near solids; body: their numbers, negative without one. Most rows have none."""
+    row = body[k, j, GHOSTS : GHOSTS + spec.nx]
+    count = 0
+    for m in range(spec.nx):
+        count += row[m] >= 0
+    return count > 0
+
+
 @njit(cache=True)
 def last_face(n, periodic):  # type: ignore[no-untyped-def]
     """One past the last face index that is an unknown of its own along an axis of n cells."""
@@ -86,12 +98,25 @@ def last_face(n, periodic):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _compute_inverse_mass(spec, kind, area, volume, voxel, scale, out_inv_mass, out_open, start, stop):  # type: ignore[no-untyped-def]
-    """1 / (rho phi V); 0 on closed and prescribed faces; the p = 0 boundary face has half the volume."""
+def _compute_inverse_mass(  # type: ignore[no-untyped-def]
+    spec, kind, area, volume, voxel, scale, out_inv_mass, out_open, out_whole, start, stop
+):
+    """1 / (rho phi V); 0 on closed and prescribed faces; the p = 0 boundary face has half the volume.
+
+    out_whole: 1 for rows whose faces are all whole; those that were and are keep what they have.
+    """
     n = (spec.nx, spec.ny, spec.nz)
     for row in range(start, stop):
         k = row // out_inv_mass.shape[2]
         j = row % out_inv_mass.shape[2]
+        cut = 0
+        for a in range(spec.dimensions):
+            faces = area[a, k, j]
+            for m in range(area.shape[3]):
+                cut += faces[m] != 1.0
+        if cut == 0 and voxel == 0 and out_whole[row] == 1:
+            continue
+        out_whole[row] = 1 if cut == 0 else 0
         for a in range(3):
             for i in range(out_inv_mass.shape[3]):
                 out_inv_mass[a, k, j, i] = 0.0

@@ -30,8 +30,8 @@ from undertow.fluid.mixture import Mixture
 from undertow.fluid.pressure import DivergenceRows
 from undertow.fluid.strain import FreeViscosity
 from undertow.grid import GHOSTS, SIDE_NAMES, Array, share_face_rows, share_rows
-from undertow.grid.jitting import helper
-from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock, used_planes, used_ranges
+from undertow.grid.jitting import borrowing, helper
+from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock, used_ranges
 from undertow.linalg.vectors import multiply
 
 SMALLEST_THETA = 1e-3
@@ -49,7 +49,9 @@ class FreeSurfaceRows(DivergenceRows):
 
     phi_c: the level set [m], read at every ``rebuild``, ghosts filled. inv_mass_f: 1 / beta_f, 0 on faces between air
     cells. liquid_c: 1.0 in cells with a row, else 0.0. level: c [m^2/s^2], the mean of g.x over the surface.
-    source_c: volume made per time in each cell [m^3/s], taken up in liquid cells. flux_c: the targets s.
+    source_c: volume made per time in each cell [m^3/s], taken up in liquid cells where ``has_sources``. flux_c: the
+    targets s. wet_rows (ny nz,): 1 for rows of cells with liquid, 2 where no air is beside them either; what is done to
+    liquid, or to its surface, alone is left out in other rows.
     """
 
     def __init__(self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float]) -> None:
@@ -68,9 +70,11 @@ class FreeSurfaceRows(DivergenceRows):
         self.target = self.flux_c
         self.source_c = grid.cell_field()
         self.liquid_c = grid.cell_field()
+        self.has_sources = False
         self.inv_mass_f = grid.face_field()
         self.level = 0.0
         self._levels = np.zeros((grid.spec.nz * grid.spec.ny, 2))
+        self.wet_rows = np.zeros(grid.spec.nz * grid.spec.ny, dtype=np.uint8)
 
     def rebuild(self) -> None:
         """Masses, stencil and mean level of the present surface and solids."""
@@ -79,7 +83,7 @@ class FreeSurfaceRows(DivergenceRows):
         share_face_rows(d.grid, _compute_surface_masses, self.phi_c, d.inv_mass_f, SMALLEST_THETA, self.inv_mass_f)
         share_rows(
             d.grid, _compute_surface_stencil, self.phi_c, d.area_f, self.inv_mass_f, d.grid.face_area, self.gravity,
-            stencil.face_f, stencil.dirichlet_c, self.liquid_c, self._levels,
+            stencil.face_f, stencil.dirichlet_c, self.liquid_c, self._levels, self.wet_rows,
         )  # fmt: skip
         stencil.setup()
         total, count = self._levels.sum(axis=0)
@@ -90,12 +94,13 @@ class FreeSurfaceRows(DivergenceRows):
         super().set_wall_flux()
         if self.domain.solids is None:
             self.flux_c[...] = 0.0
-        self.flux_c -= self.source_c
-        self._mask(self.flux_c)
+        self._take_sources()
 
-    def apply(self, w: Mapping[str, Array], out: Array) -> None:
-        super().apply(w, out)
-        self._mask(out)
+    def _take_sources(self) -> None:
+        """s less the volume made in the liquid cells."""
+        if self.has_sources:
+            self.flux_c -= self.source_c
+            self._mask(self.flux_c)
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
         super().add_diagonal(inv_mass, out)
@@ -111,8 +116,8 @@ class FreeSurfaceRows(DivergenceRows):
         6.3.7) and the z of liquid cells that is known [Pa s]."""
         d = self.domain
         share_face_rows(
-            d.grid, _add_surface_impulse, self.phi_c, d.area_f, self.inv_mass_f, d.grid.face_area, d.density * dt,
-            self.gravity, self.level, z_c, u_f,
+            d.grid, _add_surface_impulse, self.wet_rows, self.phi_c, d.area_f, self.inv_mass_f, d.grid.face_area,
+            d.density * dt, self.gravity, self.level, z_c, u_f,
         )  # fmt: skip
 
     def start_from_surface(self, dt: float, out_c: Array) -> None:
@@ -120,18 +125,24 @@ class FreeSurfaceRows(DivergenceRows):
         d = self.domain
         scale = -d.density * dt
         share_rows(
-            d.grid, _find_thin_cells, self.phi_c, self.inv_mass_f, scale, self.gravity, self.level, out_c
+            d.grid, _find_thin_cells, self.wet_rows, self.phi_c, self.inv_mass_f, scale, self.gravity, self.level, out_c
         )  # fmt: skip
 
-    def dual_of(self, p_c: Array, dt: float, out_c: Array) -> None:
-        """z = dt (p - rho (g.x - c)) in liquid cells, 0 elsewhere."""
-        d = self.domain
-        share_rows(d.grid, _add_potential, self.liquid_c, self.gravity, self.level, dt, p_c, -dt * d.density, out_c)
+    def dual_of(self, p_c: Array, dt: float, known_c: Array, out_c: Array) -> None:
+        """z = dt (p - rho (g.x - c)) less what is known of it [Pa s] in liquid cells, 0 elsewhere."""
+        d, scale = self.domain, -dt * self.domain.density
+        share_rows(
+            d.grid, _add_potential, self.wet_rows, self.liquid_c, self.gravity, self.level, dt, p_c, -1.0, known_c,
+            scale, out_c,
+        )  # fmt: skip
 
-    def pressure_of(self, z_c: Array, dt: float, out_c: Array) -> None:
-        """p = z / dt + rho (g.x - c) in liquid cells [Pa], 0 elsewhere."""
-        d = self.domain
-        share_rows(d.grid, _add_potential, self.liquid_c, self.gravity, self.level, 1.0 / dt, z_c, d.density, out_c)
+    def pressure_of(self, z_c: Array, dt: float, known_c: Array, out_c: Array) -> None:
+        """p = (z + what was known of it) / dt + rho (g.x - c) in liquid cells [Pa], 0 elsewhere."""
+        d, factor = self.domain, 1.0 / dt
+        share_rows(
+            d.grid, _add_potential, self.wet_rows, self.liquid_c, self.gravity, self.level, factor, z_c, factor,
+            known_c, d.density, out_c,
+        )  # fmt: skip
 
 
 class FreeSurfaceSolve:
@@ -182,12 +193,10 @@ class FreeSurfaceSolve:
     def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
         """u* (known impulse added) -> u in place; p_c: guess on entry, the pressure on exit [Pa]."""
         z = self.z_c
-        self.rows.dual_of(p_c, dt, z)
         # the impulse of start_c has been given: solve for what is left
-        np.subtract(used_planes(z), used_planes(self.start_c), out=used_planes(z))
+        self.rows.dual_of(p_c, dt, self.start_c, z)
         stats = self.system.solve({"fluid": u_f}, {"pressure": z}, self.tolerance)
-        np.add(used_planes(z), used_planes(self.start_c), out=used_planes(z))
-        self.rows.pressure_of(z, dt, p_c)
+        self.rows.pressure_of(z, dt, self.start_c, p_c)
         return [*self._before, stats]
 
 
@@ -195,6 +204,28 @@ class FreeSurfaceSolve:
 def _wet_part(here, other):  # type: ignore[no-untyped-def]
     """theta: the liquid part of the way from a liquid centre (here <= 0) to an air centre (other > 0)."""
     return here / (here - other)
+
+
+@borrowing
+def _count_air(spec, phi, k, j):  # type: ignore[no-untyped-def]
+    """Cells of a row whose centre is in the air."""
+    row = phi[k, j, GHOSTS : GHOSTS + spec.nx]
+    count = 0
+    for m in range(spec.nx):
+        count += row[m] > 0.0
+    return count
+
+
+@borrowing
+def is_dry(spec, wet, k, j, a):  # type: ignore[no-untyped-def]
+    """Whether neither row of cells beside the row (k, j) of faces of the axis a has liquid; wet: as ``wet_rows``."""
+    row = (k - GHOSTS) * spec.ny + j - GHOSTS
+    inside = j < GHOSTS + spec.ny and k < GHOSTS + spec.nz
+    if inside and wet[row] > 0:
+        return False
+    if a == 1 and j > GHOSTS and wet[row - 1] > 0:
+        return False
+    return not (a == 2 and k > GHOSTS and wet[row - spec.ny] > 0)
 
 
 @njit(cache=True, nogil=True)
@@ -209,6 +240,13 @@ def _compute_surface_masses(spec, phi, inv_mass, smallest, out, start, stop):  #
                 continue
             kl, jl, dx = k - int(a == 2), j - int(a == 1), int(a == 0)
             n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
+            # most rows have cells of one kind on both sides
+            inner = a == 0 or ((j if a == 1 else k) > GHOSTS and (j if a == 1 else k) < GHOSTS + n)
+            air = _count_air(spec, phi, k, j) + _count_air(spec, phi, kl, jl) if inner else -1
+            if air == 0 or air == 2 * spec.nx:
+                for i in range(GHOSTS, GHOSTS + spec.nx + dx):
+                    out[a, k, j, i] = inv_mass[a, k, j, i] if air == 0 else 0.0
+                continue
             for i in range(GHOSTS, GHOSTS + spec.nx + dx):
                 at = i if a == 0 else (j if a == 1 else k)
                 # beyond a side there is no cell: the one inside decides
@@ -233,16 +271,41 @@ def _potential(spec, g, k, j, i, a, along):  # type: ignore[no-untyped-def]
     return g[0] * x + g[1] * y + g[2] * z + g[a] * along * spec.dx
 
 
+@borrowing
+def _is_deep(spec, phi, k, j):  # type: ignore[no-untyped-def]
+    """Whether all cells of a row and of the four rows beside it are liquid, and all are inside the domain."""
+    if j == GHOSTS or j == GHOSTS + spec.ny - 1:
+        return False
+    if spec.dimensions == 3:
+        if k == GHOSTS or k == GHOSTS + spec.nz - 1:
+            return False
+        if _count_air(spec, phi, k - 1, j) + _count_air(spec, phi, k + 1, j) > 0:
+            return False
+    return _count_air(spec, phi, k, j - 1) + _count_air(spec, phi, k, j) + _count_air(spec, phi, k, j + 1) == 0
+
+
 @njit(cache=True, nogil=True)
 def _compute_surface_stencil(  # type: ignore[no-untyped-def]
-    spec, phi, area, inv_mass, face_area, g, out_face, out_dirichlet, out_liquid, out_levels, start, stop
+    spec, phi, area, inv_mass, face_area, g, out_face, out_dirichlet, out_liquid, out_levels, out_wet, start, stop
 ):
     """a_f between liquid cells, d_c of faces with p = 0 beyond them; per row the sum of g.x there and their number."""
     for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         total, count = 0.0, 0
-        for i in range(GHOSTS, GHOSTS + spec.nx):
+        air = _count_air(spec, phi, k, j)
+        deep = _is_deep(spec, phi, k, j) if air == 0 else False
+        out_wet[row] = 2 if deep else (1 if air < spec.nx else 0)
+        if deep:
+            # no surface in reach: all faces but those of the two sides along x join liquid cells
+            for a in range(spec.dimensions):
+                for i in range(GHOSTS + 1, GHOSTS + spec.nx - 1):
+                    c = area[a, k, j, i] * face_area
+                    out_face[a, k, j, i] = c * c * inv_mass[a, k, j, i]
+            for i in range(GHOSTS + 1, GHOSTS + spec.nx - 1):
+                out_dirichlet[k, j, i] = 0.0
+                out_liquid[k, j, i] = 1.0
+        for i in range(GHOSTS, GHOSTS + spec.nx, max(spec.nx - 1, 1) if deep else 1):
             if phi[k, j, i] > 0.0:
                 for a in range(spec.dimensions):
                     out_face[a, k, j, i] = 0.0
@@ -276,7 +339,7 @@ def _compute_surface_stencil(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _add_surface_impulse(  # type: ignore[no-untyped-def]
-    spec, phi, area, inv_mass, face_area, scale, g, level, z, u, start, stop
+    spec, wet, phi, area, inv_mass, face_area, scale, g, level, z, u, start, stop
 ):
     """u_f += 1 / beta phi A dt rho (g.x_s - c) on faces with air or a p = 0 side above them, the opposite below;
     and u_f -= 1 / beta phi A (z_hi - z_lo)."""
@@ -285,11 +348,16 @@ def _add_surface_impulse(  # type: ignore[no-untyped-def]
         k = row // rows_y + GHOSTS
         j = row % rows_y + GHOSTS
         for a in range(spec.dimensions):
-            if (j == GHOSTS + spec.ny and a != 1) or (k == GHOSTS + spec.nz and a != 2):
+            if (j == GHOSTS + spec.ny and a != 1) or (k == GHOSTS + spec.nz and a != 2) or is_dry(spec, wet, k, j, a):
                 continue
             kl, jl, dx = k - int(a == 2), j - int(a == 1), int(a == 0)
             n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
-            for i in range(GHOSTS, GHOSTS + spec.nx + dx):
+            line = (k - GHOSTS) * spec.ny + j - GHOSTS
+            deep = j < GHOSTS + spec.ny and k < GHOSTS + spec.nz and wet[line] == 2
+            if deep and a > 0 and wet[line - (1 if a == 1 else spec.ny)] == 2:
+                continue
+            # z is 0 without air beside a cell: along x the two sides are left
+            for i in range(GHOSTS, GHOSTS + spec.nx + dx, spec.nx if deep and a == 0 else 1):
                 m = inv_mass[a, k, j, i] * area[a, k, j, i] * face_area
                 if m == 0.0:
                     continue
@@ -309,13 +377,14 @@ def _add_surface_impulse(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _find_thin_cells(spec, phi, inv_mass, scale, g, level, out, start, stop):  # type: ignore[no-untyped-def]
+def _find_thin_cells(spec, wet, phi, inv_mass, scale, g, level, out, start, stop):  # type: ignore[no-untyped-def]
     """scale (g.x_s - c) of the nearest crossing of a grid line if it is nearer than THIN cells, else 0."""
     for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for i in range(GHOSTS, GHOSTS + spec.nx):
             out[k, j, i] = 0.0
+        for i in range(GHOSTS, GHOSTS + spec.nx if wet[row] == 1 else GHOSTS):
             if phi[k, j, i] > 0.0 or phi[k, j, i] < -THIN * spec.dx:
                 continue
             nearest = THIN
@@ -336,11 +405,16 @@ def _find_thin_cells(spec, phi, inv_mass, scale, g, level, out, start, stop):  #
 
 
 @njit(cache=True, nogil=True)
-def _add_potential(spec, liquid, g, level, factor, q, scale, out, start, stop):  # type: ignore[no-untyped-def]
-    """out = factor q + scale (g.x - c) in liquid cells, else 0."""
+def _add_potential(spec, wet, liquid, g, level, factor, q, more, known, scale, out, start, stop):  # type: ignore[no-untyped-def]
+    """out = factor q + more known + scale (g.x - c) in liquid cells, else 0."""
     for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
+        if wet[row] == 0:
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                out[k, j, i] = 0.0
+            continue
         for i in range(GHOSTS, GHOSTS + spec.nx):
             value = factor * q[k, j, i] + scale * (_potential(spec, g, k, j, i, X, 0.0) - level)
+            value += more * known[k, j, i]
             out[k, j, i] = value if liquid[k, j, i] > 0.0 else 0.0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from undertow.fluid.domain import has_body
 from undertow.fluid.state import SolidForce
 from undertow.grid import GHOSTS, Array, Grid, share, share_rows
 from undertow.linalg import used_ranges
@@ -165,7 +166,7 @@ def _sum_leak(spec, row, target, body):  # type: ignore[no-untyped-def]
     total = 0.0
     for k in range(GHOSTS, GHOSTS + spec.nz):
         for j in range(GHOSTS, GHOSTS + spec.ny):
-            for i in range(GHOSTS, GHOSTS + spec.nx):
+            for i in range(GHOSTS, GHOSTS + spec.nx if has_body(spec, body, k, j) else GHOSTS):
                 if body[k, j, i] >= 0:
                     total += abs(row[k, j, i] - target[k, j, i])
     return total

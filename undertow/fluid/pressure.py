@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 from numba import njit
 
 from undertow.fluid.domain import FluidDomain, last_face, wrap
@@ -25,6 +26,8 @@ class DivergenceRows:
     name = "pressure"
     damping = False
     folded = False
+    direct = "fluid"
+    """Velocities with diagonal masses of which ``subtract_impulse`` takes the impulse."""
 
     def __init__(self, domain: FluidDomain, inv_mass_f: Array | None = None) -> None:
         """inv_mass_f: the masses of the stencil where they are not the fluid's own."""
@@ -34,6 +37,11 @@ class DivergenceRows:
         self.shape: tuple[int, ...] = grid.padded
         self.target: Array | None = None if domain.solids is None or domain.voxel else grid.cell_field()
         self.stencil: Stencil | None = Stencil(grid, domain.periodic_axes)
+        self.wet_rows = np.zeros(0, dtype=np.uint8)
+        """Not 0 for rows of cells with a divergence row (ny nz,); empty: all have them."""
+        self.liquid_c = np.zeros((0, 0, 0))
+        """1.0 in cells with a row, else 0.0; empty: all have one."""
+        self._no_mass_f = np.zeros((0, 0, 0, 0))
 
     def rebuild(self) -> None:
         """Coefficients a_f = (phi A)^2 / beta and d_c of the p = 0 sides, after the masses changed."""
@@ -62,16 +70,27 @@ class DivergenceRows:
                 solids.body_c,
                 solids.velocity_c,
                 self.domain.grid.face_area,
+                self.liquid_c,
                 self.target,
             )
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         d = self.domain
-        share_rows(d.grid, _apply_divergence, d.periodic, d.area_f, d.grid.face_area, w["fluid"], out)
+        share_rows(
+            d.grid, _apply_divergence, d.periodic, d.area_f, d.grid.face_area, w["fluid"], self.wet_rows, self.liquid_c,
+            out,
+        )  # fmt: skip
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
+        if "fluid" not in w:
+            return
         d = self.domain
-        share_face_rows(d.grid, _add_gradient, d.periodic, d.area_f, d.grid.face_area, z, w["fluid"])
+        share_face_rows(d.grid, _add_gradient, d.periodic, d.area_f, d.grid.face_area, z, self._no_mass_f, w["fluid"])
+
+    def subtract_impulse(self, z: Array, inv_mass_f: Array, u_f: Array) -> None:
+        """u -= B^-1 K^T z of the fluid alone, in one pass over memory."""
+        d = self.domain
+        share_face_rows(d.grid, _add_gradient, d.periodic, d.area_f, -d.grid.face_area, z, inv_mass_f, u_f)
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
         d = self.domain
@@ -111,13 +130,13 @@ def _compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirich
 
 
 @njit(cache=True, nogil=True)
-def _compute_wall_flux(spec, area, body, velocity_c, face_area, out, start, stop):  # type: ignore[no-untyped-def]
+def _compute_wall_flux(spec, area, body, velocity_c, face_area, liquid, out, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for i in range(GHOSTS, GHOSTS + spec.nx):
             out[k, j, i] = 0.0
-            if body[k, j, i] < 0:
+            if body[k, j, i] < 0 or (liquid.size > 0 and liquid[k, j, i] == 0.0):
                 continue
             s = 0.0
             for a in range(spec.dimensions):
@@ -128,10 +147,14 @@ def _compute_wall_flux(spec, area, body, velocity_c, face_area, out, start, stop
 
 
 @njit(cache=True, nogil=True)
-def _apply_divergence(spec, periodic, area, face_area, u, out, start, stop):  # type: ignore[no-untyped-def]
+def _apply_divergence(spec, periodic, area, face_area, u, wet, liquid, out, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
+        if wet.size > 0 and wet[row] == 0:
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                out[k, j, i] = 0.0
+            continue
         jp = wrap(j + 1, spec.ny, periodic[1])
         last = GHOSTS + spec.nx - 1
         end = wrap(last + 1, spec.nx, periodic[0])
@@ -148,11 +171,18 @@ def _apply_divergence(spec, periodic, area, face_area, u, out, start, stop):  # 
             for i in range(GHOSTS, GHOSTS + spec.nx):
                 s = area[2, k, j, i] * u[2, k, j, i] - area[2, kp, j, i] * u[2, kp, j, i]
                 out[k, j, i] += s * face_area
+        if liquid.size > 0:
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                out[k, j, i] *= liquid[k, j, i]
 
 
 @njit(cache=True, nogil=True)
-def _add_gradient(spec, periodic, area, face_area, z, w, start, stop):  # type: ignore[no-untyped-def]
-    """w_f += phi A (z_hi - z_lo), z = 0 beyond the sides: the transpose of ``_apply_divergence``."""
+def _add_gradient(spec, periodic, area, face_area, z, inv_mass, w, start, stop):  # type: ignore[no-untyped-def]
+    """w_f += phi A (z_hi - z_lo), z = 0 beyond the sides: the transpose of ``_apply_divergence``.
+
+    inv_mass: what that is multiplied by, unless it is empty; rows of faces that have none are passed over.
+    """
+    scale = np.full(spec.nx + 2 * GHOSTS + 1, face_area)
     n = (spec.nx, spec.ny, spec.nz)
     ny = spec.ny + 1
     for row in range(start, stop):
@@ -166,20 +196,27 @@ def _add_gradient(spec, periodic, area, face_area, z, w, start, stop):  # type: 
             kl = wrap(k - int(a == 2), spec.nz, periodic[2])
             jl = wrap(j - int(a == 1), spec.ny, periodic[1])
             area_a, w_a, low, high = area[a, k, j], w[a, k, j], z[kl, jl], z[k, j]
+            if inv_mass.size > 0:
+                free = 0
+                for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+                    scale[i] = face_area * inv_mass[a, k, j, i]
+                    free += scale[i] != 0.0
+                if free == 0:
+                    continue
             if a == 0:
                 first, last = GHOSTS, GHOSTS + spec.nx
                 before = low[wrap(first - 1, spec.nx, periodic[0])] if periodic[0] == 1 else 0.0
-                w_a[first] += area_a[first] * face_area * (high[first] - before)
+                w_a[first] += area_a[first] * scale[first] * (high[first] - before)
                 for i in range(first + 1, last):
-                    w_a[i] += area_a[i] * face_area * (high[i] - high[i - 1])
+                    w_a[i] += area_a[i] * scale[i] * (high[i] - high[i - 1])
                 if last < last_face(spec.nx, periodic[0]):
-                    w_a[last] += area_a[last] * face_area * (0.0 - high[last - 1])
+                    w_a[last] += area_a[last] * scale[last] * (0.0 - high[last - 1])
                 continue
             at = j if a == 1 else k
             from_low = 1.0 if at > GHOSTS or periodic[a] == 1 else 0.0
             from_high = 1.0 if at < GHOSTS + n[a] else 0.0
             for i in range(GHOSTS, GHOSTS + spec.nx):
-                w_a[i] += area_a[i] * face_area * (from_high * high[i] - from_low * low[i])
+                w_a[i] += area_a[i] * scale[i] * (from_high * high[i] - from_low * low[i])
 
 
 @njit(cache=True, nogil=True)

@@ -13,11 +13,10 @@ from undertow.errors import PhysicsError, UserError
 from undertow.fluid import measure
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.forces import add_acceleration
-from undertow.fluid.free_surface import FreeSurfaceSolve
+from undertow.fluid.free_surface import FreeSurfaceSolve, is_dry
 from undertow.fluid.mixture import Mixture
 from undertow.fluid.shells import ShellsInWater
 from undertow.fluid.state import FlowReport, SolidForce
-from undertow.fluid.steppers import copy_planes
 from undertow.geometry import SolidFields
 from undertow.geometry.solids import mean_of_corners
 from undertow.geometry.thin import ThinWalls
@@ -40,9 +39,6 @@ STRAY_DEPTH = 0.1
 
 NEXT, NEAR, AIR, WATER = np.int64(1), np.int64(2), np.int64(1), np.int64(-1)
 """Where cells inside solids look for air and for water [cells], and for which of them."""
-
-SOLID_LAYERS = 1
-"""Layers of cells inside solids that follow the water or air beside them."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +144,7 @@ class WaterFlow:
         self.extrapolation = Extrapolation(grid, sides)
         self.state = WaterState(grid.face_field(), grid.cell_field(), surface)
         self.solve = make_solve(self.domain, surface.phi_c, settings.gravity, settings.tolerance)
+        self.solve.rows.has_sources = bool(self.sources)
         self.mixture = mixture
         if settings.viscosity > 0.0 or mixture is not None:
             slips = [solid.slip for solid in solids.solids] if solids is not None else []
@@ -157,7 +154,7 @@ class WaterFlow:
         self.u_star = grid.face_field()
         self.row_c = grid.cell_field()
         self.wet_f = np.zeros((3, *grid.padded), dtype=np.uint8)
-        self.no_field_f = np.zeros((0, 0, 0, 0))
+        self.no_field_f, self.no_field_c = np.zeros((0, 0, 0, 0)), np.zeros((0, 0, 0))
         self.open_c = np.ones(grid.padded, dtype=np.uint8)
         self.edge_c = np.zeros(grid.padded, dtype=np.uint8)
         self.solid_c = None if solids is None and bodies is None else grid.cell_field()
@@ -278,10 +275,12 @@ class WaterFlow:
         """
         if self.solid_c is None:
             return
-        phi = self.state.surface.phi_c
-        np.copyto(self.row_c, phi)
-        self.extrapolation.centred(self.row_c, self.open_c, SOLID_LAYERS)
-        share_rows(self.grid, _follow_outside, self.row_c, self.open_c, phi)
+        phi, extended = self.state.surface.phi_c, self.no_field_c
+        if self.shells is not None:
+            extended = self.row_c
+            np.copyto(extended, phi)
+            self.extrapolation.centred(extended, self.open_c, 1)
+        share_rows(self.grid, _follow_outside, extended, self.open_c, phi)
         self.state.surface.level_set.fill_ghosts(phi)
 
     def set_sources(self, time: float, dt: float) -> None:
@@ -329,7 +328,7 @@ class WaterFlow:
 
     def finish(self, u_f: Array) -> None:
         """Velocities of the water go into air and solids, layer by layer; ghosts."""
-        share_face_rows(self.grid, _mark_wet_faces, self.solve.rows.inv_mass_f, self.domain.area_f, u_f, self.wet_f)
+        self._mark_wet_faces(u_f, self.no_field_f)
         if self.shells is not None:
             self.shells.know(self.solve.carried(), self.wet_f)
             self.solve.set_carried(u_f)
@@ -347,14 +346,15 @@ class WaterFlow:
         their walls: what falls off a solid would draw water out of it.
         """
         rows, d = self.solve.rows, self.domain
-        copy_planes(u_f, out_f)
-        share_face_rows(self.grid, _mark_wet_faces, rows.inv_mass_f, d.area_f, self.no_field_f, self.wet_f)
+        self._mark_wet_faces(u_f, out_f)
         if self.shells is not None:
             self.shells.recall(self.solve.carried(), self.wet_f)
         if self.bodies is not None:
             # what moves with a body would take the water's edge along
             self.wet_f *= self.bodies.area_f >= SLIVER
-        share_rows(self.grid, _mark_edge_cells, rows.liquid_c, rows.inv_mass_f, d.volume_c, self.edge_c)
+        share_rows(
+            self.grid, _mark_edge_cells, rows.wet_rows, rows.liquid_c, rows.inv_mass_f, d.volume_c, self.edge_c
+        )  # fmt: skip
         share_rows(
             self.grid, _close_air_cells, rows.liquid_c, self.edge_c, d.inv_mass_f, d.area_f, out_f, self.wet_f
         )  # fmt: skip
@@ -365,6 +365,13 @@ class WaterFlow:
                 self.grid, _follow_walls, self.solid_c, solids.distance_f, solids.inner_c, u_f, out_f
             )  # fmt: skip
         self.sides.fill_velocity(out_f)
+
+    def _mark_wet_faces(self, u_f: Array, out_f: Array) -> None:
+        """Where the water gives the velocity; u goes to ``out_f``, or, if that is empty, is cleared elsewhere."""
+        rows = self.solve.rows
+        share_face_rows(
+            self.grid, _mark_wet_faces, rows.wet_rows, rows.inv_mass_f, self.domain.area_f, u_f, out_f, self.wet_f
+        )  # fmt: skip
 
     def _largest_row(self, u_f: Array) -> float:
         self.solve.rows.apply({"fluid": u_f}, self.row_c)
@@ -466,9 +473,7 @@ class WaterFlow:
             self.shells.start()
         self.solve.rebuild()
         if self.shells is not None:
-            share_face_rows(
-                self.grid, _mark_wet_faces, self.solve.rows.inv_mass_f, self.domain.area_f, self.no_field_f, self.wet_f
-            )
+            self._mark_wet_faces(self.no_field_f, self.no_field_f)
             self.shells.know(self.solve.carried(), self.wet_f)
 
 
@@ -502,10 +507,30 @@ def _is_beside(spec, phi, open_c, k0, j0, i0, reach, sign):  # type: ignore[no-u
     return False
 
 
+@borrowing
+def _continue_inward(spec, open_c, phi, k, j, i):  # type: ignore[no-untyped-def]
+    """Mean of phi over the neighbours whose centre is outside solids; phi itself without any."""
+    total, known = 0.0, 0
+    for a in range(spec.dimensions):
+        at = i if a == 0 else (j if a == 1 else k)
+        n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
+        for end in range(2):
+            if at == (GHOSTS if end == 0 else GHOSTS + n - 1):
+                continue
+            out = 2 * end - 1
+            kn, jn, im = k + out * int(a == 2), j + out * int(a == 1), i + out * int(a == 0)
+            if open_c[kn, jn, im] == 1:
+                total += phi[kn, jn, im]
+                known += 1
+    return total / known if known > 0 else phi[k, j, i]
+
+
 @njit(cache=True, nogil=True)
 def _follow_outside(spec, extended, open_c, phi, start, stop):  # type: ignore[no-untyped-def]
     """In cells inside solids, e being the value continued from outside: e if all around is water, at least e - dx, and
     e if that is air and no water is within two cells: then the surface inside a thin wall has drifted through it.
+
+    extended: the values e where shells hide neighbours, else empty: one layer, from neighbours that are left alone.
 
     Beside a contact line the surface inside the solid is the continuation of that outside and stays.
     """
@@ -515,7 +540,7 @@ def _follow_outside(spec, extended, open_c, phi, start, stop):  # type: ignore[n
         for i in range(GHOSTS, GHOSTS + spec.nx):
             if open_c[k, j, i] == 1:
                 continue
-            e = extended[k, j, i]
+            e = extended[k, j, i] if extended.size > 0 else _continue_inward(spec, open_c, phi, k, j, i)
             if e > 0.0:
                 # a distance cannot change by more than a cell between neighbours
                 phi[k, j, i] = max(phi[k, j, i], e - spec.dx)
@@ -526,28 +551,47 @@ def _follow_outside(spec, extended, open_c, phi, start, stop):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def _mark_wet_faces(spec, inv_mass, area, u, out, start, stop):  # type: ignore[no-untyped-def]
-    """1 where the water gives the velocity, else 0; u, unless it is empty, is cleared where it does not."""
+def _mark_wet_faces(spec, wet, inv_mass, area, u, copy, out, start, stop):  # type: ignore[no-untyped-def]
+    """1 where the water gives the velocity, else 0; u, unless it is empty, is cleared where it does not, or copied."""
     rows_y = spec.ny + 1
     for row in range(start, stop):
         k = row // rows_y + GHOSTS
         j = row % rows_y + GHOSTS
         for a in range(spec.dimensions):
-            for i in range(GHOSTS, GHOSTS + spec.nx + 1):
-                out[a, k, j, i] = (inv_mass[a, k, j, i] > 0.0) & (area[a, k, j, i] >= SLIVER)
-            if u.size > 0:
+            dry = is_dry(spec, wet, k, j, a)
+            if dry:
                 for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+                    out[a, k, j, i] = 0
+            else:
+                for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+                    out[a, k, j, i] = (inv_mass[a, k, j, i] > 0.0) & (area[a, k, j, i] >= SLIVER)
+            if copy.size > 0:
+                for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+                    copy[a, k, j, i] = u[a, k, j, i]
+            elif u.size > 0 and dry:
+                for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+                    u[a, k, j, i] = 0.0
+            elif u.size > 0:
+                inner = 0
+                for i in range(GHOSTS + 1, GHOSTS + spec.nx):
+                    inner += out[a, k, j, i]
+                # in most rows all but the two ends are wet: then those alone are touched
+                for i in range(GHOSTS, GHOSTS + spec.nx + 1, spec.nx if inner == spec.nx - 1 else 1):
                     u[a, k, j, i] *= out[a, k, j, i]
 
 
 @njit(cache=True, nogil=True)
-def _mark_edge_cells(spec, liquid, wet_mass, volume, out, start, stop):  # type: ignore[no-untyped-def]
+def _mark_edge_cells(spec, wet, liquid, wet_mass, volume, out, start, stop):  # type: ignore[no-untyped-def]
     """1 in air cells with a face that the water moves, solids' cells left out."""
     for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
         for i in range(GHOSTS, GHOSTS + spec.nx):
             out[k, j, i] = 0
+        dry = is_dry(spec, wet, k, j, np.int64(1)) and is_dry(spec, wet, k, j + 1, np.int64(1))
+        if dry and spec.dimensions == 3:
+            dry = is_dry(spec, wet, k, j, np.int64(2)) and is_dry(spec, wet, k + 1, j, np.int64(2))
+        for i in range(GHOSTS, GHOSTS if dry else GHOSTS + spec.nx):
             if liquid[k, j, i] > 0.0 or volume[k, j, i] < 1.0:
                 continue
             for a in range(spec.dimensions):
@@ -643,16 +687,17 @@ def _sum_liquid_rows(spec, phi, volume, u, g, out, start, stop):  # type: ignore
             if w == 0.0:
                 continue
             x = spec.x0 + (i - GHOSTS + 0.5) * spec.dx
-            nx = 0.5 * (phi[k, j, i + 1] - phi[k, j, i - 1])
-            ny = 0.5 * (phi[k, j + 1, i] - phi[k, j - 1, i])
-            nz = 0.0
             ul, uh, vl, vh = u[0, k, j, i], u[0, k, j, i + 1], u[1, k, j, i], u[1, k, j + 1, i]
             wl, wh = 0.0, 0.0
             if spec.dimensions == 3:
-                nz = 0.5 * (phi[k + 1, j, i] - phi[k - 1, j, i])
                 wl, wh = u[2, k, j, i], u[2, k + 1, j, i]
-            length = np.sqrt(nx * nx + ny * ny + nz * nz)
-            shift = 0.5 * (1.0 - f) * spec.dx / length if length > 0.0 else 0.0
+            nx, ny, nz, shift = 0.0, 0.0, 0.0, 0.0
+            if f < 1.0:
+                nx = 0.5 * (phi[k, j, i + 1] - phi[k, j, i - 1])
+                ny = 0.5 * (phi[k, j + 1, i] - phi[k, j - 1, i])
+                nz = 0.5 * (phi[k + 1, j, i] - phi[k - 1, j, i]) if spec.dimensions == 3 else 0.0
+                length = np.sqrt(nx * nx + ny * ny + nz * nz)
+                shift = 0.5 * (1.0 - f) * spec.dx / length if length > 0.0 else 0.0
             mx, my, mz = 0.5 * w * (ul + uh), 0.5 * w * (vl + vh), 0.5 * w * (wl + wh)
             out[row, 0] += mx
             out[row, 1] += my

@@ -47,13 +47,17 @@ def measure_fractions(grid: Grid, phi_n: Array, area_f: Array, volume_c: Array) 
     share_box(_measure_fractions, grid.spec, (0, pz, 0, py, 0, px), none, phi_n, area_f, volume_c)
 
 
+_HEAVY = 4
+"""Cells of a stencil whose work takes as long as a cell of a box: small boxes are worth several threads."""
+
+
 def share_box(
     kernel: Callable[..., None], spec: GridSpec, box: tuple[int, int, int, int, int, int], *args: Any
 ) -> None:
     """kernel(spec, box, ...) over the rows of box = (k0, k1, j0, j1, i0, i1), by several threads."""
     k0, k1, j0, j1, i0, i1 = box
     rows = (k1 - k0) * (j1 - j0)
-    share(kernel, rows, rows * (i1 - i0), spec, box, *args)
+    share(kernel, rows, _HEAVY * rows * (i1 - i0), spec, box, *args)
 
 
 @borrowing

@@ -328,6 +328,13 @@ class SolidFields:
             self.body_c, self.distance_f, self.velocity_f, self.velocity_c,
         )  # fmt: skip
 
+    def hull(self) -> np.ndarray:
+        """Padded indices (k0, k1, j0, j1, i0, i1), int64, between which all interior cells near solids lie."""
+        boxes = self._boxes[np.all(self._boxes[:, ::2] < self._boxes[:, 1::2], axis=1)]
+        ends = [GHOSTS + n for n in reversed(self.grid.cells)]
+        low = np.maximum(boxes[:, ::2].min(axis=0, initial=max(self.grid.padded)), GHOSTS)
+        return np.stack([low, np.minimum(boxes[:, 1::2].max(axis=0, initial=0), ends)], axis=1).reshape(-1)
+
     def _with_ghosts(self, box: Box6) -> Box6:
         """Cells whose fractions depend on the nodes of a box; ghosts follow the cell at the edge."""
         ends: list[int] = []

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid.grid import GHOSTS, Array, Grid
+from undertow.grid.threads import share
 
 WALL, INFLOW, OUTFLOW, OPEN, PERIODIC = range(5)
 KIND_NAMES = ("wall", "inflow", "outflow", "open", "periodic")
@@ -49,6 +50,7 @@ class Sides:
                 )
         pz, py, px = self.grid.padded
         plane = max(py * pz, px * pz, px * py)
+        self._work = 2 * GHOSTS * plane if self.grid.dimensions == 3 else 0
         self.spec = SideSpec(
             np.array(self.kind, dtype=np.int64),
             np.array(self.slip, dtype=np.int64),
@@ -81,26 +83,36 @@ class Sides:
 
     def fill_velocity(self, u_f: Array) -> None:
         """Set prescribed boundary faces and all ghosts of a face velocity."""
-        _fill_velocity_ghosts(self.grid.spec, self.spec, u_f)
+        # along z after the others: there the edges of planes already filled are read
+        planes, rows, _ = self.grid.padded
+        share(_fill_velocity_ghosts, planes, 3 * self._work, self.grid.spec, self.spec, u_f, 0, 2)
+        if self.grid.dimensions == 3:
+            share(_fill_velocity_ghosts, rows, 3 * self._work, self.grid.spec, self.spec, u_f, 2, 3)
 
     def fill_centred(self, q_c: Array, inflow: float = 0.0, ambient: float = 0.0) -> None:
         """Set all ghosts of a cell field: mirrored at walls, ``inflow`` and ``ambient`` beyond those sides."""
-        _fill_centred_ghosts(self.grid.spec, self.spec, q_c, inflow, ambient)
+        planes, rows, _ = self.grid.padded
+        share(_fill_centred_ghosts, planes, self._work, self.grid.spec, self.spec, q_c, inflow, ambient, 0, 2)
+        if self.grid.dimensions == 3:
+            share(_fill_centred_ghosts, rows, self._work, self.grid.spec, self.spec, q_c, inflow, ambient, 2, 3)
 
 
-@njit(cache=True)
-def _fill_velocity_ghosts(spec, sides, u):  # type: ignore[no-untyped-def]
-    """Ghosts axis by axis, so that edges and corners follow from the planes already filled."""
+@njit(cache=True, nogil=True)
+def _fill_velocity_ghosts(spec, sides, u, first_axis, last_axis, start, stop):  # type: ignore[no-untyped-def]
+    """Ghosts axis by axis, so that edges and corners follow from the planes already filled.
+
+    start, stop: planes along z, or rows along y for the axis z: lines of ghosts do not leave them.
+    """
     n = (spec.nx, spec.ny, spec.nz)
     stride = (1, spec.nx + 2 * GHOSTS, (spec.nx + 2 * GHOSTS) * (spec.ny + 2 * GHOSTS))
     flat = u.reshape(3, u.shape[1] * u.shape[2] * u.shape[3])
-    for axis in range(spec.dimensions):
+    for axis in range(first_axis, last_axis):
         first = 1 if axis == 0 else 0
         second = 1 if axis == 2 else 2
         m1 = n[first] + 2 * GHOSTS
         # a 2D field lives in its middle plane alone
-        low = GHOSTS if spec.dimensions == 2 else 0
-        high = GHOSTS + 1 if spec.dimensions == 2 else n[second] + 2 * GHOSTS
+        low = max(start, GHOSTS) if spec.dimensions == 2 else start
+        high = min(stop, GHOSTS + 1) if spec.dimensions == 2 else stop
         s, s1, s2 = stride[axis], stride[first], stride[second]
         lo = GHOSTS
         hi = GHOSTS + n[axis]
@@ -137,43 +149,45 @@ def _fill_velocity_ghosts(spec, sides, u):  # type: ignore[no-untyped-def]
                     else:
                         source, sign, keep = edge - out * min(m - 1, n[axis] - 1), -1.0, 2.0
                     ghost = edge + out * m
-                    for a in range(m1):
+                    for a in range(m1 if keep == 0.0 else 0):
+                        p = a * s1 + b * s2
+                        flat[c, p + ghost * s] = sign * flat[c, p + source * s]
+                    for a in range(m1 if keep != 0.0 else 0):
                         p = a * s1 + b * s2
                         value = keep * sides.velocity[side, c, b * m1 + a]
                         flat[c, p + ghost * s] = value + sign * flat[c, p + source * s]
 
 
-@njit(cache=True)
-def _fill_centred_ghosts(spec, sides, q, inflow, ambient):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _fill_centred_ghosts(spec, sides, q, inflow, ambient, first_axis, last_axis, start, stop):  # type: ignore[no-untyped-def]
     n = (spec.nx, spec.ny, spec.nz)
     stride = (1, spec.nx + 2 * GHOSTS, (spec.nx + 2 * GHOSTS) * (spec.ny + 2 * GHOSTS))
     flat = q.reshape(q.size)
-    for axis in range(spec.dimensions):
+    for axis in range(first_axis, last_axis):
         first = 1 if axis == 0 else 0
         second = 1 if axis == 2 else 2
-        low = GHOSTS if spec.dimensions == 2 else 0
-        high = GHOSTS + 1 if spec.dimensions == 2 else n[second] + 2 * GHOSTS
-        s = stride[axis]
+        low = max(start, GHOSTS) if spec.dimensions == 2 else start
+        high = min(stop, GHOSTS + 1) if spec.dimensions == 2 else stop
+        s, s1, s2 = stride[axis], stride[first], stride[second]
         lo = GHOSTS
         hi = GHOSTS + n[axis]
         for b in range(low, high):
-            for a in range(n[first] + 2 * GHOSTS):
-                base = a * stride[first] + b * stride[second]
-                for m in range(1, GHOSTS + 1):
-                    if sides.kind[2 * axis] == PERIODIC:
-                        flat[base + (lo - m) * s] = flat[base + (hi - m) * s]
-                        flat[base + (hi + m - 1) * s] = flat[base + (lo + m - 1) * s]
+            for m in range(1, GHOSTS + 1):
+                for end in range(2):
+                    kind = sides.kind[2 * axis + end]
+                    edge = hi - 1 if end == 1 else lo
+                    out = 2 * end - 1
+                    ghost = (edge + out * m) * s + b * s2
+                    if kind in (INFLOW, OPEN):
+                        value = inflow if kind == INFLOW else ambient
+                        for a in range(n[first] + 2 * GHOSTS):
+                            flat[a * s1 + ghost] = value
                         continue
-                    for end in range(2):
-                        kind = sides.kind[2 * axis + end]
-                        edge = hi - 1 if end == 1 else lo
-                        out = 2 * end - 1
-                        if kind == OUTFLOW:
-                            ghost = flat[base + edge * s]
-                        elif kind == INFLOW:
-                            ghost = inflow
-                        elif kind == OPEN:
-                            ghost = ambient
-                        else:
-                            ghost = flat[base + (edge - out * min(m - 1, n[axis] - 1)) * s]
-                        flat[base + (edge + out * m) * s] = ghost
+                    inside = edge
+                    if kind == PERIODIC:
+                        inside = edge + out * (m - n[axis])
+                    elif kind != OUTFLOW:
+                        inside = edge - out * min(m - 1, n[axis] - 1)
+                    source = inside * s + b * s2
+                    for a in range(n[first] + 2 * GHOSTS):
+                        flat[a * s1 + ghost] = flat[a * s1 + source]

@@ -288,7 +288,6 @@ class CoupledSystem:
         self.dual_shapes = {row.name: tuple(row.shape) for row in self.dual}
         velocities = sum(int(np.prod(shape)) for shape in self.velocity_shapes.values())
         duals = sum(int(np.prod(shape)) for shape in self.dual_shapes.values())
-        self._velocity = _views(np.zeros(velocities), self.velocity_shapes)
         self._spaces = {
             name: VectorSpace(int(np.prod(shape)), used_ranges(shape, planar=planar))
             for name, shape in {**self.velocity_shapes, **self.dual_shapes}.items()
@@ -314,15 +313,20 @@ class CoupledSystem:
         }
         structured = self._in_place and not self.dual[0].damping
         self._operator = getattr(self.dual[0], "operator", self.dual[0].stencil) if structured else None
+        # velocities that need no work vector: impulses are taken from them in one pass
+        self._direct = getattr(self.dual[0], "direct", None) if self._operator is not None else None
+        work = {name: shape for name, shape in self.velocity_shapes.items() if name != self._direct}
+        self._velocity = _views(np.zeros(sum(int(np.prod(shape)) for shape in work.values())), work)
+        self._version = 0
 
     def solve(
         self, w: Mapping[str, Array], z: Mapping[str, Array], tolerance: float, max_iterations: int = 1000,
-        scale: float | None = None,
+        scale: float | None = None, known: bool = False,
     ) -> SolveStats:  # fmt: skip
         """Solve for w and z. w holds w* on entry and w on exit; z the first guess on entry, the solution on exit.
 
         scale: what the tolerance is relative to, in the place of ||b||. z of folded rows is given when asked for. Ghost
-        and inactive entries of z must be zero.
+        and inactive entries of z must be zero. known: K w* - s of the dual form is in ``right_hand_side`` already.
         Raises PhysicsError when the tolerance is not reached.
         """
         for name, shape in self.velocity_shapes.items():
@@ -334,7 +338,8 @@ class CoupledSystem:
             if z[row.name].shape != tuple(row.shape):
                 raise ValueError(f"coupled system: dual {row.name!r} has shape {z[row.name].shape}, needs {row.shape}")
         self._refresh()
-        removed, norm = self._build_right_hand_side(w)
+        self._cut()
+        removed, norm = self._build_right_hand_side(w, known)
         x = z[self.dual[0].name].reshape(-1) if self._in_place else self._x
         if not self._in_place:
             self._solver.space.clear(x)
@@ -418,6 +423,16 @@ class CoupledSystem:
             if null.outdated:
                 null.setup()
 
+    def _cut(self) -> None:
+        """Let the solver pass over the rows of a structured block that have no unknowns."""
+        stencil = self.dual[0].stencil if self._operator is not None else None
+        keeps = self._operator is stencil or getattr(self._operator, "keeps_rows", False)
+        if stencil is not None and keeps and stencil.version != self._version:
+            self._version, space = stencil.version, self._solver.space
+            # the residual goes to preconditioners, some of which read all of it
+            space.clear(self._solver.work[0])
+            space.cut(np.array(space.ranges) if stencil.overlay.cell.size else stencil.ranges())
+
     def _make_null_space(self, name: str, stencil: Stencil) -> NullSpace:
         before = list(self._shapes)[: list(self._shapes).index(name)]
         start = sum(int(np.prod(self._shapes[other])) for other in before)
@@ -443,11 +458,15 @@ class CoupledSystem:
             block.name: block.fold_diagonal(diagonals[block.name], self._velocity[block.name]) for block in self.blocks
         }
 
-    def _build_right_hand_side(self, w: Mapping[str, Array]) -> tuple[float, float]:
+    def right_hand_side(self, name: str) -> Array:
+        """Where b of the row block of that name is kept: K w - s in the dual form; overwritten by every solve."""
+        return self._part(self._b, name)
+
+    def _build_right_hand_side(self, w: Mapping[str, Array], known: bool) -> tuple[float, float]:
         """b of the reduction; returns (norm of what was removed to make it compatible, norm of b before)."""
         b = _views(self._b, self._shapes)
         sign = 1.0 if self.reduction == "dual" else -1.0
-        for row in self.dual:
+        for row in () if known else self.dual:
             row.apply(w, b[row.name])
             if row.target is not None:
                 self._add(row.name, -1.0, {row.name: row.target}, b)
@@ -479,6 +498,10 @@ class CoupledSystem:
                 self._take_duals(z, views)
             self._set_impulse(self.dual, views)
             for block in self.blocks:
+                if block.name == self._direct:
+                    row = self.dual[0]
+                    row.subtract_impulse(views[row.name], block.inv_mass, w[block.name])  # type: ignore[attr-defined]
+                    continue
                 v = self._velocity[block.name]
                 block.apply_inverse_mass(v, v)
                 self._add(block.name, -1.0, self._velocity, w)

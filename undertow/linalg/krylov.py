@@ -104,9 +104,10 @@ class ConjugateGradients(_Krylov):
             return KrylovStats(0, 0.0, 0.0, 0.0)
         if space.dot(x, x) == 0.0:
             space.combine(1.0, b, 0.0, r)
+            residual = start = norm
         else:
             self.true_residual(a, b, x, r)
-        residual = start = self.norm(r, weight)
+            residual = start = self.norm(r, weight)
         iterations = 0
         while residual > tolerance * scale:
             before = residual

@@ -62,8 +62,8 @@ _START, _RED, _BLACK, _RESIDUAL, _CORRECT = range(5)
 _STAGES = 4
 """Stages on either side of the coarse grid."""
 
-_ALONE = 4
-"""The phase of ``_smooth_chunks`` that runs one stage; those before it make up the pass over all of them."""
+_WAITING, _ALONE = 1, 2
+"""Phases of ``_smooth_chunks`` after the pass inside chunks: the planes that wait, and one stage by itself."""
 
 
 class _Fine(NamedTuple):
@@ -86,6 +86,7 @@ class _Below(NamedTuple):
     """The next coarser level as prolongation and restriction see it: w_F (3, Z, Y, X), and r and x of its problem."""
 
     spec: GridSpec
+    uniform: np.ndarray
     weight: np.ndarray
     r: Array
     x: Array
@@ -218,11 +219,12 @@ def _stage_rows(down, number, fine, below, line, start, stop):  # type: ignore[n
 
 @njit(cache=True, nogil=True)
 def _smooth_chunks(phase, number, down, length, lines, fine, below, start, stop):  # type: ignore[no-untyped-def]
-    """Phases 0 ... 3: all stages of the way down or up in one pass over memory, without periodic axes; 4: one alone.
+    """Phases 0 and 1: all stages of the way down or up in one pass over memory, without periodic axes; 2: one alone.
 
     The grid is cut into chunks of ``length`` planes (rows in 2D). Phase 0: inside a chunk every stage runs one plane
-    behind the one before it; planes whose neighbours belong to another chunk wait: those of stage n for phase n.
-    Every cell sees exactly the values of separate sweeps, whatever the chunks.
+    behind the one before it; planes whose neighbours belong to another chunk wait for phase 1, which does them stage by
+    stage about each boundary between two chunks. Every cell sees exactly the values of separate sweeps, whatever the
+    chunks.
     """
     rows = fine.spec.ny if fine.spec.nz > 1 else 1
     planes = fine.spec.nz if fine.spec.nz > 1 else fine.spec.ny
@@ -232,7 +234,12 @@ def _smooth_chunks(phase, number, down, length, lines, fine, below, start, stop)
         wait_low, wait_high = np.int64(low > 0), np.int64(high < planes)
         behind = (_STAGES - 1) * (1 - wait_high)
         # one call of _stage_rows in the source: every further one is compiled again
-        for turn in range(_STAGES * (high - low + behind) if phase == 0 else (1 if phase == _ALONE else 2)):
+        turns = 1
+        if phase == 0:
+            turns = _STAGES * (high - low + behind)
+        elif phase == _WAITING:
+            turns = _STAGES if high < planes else 0
+        for turn in range(turns):
             stage = number
             begin, end = low, high
             if phase == 0:
@@ -240,11 +247,10 @@ def _smooth_chunks(phase, number, down, length, lines, fine, below, start, stop)
                 begin = low + turn // _STAGES - stage
                 first, last = low + stage * wait_low, high - stage * wait_high
                 end = begin + 1 if first <= begin and begin < last else begin
-            elif phase < _ALONE:
-                stage = phase
-                inner = min(low + phase * wait_low, high)
-                begin = low if turn == 0 else max(inner, high - phase * wait_high)
-                end = inner if turn == 0 else high
+            elif phase == _WAITING:
+                # chunks are at least twice as long as there are stages: boundaries do not touch each other's planes
+                stage = turn
+                begin, end = high - stage, min(high + stage, planes)
             if begin < end:
                 _stage_rows(down, stage, fine, below, lines[c], begin * rows, end * rows)
 
@@ -254,10 +260,13 @@ def _restrict_rows(t, below, start, stop):  # type: ignore[no-untyped-def]
     """r of the level below = P^T t for a t that lives on red cells.
 
     The four red children's sum, and w_F times the difference of the red children's sums across each coarse face.
-    Children that do not exist (odd sizes, axes of one cell) are ghosts and zero.
+    Children that do not exist (odd sizes, axes of one cell) are ghosts and zero. In rows without active cells nobody
+    reads r.
     """
     g, coarse, weight, out = GHOSTS, below.spec, below.weight, below.r
     for row in range(start, stop):
+        if below.uniform[row] == 0.0:
+            continue
         kc = g + row // coarse.ny
         jc = g + row % coarse.ny
         k = g + 2 * (kc - g)
@@ -335,16 +344,18 @@ def _open_level(table, level, flat):  # type: ignore[no-untyped-def]
     spec = GridSpec(nx, ny, nz, 3, 1.0, 0.0, 0.0, 0.0)
     r = flat.r[start:stop].reshape(shape)
     x = flat.x[start:stop].reshape(shape)
+    uniform = flat.uniform[row : row + ny * nz]
     fine = _Fine(
         spec,
-        flat.uniform[row : row + ny * nz],
+        uniform,
         flat.face[3 * start : 3 * stop].reshape((3, shape[0], shape[1], shape[2])),
         flat.inverse[start:stop].reshape(shape),
         r,
         x,
         flat.t[start:stop].reshape(shape),
     )
-    return fine, _Below(spec, flat.weight[3 * start : 3 * stop].reshape((3, shape[0], shape[1], shape[2])), r, x)
+    weight = flat.weight[3 * start : 3 * stop].reshape((3, shape[0], shape[1], shape[2]))
+    return fine, _Below(spec, uniform, weight, r, x)
 
 
 @njit(cache=True)
@@ -396,7 +407,7 @@ class _Level:
         self.r = flat.r[start:stop].reshape(shape)
         self.x = flat.x[start:stop].reshape(shape)
         self.t = self.dirichlet = flat.t[start:stop].reshape(shape)
-        self.below = _Below(self.spec, self.weight, self.r, self.x)
+        self.below = _Below(self.spec, self.uniform, self.weight, self.r, self.x)
 
     def fine(self, r: Array, x: Array) -> _Fine:
         """The level with the vectors of a problem."""
@@ -562,7 +573,7 @@ class Multigrid:
         """The stages from ``first`` on: in one pass, or one by one, with periodic axes with ghosts filled between."""
         wraps = any(self.periodic)
         if first == 0 and not wraps:
-            for phase in range(_ALONE):
+            for phase in (0, _WAITING):
                 self._sweep(phase, 0, down, fine, below)
             return
         if first > 0 and wraps:
@@ -580,6 +591,8 @@ class Multigrid:
         planes = spec.nz if spec.nz > 1 else spec.ny
         length = max(8, -(-planes // len(self._lines)))
         chunks = -(-planes // length)
-        swept = planes if phase in (0, _ALONE) else 2 * phase * (chunks - 1)
+        if phase == _WAITING and chunks == 1:
+            return
+        swept = _STAGES * (_STAGES - 1) * (chunks - 1) if phase == _WAITING else planes
         cells = swept * (spec.nx * spec.ny * spec.nz // planes)
         share(_smooth_chunks, chunks, cells, phase, stage, down, length, self._lines, fine, below)

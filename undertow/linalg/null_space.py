@@ -63,13 +63,12 @@ class NullSpace:
         size = stencil.regions + 1
         self._each = np.zeros(size, dtype=np.bool_)
         self._mean, self._cells = np.zeros(size), np.zeros(size)
-        largest = np.zeros(size)
-        _mark_largest(stencil.label, stencil.dirichlet_c.reshape(-1), largest)
-        largest[stencil.label[stencil.overlay.cell[stencil.overlay.side < 0]]] = 1.0
-        closed = largest == 0.0
+        closed = stencil.grounded == 0
+        closed[stencil.label[stencil.overlay.cell[stencil.overlay.side < 0]]] = False
         closed[0] = False
         if not closed.any():
             return
+        largest = np.zeros(size)
         _mark_largest(stencil.label, stencil.diagonal, largest)
         self._cells = np.bincount(stencil.label, minlength=size).astype(float)
         # levels in no simple ratio: mapped to nothing only if every region is

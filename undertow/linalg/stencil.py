@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from undertow.grid import GHOSTS, Array, Grid, share_rows
 from undertow.grid.jitting import borrowing
 
+_GAP = 4
+"""Rows without unknowns between others that are not worth a part of their own."""
+
 
 class Overlay(NamedTuple):
     """Links of the operator that the grid has no place for: further copies of cut cells and faces between them.
@@ -39,10 +42,13 @@ class Overlay(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _apply_rows(spec, face, dirichlet, p, out, start, stop):  # type: ignore[no-untyped-def]
+def _apply_rows(spec, active, face, dirichlet, p, out, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
         k = GHOSTS + row // spec.ny
         j = GHOSTS + row % spec.ny
+        if active[row] == 0:
+            out[k, j, GHOSTS : GHOSTS + spec.nx] = 0.0
+            continue
         # counting from 0 on rows lets the compiler see that no index is negative: vector instructions
         a_x, a_y, a_yu, a_z, a_zu = face[0, k, j], face[1, k, j], face[1, k, j + 1], face[2, k, j], face[2, k + 1, j]
         p_y, p_yu, p_z, p_zu = p[k, j - 1], p[k, j + 1], p[k - 1, j], p[k + 1, j]
@@ -62,7 +68,7 @@ def _apply_rows(spec, face, dirichlet, p, out, start, stop):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def _sum_diagonal_rows(spec, face, dirichlet, out, start, stop):  # type: ignore[no-untyped-def]
+def _sum_diagonal_rows(spec, face, dirichlet, out, out_active, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
         k = GHOSTS + row // spec.ny
         j = GHOSTS + row % spec.ny
@@ -76,6 +82,10 @@ def _sum_diagonal_rows(spec, face, dirichlet, out, start, stop):  # type: ignore
                 + face[2, k + 1, j, i]
                 + dirichlet[k, j, i]
             )
+        active = 0
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            active += out[k, j, i] > 0.0
+        out_active[row] = 1 if active > 0 else 0
 
 
 @njit(cache=True)
@@ -156,10 +166,13 @@ def _join(parent, a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _label_regions(spec, px, py, pz, face, diagonal, cell, side, mass, parent, out_label):  # type: ignore[no-untyped-def]
+def _label_regions(  # type: ignore[no-untyped-def]
+    spec, px, py, pz, active, face, diagonal, dirichlet, cell, side, mass, parent, out_label, out_grounded
+):
     """Connected regions of active cells by two raster passes with union-find (Rosenfeld & Pfaltz 1966).
 
     out_label (flat: cells, then copies): 0 inactive, else the number 1 ... count of the region. Returns count.
+    out_grounded: 1 for regions with a Dirichlet part.
     """
     g, nx, ny, nz = GHOSTS, spec.nx, spec.ny, spec.nz
     label = out_label[: diagonal.size].reshape(diagonal.shape)
@@ -167,6 +180,9 @@ def _label_regions(spec, px, py, pz, face, diagonal, cell, side, mass, parent, o
     for k in range(g, g + nz):
         for j in range(g, g + ny):
             left = 0
+            if active[(k - g) * ny + j - g] == 0:
+                label[k, j, g : g + nx] = 0
+                continue
             for i in range(g, g + nx):
                 if not diagonal[k, j, i] > 0.0:
                     label[k, j, i] = 0
@@ -190,7 +206,10 @@ def _label_regions(spec, px, py, pz, face, diagonal, cell, side, mass, parent, o
                 if here == 0:
                     used += 1
                     parent[used] = used
+                    out_grounded[used] = 0
                     here = used
+                if dirichlet[k, j, i] > 0.0:
+                    out_grounded[here] = 1
                 label[k, j, i] = here
                 left = here
     if px:
@@ -211,12 +230,14 @@ def _label_regions(spec, px, py, pz, face, diagonal, cell, side, mass, parent, o
     for m in range(diagonal.size, out_label.size):
         used += 1
         parent[used] = used
+        out_grounded[used] = 0
         out_label[m] = used
     for m in range(cell.size):
         for end in (cell[m], side[m]):
             if end >= 0 and out_label[end] == 0:
                 used += 1
                 parent[used] = used
+                out_grounded[used] = 0
                 out_label[end] = used
         if side[m] >= 0 and mass[m] > 0.0:
             _join(parent, np.int64(out_label[cell[m]]), np.int64(out_label[side[m]]))
@@ -231,11 +252,18 @@ def _label_regions(spec, px, py, pz, face, diagonal, cell, side, mass, parent, o
             while parent[root] > 0:
                 root = parent[root]
             parent[a] = parent[root]
+    out_grounded[0] = 0
     for a in range(1, used + 1):
         parent[a] = -parent[a]
-    for c in range(out_label.size):
-        if out_label[c] > 0:
-            out_label[c] = parent[out_label[c]]
+        # the number of a region is not above any of its provisional labels: none is read after it was written
+        grounded = out_grounded[a]
+        out_grounded[a] = 0
+        if grounded == 1:
+            out_grounded[parent[a]] = 1
+    if used > count:
+        for c in range(out_label.size):
+            if out_label[c] > 0:
+                out_label[c] = parent[out_label[c]]
     return count
 
 
@@ -272,7 +300,8 @@ class Stencil:
 
     face_f: (3, Z, Y, X) coefficients of lower faces.  dirichlet_c: (Z, Y, X).  diagonal_c: (Z, Y, X), made by
     ``setup``. label: flat int32, region number of every unknown (0 inactive).  regions: how many there are. version:
-    counts calls of ``setup``, so that what is derived from the coefficients knows when it is out of date.
+    counts calls of ``setup``, so that what is derived from the coefficients knows when it is out of date. active
+    (ny nz,): 1 for rows of cells with unknowns.
     """
 
     def __init__(
@@ -289,18 +318,20 @@ class Stencil:
         self.diagonal = np.zeros(self.size)
         self.diagonal_c = self.diagonal[: self.cells].reshape(grid.padded)
         self.label = np.zeros(self.size, dtype=np.int32)
+        self.active = np.ones(grid.cells[1] * grid.cells[2], dtype=np.uint8)
         self.regions = 0
         self.version = 0
         self._parent = np.zeros(self.size + 1, dtype=np.int32)
+        self._grounded = np.zeros(self.size + 1, dtype=np.uint8)
 
     def setup(self) -> None:
         """Diagonal and connected regions of the coefficients as they are now. Allocates nothing of the grid's size."""
         spec, links = self.grid.spec, self.overlay
-        share_rows(self.grid, _sum_diagonal_rows, self.face_f, self.dirichlet_c, self.diagonal_c)
+        share_rows(self.grid, _sum_diagonal_rows, self.face_f, self.dirichlet_c, self.diagonal_c, self.active)
         self.regions = int(
             _label_regions(
-                spec, *self.periodic, self.face_f, self.diagonal_c, links.cell, links.side, links.mass,
-                self._parent, self.label,
+                spec, *self.periodic, self.active, self.face_f, self.diagonal_c, self.dirichlet_c, links.cell,
+                links.side, links.mass, self._parent, self.label, self._grounded,
             )
         )  # fmt: skip
         if links.cell.size:
@@ -309,6 +340,20 @@ class Stencil:
             two_sided = links.side >= 0
             np.add.at(self.diagonal, links.side[two_sided], links.mass[two_sided])
         self.version += 1
+
+    @property
+    def grounded(self) -> np.ndarray:
+        """1 for regions that have a Dirichlet part in a cell of the grid (regions + 1,), uint8."""
+        return self._grounded[: self.regions + 1]
+
+    def ranges(self) -> np.ndarray:
+        """Parts (n, 2) of a flat vector that hold all unknowns: rows with some, joined where they are near."""
+        ny, (_, py, px) = self.grid.cells[1], self.grid.padded
+        row = np.flatnonzero(self.active)
+        at = (row // ny + GHOSTS) * py + row % ny + GHOSTS
+        first = np.flatnonzero(np.diff(at, prepend=-py) > _GAP)
+        last = np.append(first[1:], len(at)) - 1
+        return np.column_stack([at[first], at[last] + 1]) * px if len(at) else np.zeros((0, 2), dtype=np.int64)
 
     def apply(self, p: Array, out: Array) -> None:
         """out = A p. Arrays (Z, Y, X), or flat with the copies of the overlay at the end; ghosts of p must be zero."""
@@ -321,7 +366,7 @@ class Stencil:
         wraps = any(self.periodic)
         if wraps:
             _fill_periodic(spec, *self.periodic, p_c)
-        share_rows(self.grid, _apply_rows, self.face_f, self.dirichlet_c, p_c, out_c)
+        share_rows(self.grid, _apply_rows, self.active, self.face_f, self.dirichlet_c, p_c, out_c)
         if wraps:
             _clear_periodic(spec, *self.periodic, p_c)
         if self.overlay.cell.size:

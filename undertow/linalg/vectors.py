@@ -44,7 +44,10 @@ def _dot_chunks(chunks, x, y, out_partial, start, stop):  # type: ignore[no-unty
 @njit(cache=True, nogil=True)
 def _combine_chunks(chunks, a, x, b, y, start, stop):  # type: ignore[no-untyped-def]
     for c in range(start, stop):
-        if b == 0.0:
+        if a == 0.0 and b == 0.0:
+            for i in range(chunks[c, 0], chunks[c, 1]):
+                y[i] = 0.0
+        elif b == 0.0:
             for i in range(chunks[c, 0], chunks[c, 1]):
                 y[i] = a * x[i]
         else:
@@ -139,17 +142,20 @@ class VectorSpace:
     def __init__(self, size: int, ranges: Sequence[tuple[int, int]] | None = None) -> None:
         self.size = size
         self.ranges = list(ranges) if ranges is not None else [(0, size)]
-        self.chunks = np.array(
-            [(low, min(low + CHUNK, stop)) for start, stop in self.ranges for low in range(start, stop, CHUNK)],
-            dtype=np.int64,
-        ).reshape(-1, 2)
-        self._work = int((self.chunks[:, 1] - self.chunks[:, 0]).sum()) // _ENTRIES_PER_CELL
+        self.cut(np.array(self.ranges, dtype=np.int64).reshape(-1, 2))
+
+    def cut(self, ranges: np.ndarray) -> None:
+        """Pass over all but ``ranges`` (n, 2) from now on, parts of those given first, in order and apart."""
+        counts = -(-(ranges[:, 1] - ranges[:, 0]) // CHUNK)
+        first = np.cumsum(counts) - counts
+        low = np.repeat(ranges[:, 0] - CHUNK * first, counts) + CHUNK * np.arange(int(counts.sum()))
+        self.chunks = np.column_stack([low, np.minimum(low + CHUNK, np.repeat(ranges[:, 1], counts))])
+        self._work = int((ranges[:, 1] - ranges[:, 0]).sum()) // _ENTRIES_PER_CELL
         self._partial = np.zeros(len(self.chunks))
 
     def clear(self, x: Array) -> None:
         """x <- 0"""
-        for start, stop in self.ranges:
-            x[start:stop] = 0.0
+        share(_combine_chunks, len(self.chunks), self._work, self.chunks, 0.0, x, 0.0, x)
 
     def dot(self, x: Array, y: Array) -> float:
         """x . y"""

@@ -313,11 +313,17 @@ def _find_near(spec, phi, out_distance, out_status, start, stop):  # type: ignor
             y = _steeper(south[i], mid[i], north[i])
             z = _steeper(below[i], mid[i], above[i])
             far[i] = mid[i] * mid[i] > REACH * REACH * (x * x + y * y + z * z)
+        # two loops: most cells are far, and are done many at a time
+        status, distance = out_status[k, j], out_distance[k, j]
         for i in range(GHOSTS, GHOSTS + spec.nx):
-            near = -1.0 if far[i] else _distance_near(spec, phi, phi_flat, k, j, i)
-            side = SIDE if phi[k, j, i] <= 0.0 else 0
-            out_status[k, j, i] = side | (KNOWN if near >= 0.0 else FAR)
-            out_distance[k, j, i] = near
+            status[i] = (SIDE if mid[i] <= 0.0 else 0) | FAR
+            distance[i] = -1.0
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            if far[i] == 0:
+                near = _distance_near(spec, phi, phi_flat, k, j, i)
+                distance[i] = near
+                if near >= 0.0:
+                    status[i] = (SIDE if mid[i] <= 0.0 else 0) | KNOWN
 
 
 @njit(cache=True, nogil=True)

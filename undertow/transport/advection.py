@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 SCHEMES = ("semi_lagrangian", "maccormack", "eno3", "none")
 
+_Spans = tuple[np.ndarray, np.ndarray]
+"""First and end index per row (n, 2) of the values to predict, and of those to correct."""
+
 
 class Advection:
     """Transports fields of one grid by one scheme; owns ``scratch_f``, free for others between calls.
@@ -50,7 +53,7 @@ class Advection:
         self.scratch_f = grid.face_field()
         rows = (grid.cells[1] + 1) * (grid.cells[2] + 1)
         self._everywhere = np.tile(np.array([0, grid.padded[2]]), (rows, 1))
-        self._span = self._everywhere.copy()
+        self._span, self._near_span = self._everywhere.copy(), self._everywhere.copy()
         self._own_span = np.zeros((grid.padded[0] * grid.padded[1], 2), dtype=np.int64)
         self.specs = (_frame(grid, sides), sides.spec.kind)
         self._transport = {
@@ -73,12 +76,16 @@ class Advection:
         distance [m] from where velocities are needed, so that rows far from it may keep what they have.
         """
         self._check(u_f, by_f, dt, out_f, (3, *self.grid.padded))
-        span = self._everywhere
+        span = near = self._everywhere
         if distance_c is not None:
             level = np.array([self.grid.dx])
-            span = self._find_span(distance_c.reshape(-1, *self.grid.padded), level, by_f, dt, below=True)
+            span = near = self._find_span(distance_c.reshape(-1, *self.grid.padded), level, by_f, dt, below=True)
+            if span is not self._everywhere:
+                # paths of what is needed end further away, where a prediction is enough
+                near = self._near_span
+                share_face_rows(self.grid, _widen_spans, 1, self._own_span, near)
         self._find_band(FACES, by_f, dt)
-        self._transport(u_f, FACES, by_f, dt, out_f, self.sides.fill_velocity, span)
+        self._transport(u_f, FACES, by_f, dt, out_f, self.sides.fill_velocity, (span, near))
 
     def centred(
         self,
@@ -104,7 +111,8 @@ class Advection:
                 self.sides.fill_centred(field, float(enters), float(rests))
 
         self._find_band(CENTRE, by_f, dt)
-        self._transport(q, CENTRE, by_f, dt, out, fill, self._find_span(q, beyond[1], by_f, dt, below=False))
+        span = self._find_span(q, beyond[1], by_f, dt, below=False)
+        self._transport(q, CENTRE, by_f, dt, out, fill, (span, span))
 
     def _find_band(self, first: int, by: Array, dt: float) -> None:
         """Where thin surfaces are within reach of a step."""
@@ -140,37 +148,37 @@ class Advection:
             raise ValueError("advection: out shares memory with an input; give it a field of its own")
 
     def _none(
-        self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None], span: np.ndarray
+        self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None], spans: _Spans
     ) -> None:
         np.copyto(out, q)
 
     def _semi_lagrangian(
-        self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None], span: np.ndarray
+        self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None], spans: _Spans
     ) -> None:
         """q_new(x) = q(x - dt by(x - dt/2 by(x)))."""
         c = dt / self.grid.dx
-        share_face_rows(self.grid, _advect_semi_lagrangian, *self.specs, span, q, first, by, c, out)
+        share_face_rows(self.grid, _advect_semi_lagrangian, *self.specs, spans[1], q, first, by, c, out)
         if self.one_sided is not None:
             self.one_sided.predict(q, first, by, c, out)
 
     def _maccormack(
-        self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None], span: np.ndarray
+        self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None], spans: _Spans
     ) -> None:
         """q1 = A(q);  q_new = q1 + (q - A_reversed(q1)) / 2   (Selle et al. 2008, section 3)."""
         c = dt / self.grid.dx
         predicted = self.scratch_f[: len(q)]
-        share_face_rows(self.grid, _advect_semi_lagrangian, *self.specs, span, q, first, by, c, predicted)
+        share_face_rows(self.grid, _advect_semi_lagrangian, *self.specs, spans[0], q, first, by, c, predicted)
         if self.one_sided is not None:
             self.one_sided.predict(q, first, by, c, predicted)
         fill(predicted)
         share_face_rows(
-            self.grid, _correct_maccormack, *self.specs, span, q, first, by, c, predicted, self.limiter, out
+            self.grid, _correct_maccormack, *self.specs, spans[1], q, first, by, c, predicted, self.limiter, out
         )
         if self.one_sided is not None:
             self.one_sided.correct(q, first, by, c, predicted, self.limiter, out)
 
     def _eno3(
-        self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None], span: np.ndarray
+        self, q: Array, first: int, by: Array, dt: float, out: Array, fill: Callable[[Array], None], spans: _Spans
     ) -> None:
         """Shu and Osher 1988: q1 = q + dt L(q);  q2 = 3/4 q + 1/4 (q1 + dt L(q1));  1/3 q + 2/3 (q2 + dt L(q2))."""
         c = dt / self.grid.dx

@@ -134,9 +134,12 @@ def _mark_layers(spec, wraps, valid, first, out_layer, out_known, start, stop): 
             inside = inside and GHOSTS <= j < GHOSTS + _count_places(spec.ny, a == 1, wraps[1])
             count = 0
             for i in range(px):
-                known = inside and GHOSTS <= i < GHOSTS + nx and valid[c, k, j, i] != 0
-                out_layer[c, k, j, i] = 0 if known else UNKNOWN
-                count += 1 if known else 0
+                out_layer[c, k, j, i] = UNKNOWN
+            if inside:
+                valid_row, layer_row = valid[c, k, j, GHOSTS : GHOSTS + nx], out_layer[c, k, j, GHOSTS : GHOSTS + nx]
+                for m in range(nx):
+                    layer_row[m] = 0 if valid_row[m] != 0 else UNKNOWN
+                    count += valid_row[m] != 0
             out_known[c, k, j] = count
 
 
