@@ -28,10 +28,10 @@ from undertow.surface import Surface
 from undertow.surface.level_set import _own_part
 from undertow.transport import sample_velocity
 
-GAIN = 0.2
+GAIN = 0.15
 """Part of what is owed that one step repays: larger ones repay errors of theta before they have cancelled."""
 
-MOST = 0.2
+MOST = 0.1
 """No cell makes or takes more than this in one step [parts of a cell]."""
 
 LEFT = 0.03
@@ -106,10 +106,10 @@ class OwedVolume:
         rows = np.flatnonzero(counts[..., 1].any(axis=0))
         if rows.size:
             # a row beyond those that share receives too
-            rows = slice(max(int(rows[0]) - 1, 0), int(rows[-1]) + 2)
-            shared = _sum_around(scratch_c[grid.interior][:, rows], grid.dimensions)
-            shared *= takes[:, rows]
-            owed[:, rows] += shared
+            slab = slice(max(int(rows[0]) - 1, 0), int(rows[-1]) + 2)
+            shared = _sum_around(scratch_c[grid.interior][:, slab], grid.dimensions)
+            shared *= takes[:, slab]
+            owed[:, slab] += shared
         count = counts[..., 0].sum()
         if stray != 0.0 and count > 0:
             owed += stray / count * takes
