@@ -15,6 +15,7 @@ from undertow.fluid.domain import FluidDomain
 from undertow.fluid.forces import add_acceleration
 from undertow.fluid.free_surface import FreeSurfaceSolve, is_dry
 from undertow.fluid.mixture import Mixture
+from undertow.fluid.owed import OwedVolume
 from undertow.fluid.shells import ShellsInWater
 from undertow.fluid.state import FlowReport, SolidForce
 from undertow.geometry import SolidFields
@@ -166,6 +167,8 @@ class WaterFlow:
             self.extrapolation = self.shells.extrapolation
         # the volume correction keeps what is outside the solids
         surface.target_volume = self.volume()
+        self.owed = OwedVolume(grid)
+        self.owed.measure(surface, self.solid_c, self.open_c, self.row_c)
         if self.mixture is not None:
             self.mixture.spread(self.extrapolation, surface.phi_c, self.open_c)
         self.solve.rebuild()
@@ -200,9 +203,14 @@ class WaterFlow:
         self.emit(time)
         self.place(time + dt)
         self.continue_for_surface(s.u, self.u_star)
+        closed_f = self.no_field_f if self.bodies is None else self.bodies.area_f
+        self.owed.carry(s.surface.phi_c, self.u_star, dt, self.domain.area_f, closed_f)
         s.surface.advance(self.u_star, dt, self.solid_c, self.settings.gravity)  # phi_t + u.grad phi = 0
         self.drop_stray_air()
         self.extend_into_solids()
+        self.owed.absorb(*s.surface.met)
+        made = self.owed.settle(s.surface, self.u_star, self.solid_c, self.open_c, self.row_c)
+        self.count_volume(made)
         if self.mixture is not None:
             self.mixture.advance(self.advection, s.u, dt)
             self.mixture.spread(self.extrapolation, s.surface.phi_c, self.open_c)
@@ -222,8 +230,10 @@ class WaterFlow:
         """Fill the regions of the emitters and set their velocity."""
         s = self.state
         on = [emitter for emitter in self.emitters if emitter.is_on(time)]
+        self.owed.free_c = np.zeros((0, 0, 0), dtype=bool)
         if not on:
             return
+        self.owed.free_c = np.logical_or.reduce([emitter.distance_c <= self.grid.dx for emitter in on])
         s.surface.level_set.fill_ghosts(s.surface.phi_c)
         before = self.volume()
         for emitter in on:
@@ -233,6 +243,7 @@ class WaterFlow:
             for axis in self.grid.axes:
                 np.copyto(s.u[axis], emitter.velocity[axis], where=emitter.faces[axis])
         s.surface.rebuild()
+        self.owed.measure(s.surface, self.solid_c, self.open_c, self.row_c)
         self.count_volume(self.volume() - before)
         self.sides.fill_velocity(s.u)
 
@@ -284,11 +295,10 @@ class WaterFlow:
         self.state.surface.level_set.fill_ghosts(phi)
 
     def set_sources(self, time: float, dt: float) -> None:
-        """Rates of volume sources, spread evenly over the liquid cells of their regions."""
-        if not self.sources:
-            return
+        """Rates of what the level set owes and of volume sources, these spread evenly over the liquid cells of their
+        regions."""
         rows = self.solve.rows
-        rows.source_c[...] = 0.0
+        self.owed.rates(dt, rows.source_c)
         for source in self.sources:
             if source.is_on(time):
                 cells = source.inside_c & (rows.phi_c <= 0.0) & (self.open_c == 1)
@@ -296,6 +306,8 @@ class WaterFlow:
                 count = int(np.count_nonzero(cells))
                 if count:
                     rows.source_c[cells] += source.rate / count
+                    # the flux of the next step takes it out again
+                    self.owed.owed_c[cells] += source.rate * dt / (count * self.grid.cell_volume)
                     self.count_volume(source.rate * dt)
 
     def count_volume(self, volume: float) -> None:
@@ -442,6 +454,7 @@ class WaterFlow:
         values = {"fluid_volume": self.volume(), "spray_volume": s.surface.spray.total_volume}
         values |= dict(zip(names, (float(x) for x in total), strict=True))
         values["emitted_volume"] = self.emitted_volume
+        values["owed_volume"] = self.owed.total
         return values
 
     def _open_volume(self) -> Array:
@@ -457,7 +470,8 @@ class WaterFlow:
         s = self.state
         emitted = np.array([self.emitted_volume])
         mixed = {} if self.mixture is None else {"viscosity": self.mixture.mu_c}
-        return {"u": s.u, "p": s.p, "emitted_volume": emitted, **mixed, **s.surface.arrays()}
+        owed = {"owed_c": self.owed.owed_c}
+        return {"u": s.u, "p": s.p, "emitted_volume": emitted, **owed, **mixed, **s.surface.arrays()}
 
     def restore(self, arrays: Mapping[str, np.ndarray], time: float) -> None:
         """Continue from what ``arrays`` gave at ``time`` [s]; what follows has the same bits."""
@@ -471,6 +485,8 @@ class WaterFlow:
         self.place(time)
         if self.shells is not None:
             self.shells.start()
+        self.owed.owed_c[...] = arrays["owed_c"]
+        self.owed.measure(s.surface, self.solid_c, self.open_c, self.row_c)
         self.solve.rebuild()
         if self.shells is not None:
             self._mark_wet_faces(self.no_field_f, self.no_field_f)

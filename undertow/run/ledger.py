@@ -24,6 +24,7 @@ UNITS = {
     "smoke_restored": ("kg", "kg/m"),
     "spray_volume": ("m3", "m2"),
     "emitted_volume": ("m3", "m2"),
+    "owed_volume": ("m3", "m2"),
     "inflow": ("m3/s", "m2/s"),
     "outflow": ("m3/s", "m2/s"),
     "row_before": ("m3/s", "m2/s"),

@@ -129,17 +129,23 @@ class LevelSet:
         self.fill_ghosts(phi_c)
         return reach
 
-    def liquid_volume(self, phi_c: Array, shift: float = 0.0, solid_c: Array | None = None) -> float:
+    def liquid_volume(
+        self, phi_c: Array, shift: float = 0.0, solid_c: Array | None = None, out_parts: Array | None = None
+    ) -> float:
         """Volume of {phi + shift < 0} outside solids [m^3], in 2D per metre of depth [m^2]; ghosts must be filled.
 
         solid_c: signed distance to the solids [m], negative inside them.
 
         The cells of the sum have the centres of the grid's cells as corners; those that reach over a side count by
-        half, which is exact where phi is mirrored.
+        half, which is exact where phi is mirrored. What a cube holds belongs to its corners in proportion to their own
+        liquid parts, w = 1/2 - phi / dx between 0 and 1: out_parts (z, y, x) is that volume [cells] over the sum of w
+        inside the domain, so that a cell has w times the sum over its eight cubes, (k - 1, j - 1, i - 1) being the
+        first of them.
         """
         sums = np.zeros(self.grid.cells[2] + (1 if self.grid.dimensions == 3 else 0))
         solid = self._no_solid if solid_c is None else solid_c
-        share(_measure_volume, len(sums), self.grid.cell_count, self.grid.spec, phi_c, shift, solid, sums)
+        parts = self._no_solid if out_parts is None else out_parts
+        share(_measure_volume, len(sums), self.grid.cell_count, self.grid.spec, phi_c, shift, solid, parts, sums)
         return float(sums.sum()) * self.grid.cell_volume
 
     def shift_to_volume(self, phi_c: Array, target: float, solid_c: Array | None = None) -> float:
@@ -381,10 +387,23 @@ def _wet_value(phi, shift, solid, k, j, i):  # type: ignore[no-untyped-def]
     return value if solid.size == 0 else max(value, -solid[k, j, i])
 
 
+@inlined
+def _own_part(value, dx):  # type: ignore[no-untyped-def]
+    """Liquid part of a cell with this value at its centre and a surface along an axis."""
+    return min(max(0.5 - value / dx, 0.0), 1.0)
+
+
+@inlined
+def _edge_part(low, high, has_low, has_high, dx):  # type: ignore[no-untyped-def]
+    """Sum of the liquid parts of two cells, of those that there are."""
+    return _own_part(low, dx) * has_low + _own_part(high, dx) * has_high
+
+
 @njit(cache=True, nogil=True)
-def _measure_volume(spec, phi, shift, solid, out_sums, start, stop):  # type: ignore[no-untyped-def]
+def _measure_volume(spec, phi, shift, solid, out_parts, out_sums, start, stop):  # type: ignore[no-untyped-def]
     """Liquid volume [cells] per plane of the cubes between cell centres; in 2D the plane is its own neighbour."""
     over = 1 if spec.dimensions == 3 else 0
+    dx = spec.dx
     for plane in range(start, stop):
         k = GHOSTS + plane - over
         weight_z = 0.5 if over == 1 and (plane == 0 or plane == spec.nz) else 1.0
@@ -404,13 +423,26 @@ def _measure_volume(spec, phi, shift, solid, out_sums, start, stop):  # type: ig
                 low = min(min(min(a, b), min(c, d)), min(min(e, f), min(g, h)))
                 high = max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
                 if low >= 0.0:
+                    if out_parts.size > 0:
+                        out_parts[k, j, i] = 0.0
                     continue
-                if high < 0.0:
+                if high < 0.0 and (out_parts.size == 0 or high < -0.5 * spec.dx):
                     total += weight
+                    if out_parts.size > 0:
+                        out_parts[k, j, i] = 0.125
                     continue
                 m = 0.125 * ((a + b + c + d) + (e + f + g + h))
                 part = _wet_face(a, b, c, d, m) + _wet_face(e, f, g, h, m)
                 part += _wet_face(a, b, f, e, m) + _wet_face(d, c, g, h, m)
                 part += _wet_face(a, d, h, e, m) + _wet_face(b, c, g, f, m)
                 total += weight * part / 24.0
+                if out_parts.size > 0:
+                    # corners beyond a side have no part in it
+                    west, east, north = i >= GHOSTS, i + 1 < GHOSTS + spec.nx, j + 1 < GHOSTS + spec.ny
+                    below, above = k >= GHOSTS, k + over < GHOSTS + spec.nz
+                    own = _edge_part(a, b, west, east, dx) * below + _edge_part(e, f, west, east, dx) * above
+                    own *= j >= GHOSTS
+                    if north:
+                        own += _edge_part(d, c, west, east, dx) * below + _edge_part(h, g, west, east, dx) * above
+                    out_parts[k, j, i] = weight * part / (24.0 * own) if own > 0.0 else 0.0
         out_sums[plane] = total

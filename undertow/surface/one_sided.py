@@ -89,13 +89,17 @@ class OneSidedLevelSet(LevelSet):
         self.fill_ghosts(phi_c)
         return reach
 
-    def liquid_volume(self, phi_c: Array, shift: float = 0.0, solid_c: Array | None = None) -> float:
+    def liquid_volume(
+        self, phi_c: Array, shift: float = 0.0, solid_c: Array | None = None, out_parts: Array | None = None
+    ) -> float:
         """As that of ``LevelSet``; where a shell separates centres every cell counts for itself, by 1/2 - phi / dx."""
         sums = np.zeros(self.grid.cells[2] + (1 if self.grid.dimensions == 3 else 0))
         solid = self._no_solid if solid_c is None else solid_c
         hidden = self.shells.sight.hidden[CENTRE]
-        share(_recount_cut, len(sums), self.grid.cell_count, self.grid.spec, phi_c, shift, solid, hidden, sums)
-        return super().liquid_volume(phi_c, shift, solid_c) + float(sums.sum()) * self.grid.cell_volume
+        parts = self._no_solid if out_parts is None else out_parts
+        volume = super().liquid_volume(phi_c, shift, solid_c, out_parts)
+        share(_recount_cut, len(sums), self.grid.cell_count, self.grid.spec, phi_c, shift, solid, hidden, parts, sums)
+        return volume + float(sums.sum()) * self.grid.cell_volume
 
 
 def corners_now(grid: Grid, shells: Shells) -> Array:
@@ -246,7 +250,7 @@ def _find_seen(spec, phi, hidden, away, out_distance, out_status, start, stop): 
 
 
 @njit(cache=True, nogil=True)
-def _recount_cut(spec, phi, shift, solid, hidden, out_sums, start, stop):  # type: ignore[no-untyped-def]
+def _recount_cut(spec, phi, shift, solid, hidden, out_parts, out_sums, start, stop):  # type: ignore[no-untyped-def]
     """Per plane of the cubes between cell centres, of those that a shell cuts: what the eight cells have there, each
     for itself, less what the tetrahedra between them have [cells]."""
     over = 1 if spec.dimensions == 3 else 0
@@ -277,6 +281,8 @@ def _recount_cut(spec, phi, shift, solid, hidden, out_sums, start, stop):  # typ
                 part += _wet_face(a, d, h, e, m) + _wet_face(b, c, g, f, m)
                 weight = weight_z * weight_y * (0.5 if i == GHOSTS - 1 or i == GHOSTS + spec.nx - 1 else 1.0)
                 total += weight * (own - part / 24.0)
+                if out_parts.size > 0:
+                    out_parts[k, j, i] = 0.125
         out_sums[plane] = total
 
 

@@ -30,13 +30,19 @@ class Spray:
 
     def radius(self) -> Array:
         """Radii of spheres (2D: discs) of the drops' volumes [m]."""
-        return np.asarray(
-            np.cbrt(0.75 * self.volume / np.pi) if self.grid.dimensions == 3 else np.sqrt(self.volume / np.pi)
-        )
+        return self.radius_of(self.volume)
+
+    def radius_of(self, volume: Array) -> Array:
+        """Radii of spheres (2D: discs) of given volumes [m]."""
+        return np.asarray(np.cbrt(0.75 * volume / np.pi) if self.grid.dimensions == 3 else np.sqrt(volume / np.pi))
+
+    def volume_of(self, radius: Array) -> Array:
+        """Volumes of spheres (2D: discs) [m^3; 2D m^2]."""
+        return np.asarray(4.0 / 3.0 * np.pi * radius**3 if self.grid.dimensions == 3 else np.pi * radius**2)
 
     def add(self, position: Array, velocity: Array, radius: Array) -> float:
         """New drops; returns their volume."""
-        volume = 4.0 / 3.0 * np.pi * radius**3 if self.grid.dimensions == 3 else np.pi * radius**2
+        volume = self.volume_of(radius)
         self.position = np.concatenate([self.position, position])
         self.velocity = np.concatenate([self.velocity, velocity])
         self.volume = np.concatenate([self.volume, volume])

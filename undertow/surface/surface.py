@@ -65,6 +65,8 @@ class Surface:
         self.spray = Spray(grid, sides)
         self.phi_c = np.array(phi_c, dtype=np.float64, order="C")
         self.step = 0
+        self.met = np.zeros((0, 3)), np.zeros(0)
+        """Drops that met the liquid in the last step and are no particles of it: places [m], volumes [m^3]."""
         self._extrapolation = Extrapolation(grid)
         self._valid_f = np.zeros((3, *grid.padded), dtype=bool)
         self._chosen_c = np.zeros(grid.padded, dtype=bool)
@@ -178,11 +180,15 @@ class Surface:
     def _exchange_spray(self, u_f: Array) -> tuple[float, float]:
         """Volumes that became spray and were absorbed; phi is a distance, without the spheres of the escaped."""
         distance = self.settings.spray_distance
-        if distance is None:
+        self.met = np.zeros((0, 3)), np.zeros(0)
+        if distance is None and not self.spray.volume.size:
             return 0.0, 0.0
         before = self.spray.total_volume
         x, radius = self.spray.absorb(self.phi_c)
         absorbed = before - self.spray.total_volume
+        if distance is None:
+            self.met = x, self.spray.volume_of(radius)
+            return 0.0, absorbed
         self.particles.add(x, -radius)
         x, radius = self.particles.take_beyond(self.phi_c, distance * self.grid.dx)
         made = self.spray.add(x, sample_velocity(self.grid, u_f, x), radius) if len(x) else 0.0
