@@ -48,6 +48,9 @@ class DualFields(SolidFields):
         self._replace_areas()
         return any(changed)
 
+    def hull(self) -> np.ndarray:
+        return self.cut.hull()
+
     def _measure_dual(self, axis: int) -> None:
         """w of the faces of the domain across an axis."""
         grid, fine = self.grid, self._fine.volume_c

@@ -85,6 +85,9 @@ class SoftFields(SolidFields):
         super().repeat(periodic)
         self.rigid.repeat(periodic)
 
+    def hull(self) -> np.ndarray:
+        return self.rigid.hull()
+
     def update(self, t: float) -> bool:
         """Bring all fields to time t, soft bodies where their nodes are; True: the geometry changed."""
         self.time = t
