@@ -49,6 +49,9 @@ class DualFields(SolidFields):
         self.place_occlusion(t)
         return any(changed)
 
+    def hull(self) -> np.ndarray:
+        return self.cut.hull()
+
     def _measure_dual(self, axis: int) -> None:
         """w of the faces of the domain across an axis."""
         grid, fine = self.grid, self._fine.volume_c

@@ -86,6 +86,9 @@ class SoftFields(SolidFields):
         super().end_at(sides)
         self.rigid.end_at(sides)
 
+    def hull(self) -> np.ndarray:
+        return self.rigid.hull()
+
     def update(self, t: float) -> bool:
         """Bring all fields to time t, soft bodies where their nodes are; True: the geometry changed."""
         self.time = t
