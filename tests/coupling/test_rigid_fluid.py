@@ -95,6 +95,29 @@ def test_neutral_body_in_still_water_stays_still() -> None:
     assert body.force[1] == pytest.approx(DENSITY * 9.81 * np.pi * 0.15**2, rel=1e-9)
 
 
+def test_a_spinning_body_pays_for_the_water_it_takes_along() -> None:
+    """The water at faces that a disc has a part of is blended with its motion: what it gains the disc loses, to
+    rounding, linear and angular, and the energy of the water that turns with it was the disc's."""
+    sim = make(1.0, 0.25)
+    solve, bodies = solve_of(sim), sim.model.within.bodies  # type: ignore[attr-defined]
+    regions, u = solve.regions, np.random.default_rng(3).standard_normal(sim.state.u.shape)
+    bodies.set_velocity(0, np.array([0.3, -0.7, 0.0]), np.array([0.0, 0.0, 5.0]))
+    before, momentum = u.reshape(-1)[regions.face].copy(), np.concatenate([bodies.p_b[0], bodies.L_b[0]])
+    solve.share_momentum(before)
+    bodies.derive_velocities()
+    regions.blend(u, np.concatenate([bodies.v_b, bodies.omega_b], axis=1))
+    gained = (u.reshape(-1)[regions.face] - before) * (1.0 - regions.weight) / regions.weight
+    lost = momentum - np.concatenate([bodies.p_b[0], bodies.L_b[0]])
+    assert np.abs(lost).max() > 0.1
+    np.testing.assert_allclose(regions.momentum(gained)[0], lost, atol=1e-12 * np.abs(momentum).max())
+
+    bodies.set_velocity(0, np.zeros(3), np.array([0.0, 0.0, 5.0]))
+    energy = 2.5 * float(bodies.L_b[0, 2])
+    rows = [sim.step().ledger for _ in range(8)]
+    assert rows[-1]["angular_momentum_solids_z"] < 0.8 * energy / 2.5
+    assert max(row["kinetic_energy"] + row["kinetic_energy_solids"] for row in rows) < energy
+
+
 def test_dry_body_falls_as_without_water() -> None:
     sim = make(2.0, 0.8)
     for _ in range(5):

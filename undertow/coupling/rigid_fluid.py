@@ -23,6 +23,9 @@ Two splittings, the paper's and what makes it stand still:
   pressure (Van Kan 1986); it carries no momentum. A floating body then has an exact state of rest; without it water
   flows through the body at about g dt.
 
+A face that body and water share has one velocity. Where the two are mixed, before the projection and in (26), the water
+in it is taken along and the body pays for it (``share_momentum``): the paper has one velocity field and no other way.
+
 The explicit source is unstable below a relative density of C / (1 + 2 C), C the added mass over the displaced one.
 """
 
@@ -44,6 +47,7 @@ from undertow.grid import GHOSTS, Array, share
 from undertow.grid.jitting import helper
 from undertow.linalg import SolveStats
 from undertow.rigid.bodies import DYNAMIC
+from undertow.rigid.rows import RigidVelocities
 
 BUOYANCIES = ("source", "body_force", "predicted")
 
@@ -118,6 +122,7 @@ class RigidRegions:
                 break
             self.faces = _make_faces(2 * self.size)
         self._mass = self.faces.weight[: self.size] / inv_mass_f.reshape(-1)[self.face]
+        self._shared = self._mass * (1.0 - self.weight)
         self.gram_b[...] = 0.0
         _sum_gram(self.faces, self.size, self._mass, self.gram_b)
         self.inverse_b[...] = np.linalg.pinv(self.gram_b, rcond=1e-11, hermitian=True)
@@ -164,6 +169,19 @@ class RigidRegions:
         """(26): u <- (1 - w) u + w J t."""
         _blend_faces(self.faces, self.size, twist_b, u_f.reshape(-1))
 
+    def taken_along(self, u_m: Array, twist_b: Array) -> Array:
+        """Impulses (n, 6) that bodies give the water u (m,) of the faces they share with it when it is blended with
+        their twists: sum w (1 - w) beta J^T (J t - u)."""
+        given_b = np.zeros_like(self._momentum_b)
+        _sum_momentum(self.faces, self.size, self._shared, self.velocity(twist_b) - u_m, given_b)
+        return given_b
+
+    def shared_gram(self) -> Array:
+        """sum w (1 - w) beta J^T J (n, 6, 6): the impulses of ``taken_along`` per twist."""
+        gram_b = np.zeros_like(self.gram_b)
+        _sum_gram(self.faces, self.size, self._shared, gram_b)
+        return gram_b
+
     def rigid_part(self, u_m: Array) -> Array:
         """The twists (n, 6) whose rigid motion has the momentum of the velocities (m,): (24), (25) with density 1."""
         return self.solve(self.momentum(u_m))
@@ -177,7 +195,8 @@ class RigidFluidSolve(FreeSurfaceSolve):
     """The projection of water and bodies as one fluid, and what it does to the bodies' momenta.
 
     expected_b (n, 6): force and torque, beside gravity, that the last step's contact and inertia add to E. stress_f:
-    the velocity J t_R - u* carried over, by face.
+    the velocity J t_R - u* carried over, by face. debt_b (n, 6): what (26) gave the water at faces that it shares with
+    bodies, for which these pay in the next step.
     """
 
     def __init__(
@@ -196,6 +215,8 @@ class RigidFluidSolve(FreeSurfaceSolve):
         self.fluid_weight_b = np.zeros((bodies.count, 6))
         """Of the fluid in the place of each body, force and torque [N, N m]."""
         self.stress_f = domain.grid.face_field()
+        self.debt_b = np.zeros((bodies.count, 6))
+        self._inverse = RigidVelocities(bodies.count)
         shape = (bodies.count, 6)
         self._twist_b, self._start_b, self._fluid_b, self._after_b = (np.zeros(shape) for _ in range(4))
         self._given_m = self._stress_m = np.zeros(0)
@@ -214,16 +235,32 @@ class RigidFluidSolve(FreeSurfaceSolve):
     def prepare(self, u_f: Array, dt: float) -> None:
         """u -> u_a, in place."""
         regions, coupled = self.regions, self.coupled
+        flat = u_f.reshape(-1)
+        self.share_momentum(flat[regions.face])
         coupled.take_twists(self._twist_b)
         self._start_b[...] = self._momenta()
         regions.blend(u_f, self._twist_b)
-        flat = u_f.reshape(-1)
         stress = self._take_stress()
         # the stress carries no momentum: what the bodies' motion over the grid left of it goes
         impulse = self._expected(dt) - regions.momentum(stress)
         flat[regions.face] += regions.weight * (regions.velocity(regions.solve(impulse)) + stress)
         self._given_m = flat[regions.face].copy()
         self._stress_m = stress
+
+    def share_momentum(self, u_m: Array) -> None:
+        """The bodies pay for the water u (m,) that their faces take along, and for that of the last (26).
+
+        Implicit in the twist t' = t + x that the water is blended with, (M + D) x = -(given by t) - debt, so that it is
+        stable for any mass; what the water gains is what the body has lost, to rounding.
+        """
+        coupled, regions = self.coupled, self.regions
+        coupled.take_twists(self._twist_b)
+        self._inverse.set_masses(coupled.bodies)
+        inverse, shared = self._inverse.inv_mass, regions.shared_gram()
+        lost_b = regions.taken_along(u_m, self._twist_b) + self.debt_b
+        x = np.linalg.solve(np.eye(6) + inverse @ shared, -(inverse @ lost_b[..., None]))
+        coupled.viscous_b[...] = -lost_b - (shared @ x)[..., 0]
+        self._add_momenta(coupled.viscous_b)
 
     def _take_stress(self) -> Array:
         """The stress of the last step at the faces of now (m,); it is cleared."""
@@ -282,6 +319,7 @@ class RigidFluidSolve(FreeSurfaceSolve):
     def make_rigid(self, u_f: Array, dt: float) -> None:
         """(26) with the twists that contact leaves; what contact and inertia were is expected again."""
         self.coupled.take_twists(self._twist_b)
+        self.debt_b[...] = self.regions.taken_along(u_f.reshape(-1)[self.regions.face], self._twist_b)
         self.regions.blend(u_f, self._twist_b)
         now = self._momenta()
         heavier = np.zeros(len(now))
@@ -304,7 +342,11 @@ class RigidFluidSolve(FreeSurfaceSolve):
 
     def arrays(self) -> dict[str, Array]:
         """What evolves beside water and bodies."""
-        return {"rigid_fluid_expected": self.expected_b, "rigid_fluid_stress": self.stress_f}
+        return {
+            "rigid_fluid_expected": self.expected_b,
+            "rigid_fluid_stress": self.stress_f,
+            "rigid_fluid_debt": self.debt_b,
+        }
 
 
 def added_mass_limit(half: Array, dimensions: int) -> float:

@@ -11,7 +11,7 @@ from undertow.validation.analysis import Quantity, quantity
 
 DIAMETER = 0.01 / 6
 WIDTH, HEIGHT, LEVEL = 6 * DIAMETER, 24 * DIAMETER, 23 * DIAMETER
-DENSITY, VISCOSITY, SHARE = 1000.0, 2.4e-3, 1.14
+DENSITY, VISCOSITY, SHARE = 1000.0, 1.9e-3, 1.14
 """Of the fluid [kg/m3, Pa s]; density of the spheres over it."""
 OFFSET = 0.05 * DIAMETER
 
