@@ -88,8 +88,6 @@ def _check_compared(scene: Scene) -> None:
 
 def _check_soft_in_fluid(scene: Scene) -> None:
     """What soft bodies in fluid do without is refused."""
-    if scene.has_surface:
-        _check_soft_in_water(scene)
     if scene.soft.stepper in ("leapfrog", "linearised"):
         raise complain(
             f"soft.stepper = {scene.soft.stepper!r}: in fluid elasticity is part of the solve; use 'implicit', or "
@@ -108,15 +106,6 @@ def _check_soft_in_fluid(scene: Scene) -> None:
             raise complain(f"{path}: the fluid itself drags it; remove wind and drag")
         if isinstance(item, SoftBody) and item.incompressible and scene.soft.stepper != "implicit":
             raise complain(f"{path}.incompressible: in fluid needs soft.stepper = 'implicit'; change it, or remove it")
-
-
-def _check_soft_in_water(scene: Scene) -> None:
-    """Water with a surface moves soft bodies without viscosity."""
-    if scene.is_viscous:
-        raise complain(
-            f"{_name_viscosity(scene)}: water with a surface moves soft bodies without viscosity; "
-            "remove it, or make the soft bodies rigid ones"
-        )
 
 
 def _name_viscosity(scene: Scene) -> str:
