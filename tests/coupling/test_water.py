@@ -207,3 +207,12 @@ def test_what_lies_on_another_weighs_on_it_with_its_buoyant_weight() -> None:
         assert np.linalg.norm(sim.body(name).velocity) < 1e-6
         assert sim.body(name).contact_force[1] == pytest.approx(weight, rel=1e-4)
         assert abs(sim.body(name).angular_velocity[2]) < 1e-5
+
+
+def test_viscous_water_drags_nothing_through_the_air() -> None:
+    """A box above the pool falls freely; the velocities that are continued into the air are none of it."""
+    sim = make("objects.body.position=[0.4, 0.56]", "fluid.viscosity=50.0", "objects.pool.position=[0.4, 0.2]")
+    sim.step()
+    sim.step()
+    assert sim.body("body").velocity[1] == pytest.approx(-9.81 * sim.time, rel=1e-9)
+    assert sim.model.forces("body").viscous == (0.0, 0.0, 0.0)

@@ -85,6 +85,10 @@ class DragRows:
                 np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room), np.zeros((room, 6))
             )
 
+    def keep(self, inv_mass_f: Array) -> None:
+        """Without faces that no fluid moves, such as those in the air."""
+        self.spec.weight[: self.size] *= inv_mass_f.reshape(-1)[self.spec.face[: self.size]] > 0.0
+
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         """out = C w without the rows of turning."""
         face, body, weight, j = (array[: self.size] for array in self.spec)

@@ -20,7 +20,7 @@ from undertow.geometry import Occlusion, Solid, SolidFields
 from undertow.geometry.hiding import ThinSolids, is_sheet, measure_soft_thickness
 from undertow.geometry.occlusion import find_nearest
 from undertow.geometry.solids import BAND
-from undertow.grid import GHOSTS, Array, Grid, Sides
+from undertow.grid import GHOSTS, OPEN, OUTFLOW, Array, Grid, Sides
 from undertow.grid.jitting import borrowing, helper
 from undertow.soft import SoftBodies
 
@@ -82,9 +82,12 @@ class SoftFields(SolidFields):
         self._open_f, self._open_c = np.ones((3, *grid.padded)), np.ones(grid.padded)
 
     def end_at(self, sides: Sides) -> None:
-        """Solids and soft bodies are there once per period."""
+        """Solids and soft bodies are there once per period. In a tank that is closed all around slits at its walls stay
+        open: over a closed one a body could not sink further, because nothing could fill the room above it."""
         super().end_at(sides)
         self.rigid.end_at(sides)
+        if not {OPEN, OUTFLOW}.intersection(sides.kind):
+            self.rigid.walls[...] = 0
 
     def hull(self) -> np.ndarray:
         return self.rigid.hull()

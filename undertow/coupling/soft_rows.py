@@ -398,7 +398,8 @@ class SoftDrag:
     target: Array | None = None
     stencil: Stencil | None = None
 
-    def __init__(self, domain: FluidDomain, fields: SoftFields, viscosity: float, rigid_count: int) -> None:
+    def __init__(self, domain: FluidDomain, fields: SoftFields, viscosity: float | Array, rigid_count: int) -> None:
+        """viscosity [Pa s]: of the fluid, or of every face."""
         self.domain, self.fields, self.viscosity = domain, fields, viscosity
         self.rigid_count = rigid_count
         self.time_step = 0.0
@@ -445,7 +446,8 @@ class SoftDrag:
         the open part: as large as that part is long, or at most half as large. ``weight``, mu A_wall / dx, is mended.
         """
         area, volume, grid = self.domain.area_f, self.domain.volume_c, self.domain.grid
-        flux = self.viscosity * grid.face_area / grid.dx
+        mu = self.viscosity if isinstance(self.viscosity, float) else self.viscosity.reshape(-1)[face]
+        flux = np.broadcast_to(mu * grid.face_area / grid.dx, len(face))
         aside = np.zeros(len(face))
         axis, cell = np.divmod(face, int(np.prod(grid.padded)))
         index = np.stack(np.unravel_index(cell, grid.padded), axis=1)
@@ -475,9 +477,13 @@ class SoftDrag:
                     ends.append(np.where(closed, part, open_edge))
                 square += (ends[1] - ends[0]) ** 2
             found = across > 0.0
-            weight[chosen[found]] = flux * np.sqrt(square[found])
-            aside[chosen[found]] = flux * across[found]
+            weight[chosen[found]] = flux[chosen[found]] * np.sqrt(square[found])
+            aside[chosen[found]] = flux[chosen[found]] * across[found]
         return aside
+
+    def keep(self, inv_mass_f: Array) -> None:
+        """Without faces that no fluid moves, such as those in the air."""
+        self.weight = self.weight * (inv_mass_f.reshape(-1)[self.face] > 0.0)
 
     def _slide(self, w: Mapping[str, Array]) -> Array:
         return np.asarray(w["fluid"].reshape(-1)[self.face] - self.wall @ w[BLOCK].reshape(-1))

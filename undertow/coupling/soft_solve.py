@@ -177,11 +177,10 @@ class SoftSolve:
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         """u* and the velocities of the solids to n+1; z_c: dt p of the step before on entry, dt p on exit [Pa s]."""
         coupled, block, dt = self.coupled, self.block, viscous_dt
-        lumped, carried = self.rows.lumped()
-        block.set_masses(dt, THETA[coupled.stepper], lumped)
+        carried = self.set_masses(dt)
         v, start = self._v, np.zeros(block.shape)
         block.take(start)
-        self._add_forces(start, dt, self._carried_momentum(u_f, start, carried))
+        self._add_forces(start, dt, self.carried_momentum(u_f, start, carried))
         loose = start.copy()
         block.settle(start, np.zeros(0))
         np.copyto(self._start_f, u_f)
@@ -276,7 +275,13 @@ class SoftSolve:
         arm = soft.x[nodes] - rigid.x_b[bodies]
         np.add.at(out_b, bodies, np.concatenate([change[nodes], np.cross(arm, change[nodes])], axis=1))
 
-    def _carried_momentum(self, u_f: Array, v: Array, carried: Any) -> Array:
+    def set_masses(self, dt: float) -> Any:
+        """Mt for a step dt [s]; J^T beta of the fluid that shells carry, None without any."""
+        lumped, carried = self.rows.lumped()
+        self.block.set_masses(dt, THETA[self.coupled.stepper], lumped)
+        return carried
+
+    def carried_momentum(self, u_f: Array, v: Array, carried: Any) -> Array:
         """J^T beta (u* - J v) (n, 3) [N s]: what the fluid of coupled faces brings along."""
         voxel = self.fields.voxel
         if carried is None:

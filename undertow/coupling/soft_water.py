@@ -9,6 +9,7 @@ pieces are flat. On rigid bodies it is that of ``coupling.hydrostatic``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 from numba import njit
@@ -16,15 +17,19 @@ from numba import njit
 from undertow.coupling.hydrostatic import Hydrostatic
 from undertow.coupling.pieces import PieceSpec
 from undertow.coupling.soft_fields import SoftFields, closest_point, index_range
-from undertow.coupling.soft_rows import SoftRows
+from undertow.coupling.soft_rows import NodesInverse, RigidDrag, SoftDrag, SoftRows, seeing
 from undertow.coupling.soft_solve import CoupledSoft, SoftSolve
-from undertow.coupling.solid_velocities import SolidVelocities
+from undertow.coupling.solid_velocities import BLOCK, SolidVelocities
+from undertow.coupling.water import scale_with
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.free_surface import FreeSurfaceRows, FreeSurfaceSolve
+from undertow.fluid.mixture import Mixture
+from undertow.fluid.strain import FreeViscosity
+from undertow.fluid.viscosity import WallRows
 from undertow.geometry import Solid
 from undertow.geometry.solids import BAND
 from undertow.grid import GHOSTS, Array, Grid, Sides
-from undertow.linalg import SolveStats
+from undertow.linalg import CoupledSystem, SolveStats
 from undertow.rigid.bodies import DYNAMIC
 from undertow.soft import SoftBodies
 
@@ -40,6 +45,11 @@ class SoftWaterFields(SoftFields):
         self.inner_c = np.zeros_like(self.velocity_c)
         self._winding, self._square = np.zeros(grid.padded, dtype=np.int64), np.zeros(grid.padded)
         self._own_f = np.zeros((3, *grid.padded))
+
+    def end_at(self, sides: Sides) -> None:
+        """Under a surface there is room: slits at walls are closed."""
+        super().end_at(sides)
+        self.rigid.walls[...] = self.walls
 
     def update(self, t: float) -> bool:
         changed = super().update(t)
@@ -150,6 +160,9 @@ class SoftWaterSolve(FreeSurfaceSolve):
         self.soft.place()
         self.hydrostatic.measure()
 
+    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
+        self.viscous = SoftViscosity(self.soft, self.rows, viscosity, slip_b)
+
     def carried(self) -> tuple[np.ndarray, np.ndarray]:
         lower, upper = self.rows.wet_sides()
         return self.rows.fields.voxel.face, lower + upper > 0.0
@@ -172,8 +185,83 @@ class SoftWaterSolve(FreeSurfaceSolve):
         stats = self.soft.solve(u_f, z, dt)
         coupled.pressure += start[:nodes]
         rigid.pressure_b += known
+        if isinstance(self.viscous, SoftViscosity):
+            self.viscous.count(coupled)
         rows.pressure_of(z, dt, self.start_c, p_c)
         return [*self._before, *stats]
+
+
+class SoftViscosity(FreeViscosity):
+    """The viscous step of a liquid and of the solids that it drags along, all implicit: it comes before the pressure.
+
+        Mt (v - v*) = -C_d^T C_d (u, v),      v* = v^n + Mt^-1 J^T beta (u* - J v^n),
+
+    Mt being the masses of the solve that follows, elasticity and the water that shells carry included: a stiff body is
+    slowed down as a whole, not its outermost nodes alone. That water's velocity is handed over here, so that none of
+    the momentum which shells are given is taken for water that goes slower than they do.
+    """
+
+    def __init__(self, soft: SoftSolve, rows: SoftWaterRows, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
+        self.soft, rigid = soft, soft.coupled.rigid
+        still = np.where(rigid.bodies.kind_b[: len(slip_b)] == DYNAMIC, 1, slip_b).astype(np.int64)
+        super().__init__(rows, soft.tolerance, viscosity, still)
+        exchange = viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
+        walls = copy(soft.fields)
+        walls.distance_f = soft.fields.rows_distance_f
+        seen = seeing(rows.domain, walls)
+        self.walls = WallRows(seen, exchange, still, folded=True, half=False)
+        # rows on the whole strain give no torque to a body that turns with its fluid: no row of turning
+        none = np.zeros(rigid.bodies.count)
+        self.drags: list[SoftDrag | RigidDrag] = [
+            SoftDrag(rows.domain, soft.fields, exchange, rigid.bodies.count),
+            RigidDrag(soft.block, seen, rigid.bodies, exchange, slip_b, none),
+        ]
+        self.nodes_inverse = NodesInverse(self.drags, soft.block)
+        self.system = CoupledSystem(
+            [self.block, soft.block], [self.strain, self.walls, *self.drags], {BLOCK: self.nodes_inverse}, self.planar
+        )
+        self._drag, self._joint = np.zeros(soft.block.shape), np.zeros(soft.block.shape)
+        self.dissipated = 0.0
+
+    def solve(self, u_f: Array, dt: float) -> SolveStats:
+        soft, block = self.soft, self.soft.block
+        self.rebuild(dt)
+        for drag in self.drags:
+            drag.rebuild()
+            drag.keep(self.strain.inv_mass_f)
+            drag.time_step = dt
+        v = np.zeros(block.shape)
+        carried = soft.set_masses(dt)
+        block.take(v)
+        v += block.loose_answer(soft.carried_momentum(u_f, v, carried))
+        block.settle(v, np.zeros(0))
+        before = v.copy()
+        self.nodes_inverse.setup()
+        w = {"fluid": u_f, BLOCK: v}
+        momenta = soft.coupled.bodies.mass[:, None] * v[block.nodes], soft.coupled.rigid.bodies.p_b
+        stats = self.system.solve(w, {}, self.tolerance, scale=scale_with(self.scale(u_f), u_f, *momenta))
+        self._drag = np.asarray(sum(drag.impulse(u_f, v) for drag in self.drags))
+        self._joint = np.asarray(block.matrix @ (v - before).reshape(-1)).reshape(block.shape) - self._drag
+        self._measure(w)
+        block.give(v)
+        soft.set_coupled_faces(u_f)
+        return stats
+
+    def _measure(self, w: dict[str, Array]) -> None:
+        """What viscosity takes at these velocities over the step [J]."""
+        gram = {"fluid": np.zeros_like(w["fluid"]), BLOCK: np.zeros_like(w[BLOCK])}
+        for row in (self.strain, self.walls, *self.drags):
+            row.add_gram(w, gram)
+        self.dissipated = float((gram["fluid"] * w["fluid"]).sum() + (gram[BLOCK] * w[BLOCK]).sum())
+
+    def count(self, coupled: CoupledSoft) -> None:
+        """Add what the viscous step did to what the one of the pressure has noted."""
+        rigid, block = coupled.rigid, self.soft.block
+        coupled.viscous += self._drag[block.nodes]
+        rigid.viscous_b += block.twists(self._drag)
+        moved = rigid.bodies.kind_b == DYNAMIC
+        rigid.joint_b[moved] += block.twists(self._joint)[moved]
+        coupled.dissipated += self.dissipated
 
 
 @njit(cache=True)

@@ -163,12 +163,21 @@ class CoupledViscosity(FreeViscosity):
     def solve(self, u_f: Array, dt: float) -> SolveStats:
         self.rebuild(dt)
         self.drag.rebuild()
+        self.drag.keep(self.strain.inv_mass_f)
         self.drag.time_step = dt
         self.bodies_inverse.setup()
         coupled, twist = self.coupled, self._twist
         coupled.take_twists(twist)
-        stats = self.system.solve({"fluid": u_f, BLOCK: twist}, {}, self.tolerance, scale=self.scale(u_f))
+        scale = scale_with(self.scale(u_f), u_f, coupled.bodies.p_b)
+        stats = self.system.solve({"fluid": u_f, BLOCK: twist}, {}, self.tolerance, scale=scale)
         coupled.viscous_b[...] = 0.0
         self.drag.add_impulse(u_f, twist, coupled.viscous_b)
         coupled.give_twists(twist)
         return stats
+
+
+def scale_with(fluid: float, u_f: Array, *momenta: Array) -> float:
+    """What the tolerance of a viscous solve is relative to, the momenta of the solids [N s] included: those that move
+    in still water are slowed from their first step on. fluid: that of the velocities u_f alone."""
+    own = float(np.sqrt(sum(np.sum(p * p) for p in momenta)))
+    return float(np.hypot(fluid if u_f.any() else 0.0, own)) or 1.0

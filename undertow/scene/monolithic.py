@@ -49,6 +49,8 @@ def check_monolithic(scene: Scene) -> None:
         _check_compared(scene)
     if scene.has_nodes:
         _check_soft_in_fluid(scene)
+        if scene.waters or scene.water_regions:
+            _check_shells_in_water(scene)
     elif not any(body.is_dynamic for body in scene.bodies.values()):
         raise complain(
             f"coupling = {scene.coupling!r}: no body is moved by forces; give one a density, or remove the coupling"
@@ -88,8 +90,6 @@ def _check_compared(scene: Scene) -> None:
 
 def _check_soft_in_fluid(scene: Scene) -> None:
     """What soft bodies in fluid do without is refused."""
-    if scene.has_surface:
-        _check_soft_in_water(scene)
     if scene.soft.stepper in ("leapfrog", "linearised"):
         raise complain(
             f"soft.stepper = {scene.soft.stepper!r}: in fluid elasticity is part of the solve; use 'implicit', or "
@@ -110,12 +110,12 @@ def _check_soft_in_fluid(scene: Scene) -> None:
             raise complain(f"{path}.incompressible: in fluid needs soft.stepper = 'implicit'; change it, or remove it")
 
 
-def _check_soft_in_water(scene: Scene) -> None:
-    """Water with a surface moves soft bodies without viscosity."""
-    if scene.is_viscous:
+def _check_shells_in_water(scene: Scene) -> None:
+    """Water with a surface moves thin rigid shells without viscosity."""
+    if scene.is_viscous and scene.shells:
         raise complain(
-            f"{_name_viscosity(scene)}: water with a surface moves soft bodies and thin shells without viscosity; "
-            "remove it, or make them rigid solids"
+            f"{_name_viscosity(scene)}: water with a surface moves thin rigid shells without viscosity; remove it, or "
+            f"give objects.{next(iter(scene.shells))} a solid shape of three cells and more"
         )
 
 
