@@ -168,6 +168,8 @@ class WaterFlow:
         # the volume correction keeps what is outside the solids
         surface.target_volume = self.volume()
         self.owed = OwedVolume(grid)
+        # not yet measured with bodies that the water moves nor with shells: there the surface is as it was
+        self.keeps_book = type(self.solve) is FreeSurfaceSolve and bodies is None and self.shells is None
         self.owed.measure(surface, self.solid_c, self.open_c, self.row_c)
         if self.mixture is not None:
             self.mixture.spread(self.extrapolation, surface.phi_c, self.open_c)
@@ -204,13 +206,14 @@ class WaterFlow:
         self.place(time + dt)
         self.continue_for_surface(s.u, self.u_star)
         closed_f = self.no_field_f if self.bodies is None else self.bodies.area_f
-        self.owed.carry(s.surface.phi_c, self.u_star, dt, self.domain.area_f, closed_f)
+        if self.keeps_book:
+            self.owed.carry(s.surface.phi_c, self.u_star, dt, self.domain.area_f, closed_f)
         s.surface.advance(self.u_star, dt, self.solid_c, self.settings.gravity)  # phi_t + u.grad phi = 0
         self.drop_stray_air()
         self.extend_into_solids()
-        self.owed.absorb(*s.surface.met)
-        made = self.owed.settle(s.surface, self.u_star, self.solid_c, self.open_c, self.row_c)
-        self.count_volume(made)
+        if self.keeps_book:
+            self.owed.absorb(*s.surface.met)
+            self.count_volume(self.owed.settle(s.surface, self.u_star, self.solid_c, self.open_c, self.row_c))
         if self.mixture is not None:
             self.mixture.advance(self.advection, s.u, dt)
             self.mixture.spread(self.extrapolation, s.surface.phi_c, self.open_c)
@@ -298,7 +301,9 @@ class WaterFlow:
         """Rates of what the level set owes and of volume sources, these spread evenly over the liquid cells of their
         regions."""
         rows = self.solve.rows
-        self.owed.rates(dt, rows.source_c)
+        rows.source_c[...] = 0.0
+        if self.keeps_book:
+            self.owed.rates(dt, rows.source_c)
         for source in self.sources:
             if source.is_on(time):
                 cells = source.inside_c & (rows.phi_c <= 0.0) & (self.open_c == 1)
@@ -306,8 +311,9 @@ class WaterFlow:
                 count = int(np.count_nonzero(cells))
                 if count:
                     rows.source_c[cells] += source.rate / count
-                    # the flux of the next step takes it out again
-                    self.owed.owed_c[cells] += source.rate * dt / (count * self.grid.cell_volume)
+                    if self.keeps_book:
+                        # the flux of the next step takes it out again
+                        self.owed.owed_c[cells] += source.rate * dt / (count * self.grid.cell_volume)
                     self.count_volume(source.rate * dt)
 
     def count_volume(self, volume: float) -> None:

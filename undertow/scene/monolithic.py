@@ -49,7 +49,7 @@ def check_monolithic(scene: Scene) -> None:
         _check_compared(scene)
     if scene.has_nodes:
         _check_soft_in_fluid(scene)
-        if scene.waters or scene.water_regions:
+        if scene.has_surface:
             _check_shells_in_water(scene)
     elif not any(body.is_dynamic for body in scene.bodies.values()):
         raise complain(
