@@ -258,7 +258,7 @@ def test_equal_weights_are_an_option_of_shells():
     equal = ut.Soft(shell_weights="equal")
     sim = ut.Simulation(disc_in_box(10, sides, objects={"rope": rope}, soft=equal))
     assert sim.model.fields.voxel.equal
-    with pytest.raises(ValueError, match="soft.shell_weights has no effect without a cloth or rope"):
+    with pytest.raises(ValueError, match="soft.shell_weights has no effect without a cloth, rope or shell"):
         disc_in_box(10, soft=equal)
 
 
