@@ -145,7 +145,6 @@ class WaterFlow:
         self.extrapolation = Extrapolation(grid, sides)
         self.state = WaterState(grid.face_field(), grid.cell_field(), surface)
         self.solve = make_solve(self.domain, surface.phi_c, settings.gravity, settings.tolerance)
-        self.solve.rows.has_sources = bool(self.sources)
         self.mixture = mixture
         if settings.viscosity > 0.0 or mixture is not None:
             slips = [solid.slip for solid in solids.solids] if solids is not None else []
@@ -170,6 +169,7 @@ class WaterFlow:
         self.owed = OwedVolume(grid)
         # not yet measured with bodies that the water moves nor with shells: there the surface is as it was
         self.keeps_book = type(self.solve) is FreeSurfaceSolve and bodies is None and self.shells is None
+        self.solve.rows.has_sources = self.keeps_book or bool(self.sources)
         self.owed.measure(surface, self.solid_c, self.open_c, self.row_c)
         if self.mixture is not None:
             self.mixture.spread(self.extrapolation, surface.phi_c, self.open_c)
