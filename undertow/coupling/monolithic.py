@@ -38,6 +38,9 @@ PASSES = 6
 STILL = 1e-12
 """Velocity that counts as none [m/s]: fluid at rest has rows of rounding alone, to which no tolerance is relative."""
 
+STILL_CELLS = 64**3
+"""Cells beyond which the rounding of fluid at rest is more than that: the norm of their rows grows with the root."""
+
 HEAVY_ENOUGH = 20.0
 """A body whose displaced fluid weighs less than this many times what it weighs itself follows the last pressure."""
 
@@ -288,7 +291,9 @@ class MonolithicSolve:
         grid = self.domain.grid
         fastest = max(largest_entry(u_f), float(np.abs(self.rows.twist_b[:, :3]).max(initial=0.0)))
         rounding = 1e-15 * grid.face_area * fastest * np.sqrt(grid.cell_count)
-        return max(self._norm({"fluid": u_f}), float(rounding) / self.tolerance, STILL * grid.face_area)
+        # a norm over cells: what counts as none in each of them grows with their number
+        still = STILL * grid.face_area * max(1.0, np.sqrt(grid.cell_count / STILL_CELLS))
+        return max(self._norm({"fluid": u_f}), float(rounding) / self.tolerance, float(still))
 
     def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
         """Nothing: inviscid."""

@@ -25,7 +25,7 @@ from numba import njit
 from undertow.grid import GHOSTS, Array, Grid, share_rows
 from undertow.grid.jitting import borrowing
 from undertow.surface import Surface
-from undertow.surface.level_set import _own_part
+from undertow.surface.level_set import own_part
 from undertow.transport import sample_velocity
 
 GAIN = 0.15
@@ -252,7 +252,7 @@ def _find_owed(  # type: ignore[no-untyped-def]
         liquid, sharing, stray, made = 0, 0, 0, 0.0
         for i in range(GHOSTS, GHOSTS + spec.nx):
             value = phi[k, j, i] if solid.size == 0 else max(phi[k, j, i], -solid[k, j, i])
-            weight = _own_part(value, spec.dx)
+            weight = own_part(value, spec.dx)
             volume = 0.0
             if weight > 0.0:
                 low, high = k - over, k

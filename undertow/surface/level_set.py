@@ -388,7 +388,7 @@ def _wet_value(phi, shift, solid, k, j, i):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _own_part(value, dx):  # type: ignore[no-untyped-def]
+def own_part(value, dx):  # type: ignore[no-untyped-def]
     """Liquid part of a cell with this value at its centre and a surface along an axis."""
     return min(max(0.5 - value / dx, 0.0), 1.0)
 
@@ -396,7 +396,7 @@ def _own_part(value, dx):  # type: ignore[no-untyped-def]
 @inlined
 def _edge_part(low, high, has_low, has_high, dx):  # type: ignore[no-untyped-def]
     """Sum of the liquid parts of two cells, of those that there are."""
-    return _own_part(low, dx) * has_low + _own_part(high, dx) * has_high
+    return own_part(low, dx) * has_low + own_part(high, dx) * has_high
 
 
 @njit(cache=True, nogil=True)
