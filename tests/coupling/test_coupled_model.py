@@ -21,6 +21,20 @@ def tank(density=100.0, resolution=12, **changes):
     return ut.Scene(**{**fields, **changes})
 
 
+@pytest.mark.parametrize("height", [0.96, 0.99, 1.02, 1.15])
+def test_a_ball_at_an_open_side_rises_through_it(height):
+    """No end of a body is beyond the side, where no pressure could answer."""
+    domain = ut.Domain(upper=(0.9, 1.2), resolution=12, sides={"y_high": "open"})
+    ball = ut.RigidBody(shape=ut.Sphere(radius=0.2), position=(0.43, height), density=500.0)
+    sim = ut.Simulation(tank(domain=domain, objects={"ball": ball}))
+    for _ in range(3):
+        report = sim.step()
+    # (1 - 1/2) / (1/2 + C): added mass between that of a ring and that of half a disc in free fluid
+    slow, fast = (0.5 / (0.5 + c) for c in (1.35, 0.5))
+    assert slow < sim.body("ball").velocity[1] / (9.81 * sim.time) < fast
+    assert report.ledger["divergence_max"] < 1e-3
+
+
 def test_a_light_ball_rises_and_rests_under_the_lid():
     """It accelerates as its added mass allows, ends against the lid, and the fluid comes to rest; nothing leaks."""
     sim = ut.Simulation(tank())

@@ -206,3 +206,18 @@ def test_shapes_that_are_no_shells_are_refused():
     )
     with pytest.raises(ut.UserError, match=r"objects.boat.shape: mesh nowhere.obj: there is no such file"):
         make_shape("boat", body)
+
+
+def test_a_shell_hides_by_its_own_nodes_alone():
+    """It displaces nothing: its thickness for pictures is no thin solid that closes cells."""
+    sim = ut.Simulation(tank({"tub": tub()}))
+    occlusion = sim.flow.domain.solids.occlusion
+    assert len(occlusion.element) == 3
+
+
+def test_a_mesh_with_a_vertex_of_no_triangle_is_a_shell(tmp_path):
+    path = tmp_path / "sheet.obj"
+    path.write_text("v 9 9 9\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0.5\nf 2 3 4\nf 3 5 4\nf 2 2 3\n")
+    sheet = sheets.load_sheet(path, 0.5, 0.01)
+    assert len(sheet.vertices) == 4 and len(sheet.elements) == 2
+    assert sheet.extent() < 1.5

@@ -79,6 +79,10 @@ class Poles:
             face = np.where(upper, up, cell)
             weight = np.maximum(1.0 - (top[end] - height) / DEPTH, 0.0)
             weight *= (area[axis, face] >= 1.0) & (inverse[axis, face] > 0.0)
+            if not around:
+                # no pressure beyond a side could answer
+                side = face // stride[axis] % shape[axis]
+                weight *= (side > first) & (side <= last)
             total, square = (np.bincount(end, weight**power, ends) for power in (1, 2))
             # sum gamma^2 = square / total^2
             most = LEAST * total**2 / np.where(square > 0.0, square, 1.0)

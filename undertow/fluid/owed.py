@@ -19,6 +19,8 @@ volume. What is less than a drop, or negative, is shared by all liquid cells.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numba import njit
 
@@ -62,6 +64,11 @@ class OwedVolume:
     def total(self) -> float:
         """[m^3]; 2D [m^2]. Positive: the level set has too little."""
         return float(self.owed_c[self.grid.interior].sum()) * self.grid.cell_volume
+
+    def spare(self, filled: Sequence[Array]) -> None:
+        """Cells that emitters fill, given by the distances from their regions [m], owe nothing in this step."""
+        near = [distance_c <= self.grid.dx for distance_c in filled]
+        self.free_c = np.logical_or.reduce(near) if near else np.zeros((0, 0, 0), dtype=bool)
 
     def measure(self, surface: Surface, solid_c: Array | None, open_c: np.ndarray, scratch_c: Array) -> None:
         """V of the present surface, which was changed on purpose: nothing of it is owed."""

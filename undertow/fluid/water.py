@@ -233,10 +233,10 @@ class WaterFlow:
         """Fill the regions of the emitters and set their velocity."""
         s = self.state
         on = [emitter for emitter in self.emitters if emitter.is_on(time)]
-        self.owed.free_c = np.zeros((0, 0, 0), dtype=bool)
+        if self.keeps_book:
+            self.owed.spare([emitter.distance_c for emitter in on])
         if not on:
             return
-        self.owed.free_c = np.logical_or.reduce([emitter.distance_c <= self.grid.dx for emitter in on])
         s.surface.level_set.fill_ghosts(s.surface.phi_c)
         before = self.volume()
         for emitter in on:
@@ -246,7 +246,8 @@ class WaterFlow:
             for axis in self.grid.axes:
                 np.copyto(s.u[axis], emitter.velocity[axis], where=emitter.faces[axis])
         s.surface.rebuild()
-        self.owed.measure(s.surface, self.solid_c, self.open_c, self.row_c)
+        if self.keeps_book:
+            self.owed.measure(s.surface, self.solid_c, self.open_c, self.row_c)
         self.count_volume(self.volume() - before)
         self.sides.fill_velocity(s.u)
 
@@ -301,6 +302,8 @@ class WaterFlow:
         """Rates of what the level set owes and of volume sources, these spread evenly over the liquid cells of their
         regions."""
         rows = self.solve.rows
+        if not rows.has_sources:
+            return
         rows.source_c[...] = 0.0
         if self.keeps_book:
             self.owed.rates(dt, rows.source_c)

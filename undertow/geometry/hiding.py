@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from undertow.geometry.meshes import AnimatedMesh, measure_thickness
+from undertow.geometry.sheets import Sheet
 from undertow.grid import Array, Grid
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def is_sheet(grid: Grid, thickness: float, x: Array) -> bool:
 class ThinSolids:
     """Surfaces of the solids that are thin sheets: triangles, in 2D the edges of their sections, moved with them.
 
-    element (m, 3), in 2D (m, 2): nodes. Meshes that deform are left out.
+    element (m, 3), in 2D (m, 2): nodes. Meshes that deform are left out; thin shells hide by their own nodes.
     """
 
     def __init__(self, grid: Grid, solids: Sequence[Solid]) -> None:
@@ -45,7 +46,7 @@ class ThinSolids:
         element = [np.zeros((0, 2 if planar else 3), dtype=np.int64)]
         for solid in solids:
             thickness = solid.thickness(grid.dimensions)
-            if isinstance(solid.shape, AnimatedMesh) or thickness >= THIN * grid.dx:
+            if isinstance(solid.shape, AnimatedMesh | Sheet) or thickness >= THIN * grid.dx:
                 continue
             rotation = solid.motion.pose(0.0)[1]
             vertices, triangles = solid.shape_at(0.0).surface(SEGMENTS)

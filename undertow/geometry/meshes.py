@@ -195,14 +195,9 @@ class AnimatedMesh:
 
 def load_mesh(path: str | Path) -> MeshShape:
     """A solid from an OBJ, PLY, STL or glTF file (lengths taken as metres)."""
-    return MeshShape(*read_triangles(path), name=f"mesh {Path(path).name}")
-
-
-def read_triangles(path: str | Path) -> tuple[Array, Triangles]:
-    """Vertices (n, 3), each place once, and triangles (m, 3) of an OBJ, PLY, STL or glTF file, closed or not."""
     vertices, triangles = _read_mesh(Path(path))
     keep, number = _merged(vertices)
-    return vertices[keep], _without_slivers(number[triangles])
+    return MeshShape(vertices[keep], _without_slivers(number[triangles]), name=f"mesh {Path(path).name}")
 
 
 def load_triangles(path: str | Path) -> tuple[Array, Triangles]:
@@ -216,7 +211,7 @@ def load_triangles(path: str | Path) -> tuple[Array, Triangles]:
     order = np.argsort(keep)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    used, triangles = np.unique(rank[merged][triangles], return_inverse=True)
+    used, triangles = np.unique(_without_slivers(rank[merged][triangles]), return_inverse=True)
     return vertices[keep[order]][used], np.ascontiguousarray(triangles.reshape(-1, 3), dtype=np.int64)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from undertow.errors import UserError
 from undertow.geometry.generated import BOAT_LEAN, BOAT_OUTLINE
-from undertow.geometry.meshes import read_triangles
+from undertow.geometry.meshes import load_triangles
 from undertow.geometry.shapes import Surface
 from undertow.grid import Array
 
@@ -228,5 +228,5 @@ def make_bowl(radius: float, depth: float, thick: float, dimensions: int) -> She
 
 def load_sheet(path: str | Path, scale: float, thick: float) -> Sheet:
     """The triangles of a mesh file, closed or not."""
-    vertices, triangles = read_triangles(path)
+    vertices, triangles = load_triangles(path)
     return Sheet(scale * vertices, triangles, thick)

@@ -7,7 +7,7 @@ Where two solids touch, or one and a wall of the domain, they close the gap betw
 ``SLIT`` cells count as solid.
 
 Limits: a solid (or a gap between solids) thinner than a cell can pass between the nodes unseen, and corners sharper
-than the grid are rounded; compare ``Solid.thickness`` with two cells. Along a periodic axis (``repeat``) a solid is
+than the grid are rounded; compare ``Solid.thickness`` with two cells. Along a periodic axis (``end_at``) a solid is
 there once per period, as long as it is shorter than the period; an infinite one is not repeated. A sheet has no inside
 and is in none of the fields: it counts among the solids for its number alone.
 """

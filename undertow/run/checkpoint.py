@@ -15,7 +15,7 @@ import numpy as np
 
 from undertow.errors import UserError
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass

@@ -158,7 +158,8 @@ def catapult(story: Story) -> Iterator[tuple[str, float]]:
     """The wooden blocks are thrown up, the two in front towards the water."""
     story.run()
     yield "thrown", min(float(np.ptp(story.place(name)[:, 1])) for name in ("first", "second", "third")) / 0.07
-    yield "forward", min(float(np.ptp(story.place(name)[:, 0])) for name in ("first", "second"))
+    forward = (story.place(name)[:, 0] - story.place(name)[0, 0] for name in ("first", "second"))
+    yield "forward", min(float(way.max()) for way in forward)
 
 
 def fountain(story: Story) -> Iterator[tuple[str, float]]:
