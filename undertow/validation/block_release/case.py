@@ -68,8 +68,8 @@ def sink(coupling: str, cells: int) -> float:
 def rise(coupling: str, cells: int) -> dict[str, float]:
     """Error of the height over the depth, period [s] and error of the settled height [cells]; 49 x 24 x 48 mm (3D).
 
-    The block starts one cell above the floor: what holds one that lies on it, how fast water gets under it, is not in the
-    model. When the block of the experiment leaves is the one thing fitted, a shift of the clock.
+    The block starts one cell above the floor: how fast water gets under one that lies on it is not in the model. When
+    the block of the experiment leaves is the one thing fitted, a shift of the clock.
     """
     width = 0.14
     start = (0.5 * width, 0.012 + width / cells, 0.5 * width)
