@@ -65,6 +65,21 @@ def test_a_collision_in_space_keeps_momentum() -> None:
     assert sim.body("ball").velocity[0] > -0.5
 
 
+@pytest.mark.parametrize("stepper", ["implicit", "linearised", "newmark", "leapfrog"])
+def test_what_is_let_go_falls_as_a_whole(stepper: str) -> None:
+    """A hanging box has only gravity outside once its top is let go: its centre falls with all of it at once."""
+    top = ut.Hold(shape=ut.Box(size=(0.3, 0.02, 0.3)), position=(0.0, 0.2, 0.0), until=0.02)
+    scene = _scene(box=_box(holds=(top,), youngs_modulus=1e4))
+    chosen = {"soft": ut.Soft(stepper=stepper), "time": ut.Time(end=1.0, frame_rate=100, max_step=0.005)}
+    sim = ut.Simulation(scene.model_copy(update=chosen))
+    sim.advance_to(0.02)
+    for _ in range(3):
+        time, before = sim.time, sim.model.soft.momentum()[0][1]  # type: ignore[attr-defined]
+        sim.step()
+        given = (sim.model.soft.momentum()[0][1] - before) / (sim.time - time)  # type: ignore[attr-defined]
+        assert given / sim.model.soft.mass.sum() == pytest.approx(-10.0, rel=1e-6)  # type: ignore[attr-defined]
+
+
 def test_friction_on_an_incline() -> None:
     assert slide_soft(0.3, 0.002, "implicit", True) == pytest.approx(expected(0.3), rel=0.02)
     assert slide_soft(0.2, 0.0005, "newmark", False) == pytest.approx(expected(0.2), rel=0.03)
