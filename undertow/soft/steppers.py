@@ -324,7 +324,7 @@ class BackwardEuler:
 
         Friction leaves most, within the speed below which it is rounded. Between two bodies that is one impulse at one
         place: they keep their angular momentum if each gets it as a rigid motion. What something holds has none to keep
-        and moves along.
+        and moves along in its free directions P_i, by P_i c with  sum m_i P_i c = what is left.
         """
         bodies, left, motion = self.bodies, self._change, self._v
         self.system.nodes.project(self.reaction, left)
@@ -337,11 +337,13 @@ class BackwardEuler:
                 continue
             mass = bodies.mass[free, None]
             if ((touched >= part.first) & (touched < part.stop)).any():
-                motion[free] = left[free].sum(axis=0) / mass.sum()
+                ways = self.system.nodes.free[free].reshape(-1, 3, 3)
+                total = np.einsum("k,kij->ij", mass[:, 0], ways)
+                mean = np.linalg.pinv(total, rcond=1e-12, hermitian=True) @ left[free].sum(axis=0)
+                motion[free] = ways @ mean
             else:
                 motion[free] = rigid_motion(mass[:, 0], bodies.x[free], left[free] / mass)
-        self.system.nodes.project(motion, left)
-        v -= left
+        v -= motion
 
     def _set_stiffness(self, dt: float) -> None:
         """The matrix at the positions of the last ``_evaluate``."""
