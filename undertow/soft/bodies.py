@@ -11,6 +11,7 @@ import numpy as np
 from undertow.errors import UserError
 from undertow.geometry import Motion
 from undertow.grid import Array
+from undertow.soft.air import Air
 from undertow.soft.assembly import Forces, Group
 
 
@@ -52,6 +53,7 @@ class SoftBodies:
         self.handles: list[Handle] = []
         self.x, self.v, self.rest = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3))
         self.mass, self.inv_mass = np.zeros(0), np.zeros(0)
+        self.air = Air()
         self.when_let_go: list[Callable[[], None]] = []
         """Called after nodes have been let go, by those who keep what follows from ``inv_mass``."""
         self._groups: list[Group] = []

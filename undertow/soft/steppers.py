@@ -178,7 +178,8 @@ class BackwardEuler:
         """Mean over the last step (n, 3) [m/s2]: a guess for the next."""
         self.push = np.zeros((0, 6))
         """Gradient of the carriers of held nodes (b, 6)."""
-        self._damping = np.zeros_like(self.system.rows.blocks) if bodies.damped else None
+        damped = bodies.damped or len(bodies.air.triangles) > 0
+        self._damping = np.zeros_like(self.system.rows.blocks) if damped else None
         self._own = np.zeros((n, 9))
         self._served, self._moved = SERVES, 0.0
 
@@ -198,9 +199,15 @@ class BackwardEuler:
         self.bodies.forces.begin_step(self.bodies.x)
         self._served, self._stale = SERVES, True
         if self._damping is not None:
-            self.system.set_stiffness(self.bodies.x, 0.0, dt)
+            self._set_damping(0.0, dt)
             self._damping[...] = self.system.rows.blocks
         self._choose_guess(dt, external, held, before, v)
+
+    def _set_damping(self, elastic: float, dt: float) -> None:
+        """The matrix elastic K + dt (-D) at x^n, D of elements and of air."""
+        bodies, system = self.bodies, self.system
+        system.set_stiffness(bodies.x, elastic, dt)
+        bodies.air.add_damping(bodies.forces.pattern, dt, system.rows.blocks)
 
     def _choose_guess(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
         """v (n, 3), which holds v^n: kept, in free fall, or accelerated as in the last step, what is best."""
