@@ -272,7 +272,7 @@ class SoftSolids:
             if undecided:
                 press = np.where(state > FREE, np.maximum(found, 0.0), 0.0)
         else:
-            raise stepper.failure(done)
+            raise stepper.failure(replace(done, newton=PASSES))
         self.impulse[...] = np.where(sticks[:, None], reaction, found[:, None] * normal)
         self.impulse[slides] += held.friction(v)
         depth = float(np.max(-(contacts.gap + dt * (approach + closing))[near], initial=0.0))
@@ -288,9 +288,12 @@ class SoftSolids:
             if report.unpaid <= 1e-6 * soft.kinetic_energy():
                 break
             stepper.about[...], soft.x[...], soft.v[...] = way, x, before
-            passes, iterations = report.newton, report.iterations
+            last = report
             report, way = self._pass_over_contacts(dt, external, gravity, before, stepper)
-            report = replace(report, newton=report.newton + passes, iterations=report.iterations + iterations)
+            report = replace(
+                report, newton=report.newton + last.newton, iterations=report.iterations + last.iterations,
+                stuck=report.stuck + last.stuck,
+            )  # fmt: skip
         return report
 
     def _pass_over_contacts(
