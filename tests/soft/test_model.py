@@ -65,6 +65,42 @@ def test_a_collision_in_space_keeps_momentum() -> None:
     assert sim.body("ball").velocity[0] > -0.5
 
 
+@pytest.mark.parametrize("stepper", ["implicit", "linearised", "newmark", "leapfrog"])
+def test_what_is_let_go_falls_as_a_whole(stepper: str) -> None:
+    """A hanging box has only gravity outside once its top is let go: its centre falls with all of it at once."""
+    top = ut.Hold(shape=ut.Box(size=(0.3, 0.02, 0.3)), position=(0.0, 0.2, 0.0), until=0.02)
+    scene = _scene(box=_box(holds=(top,), youngs_modulus=1e4))
+    chosen = {"soft": ut.Soft(stepper=stepper), "time": ut.Time(end=1.0, frame_rate=100, max_step=0.005)}
+    sim = ut.Simulation(scene.model_copy(update=chosen))
+    sim.advance_to(0.02)
+    for _ in range(3):
+        time, before = sim.time, sim.model.soft.momentum()[0][1]  # type: ignore[attr-defined]
+        sim.step()
+        given = (sim.model.soft.momentum()[0][1] - before) / (sim.time - time)  # type: ignore[attr-defined]
+        assert given / sim.model.soft.mass.sum() == pytest.approx(-10.0, rel=1e-6)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("stepper", ["implicit", "linearised"])
+def test_wind_takes_a_light_sheet_along_and_no_faster(stepper: str) -> None:
+    """In steps in which the air that it sweeps weighs twelve times as much as the sheet; and one step is the
+    equation of a plate, m v' = k (w - v')."""
+    sheet = ut.Cloth(
+        size=(0.4, 0.4), position=(0.0, 0.0, 0.0), element_size=0.1, density=0.05, damping=0.01, drag=1.2,
+        wind=(0.0, 20.0, 0.0),
+    )  # fmt: skip
+    scene = _scene(sheet=sheet)
+    chosen = {"soft": ut.Soft(stepper=stepper), "time": ut.Time(end=2.0, frame_rate=24, max_step=1 / 24)}
+    sim = ut.Simulation(scene.model_copy(update={**chosen, "gravity": (0.0, 0.0, 0.0)}))
+    soft, speeds = sim.model.soft, []  # type: ignore[attr-defined]
+    for _ in range(24):
+        sim.step()
+        speeds.append(soft.v[:, 1].copy())
+    z = (1 / 24) * 0.5 * 1.2 * 1.2 * 20.0 / 0.05
+    assert np.average(speeds[0], weights=soft.mass) == pytest.approx(20.0 * z / (1 + z), rel=1e-3)
+    assert np.max(speeds) < 20.0 * (1 + 1e-6) and np.min(speeds[-1]) > 0.98 * 20.0
+    assert np.all(np.diff(speeds @ soft.mass) > -1e-6 * 20.0 * soft.mass.sum())
+
+
 def test_friction_on_an_incline() -> None:
     assert slide_soft(0.3, 0.002, "implicit", True) == pytest.approx(expected(0.3), rel=0.02)
     assert slide_soft(0.2, 0.0005, "newmark", False) == pytest.approx(expected(0.2), rel=0.03)

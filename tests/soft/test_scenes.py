@@ -10,7 +10,7 @@ import pytest
 import undertow as ut
 from undertow.errors import UserError
 from undertow.scene import find_scene
-from undertow.scene.gallery import armadillo_drop, chain_twist, fish_flop, maggot, pile_1600, tori_pile
+from undertow.scene.gallery import armadillo_drop, chain_twist, fish_flop, maggot, pile_1600, snake, tori_pile
 
 
 def _mass(sim: ut.Simulation) -> float:
@@ -50,6 +50,18 @@ def test_a_fish_throws_itself_up_by_its_joints_alone() -> None:
 def test_a_maggot_wriggles_by_its_joints_alone() -> None:
     error, _, way = _flop(maggot.make_scene(resolution=2), "maggot", 0.4)
     assert error < 3e-4 and way > 0.008
+
+
+def test_a_snake_moves_by_its_joints_alone() -> None:
+    """Part of a snake, for part of a period: its centre goes where the ground pushes it, and nowhere when it is
+    limp."""
+    found = []
+    for amplitude in (1.0, 0.0):
+        scene = snake.make_scene(joints=4, resolution=2, amplitude=amplitude)
+        time = scene.time.model_copy(update={"max_step": 1 / 120})
+        found.append(_flop(scene.model_copy(update={"time": time}), "skin", 0.15))
+    (error, _, way), (_, _, limp) = found
+    assert error < 1e-6 and way > 8e-4 and limp < 0.03 * way
 
 
 def test_a_chain_hangs_from_its_ends() -> None:
@@ -109,6 +121,7 @@ def test_the_resolution_of_a_computed_scene() -> None:
     assert find_scene("soft-sphere-drop", resolution=20).objects["plain"].element_size == pytest.approx(0.05)
     balls: Any = find_scene("pile-1600", resolution=2).softs
     assert len(balls) == 4
+    assert len(find_scene("maggot-bowl-rings", resolution=3).softs) == 6
     with pytest.raises(UserError, match="--resolution 3: scene 'chain' has no domain of cells"):
         find_scene("chain", resolution=3)
     with pytest.raises(UserError, match="--resolution 0: must be at least 1"):

@@ -27,7 +27,7 @@ from undertow.soft.materials import cell_volumes
 from undertow.soft.meshes import disc_triangles, fill_shape, grid_tetrahedra, grid_triangles, surface_of, tube
 from undertow.soft.rings import RingProjection
 from undertow.validation.own_weight_strip.case import hang
-from undertow.validation.soft_momentum.case import spin
+from undertow.validation.soft_momentum.case import block, spin
 
 DOWN = np.array([0.0, -1.0, 0.0])
 
@@ -87,8 +87,6 @@ def test_momentum_of_a_free_block(scheme: type[Leapfrog | Newmark]) -> None:
 
 
 def test_damping_takes_energy_and_no_momentum() -> None:
-    from undertow.validation.soft_momentum.case import block
-
     bodies = block()
     bodies._groups = [group._replace(damping=np.full(len(group.nodes), 0.01)) for group in bodies._groups]
     still, force = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
@@ -118,6 +116,25 @@ def test_backward_euler_solves_its_equation() -> None:
     residual = bodies.mass[:, None] * (bodies.v - v) - dt * (force + weight) + drag
     assert np.abs(residual[1:]).max() < 1e-9
     assert np.allclose(residual[0], stepper.reaction[0])
+
+
+def test_what_a_solve_leaves_of_the_momentum_is_given_to_the_free_directions() -> None:
+    """Of a body with nodes that are held, that stick and that slide: all of it, and nothing to what is prescribed."""
+    bodies = block()
+    stepper = BackwardEuler(bodies, 0.1)
+    bodies.inv_mass[:2] = 0.0
+    stepper.system.nodes.refresh()
+    rng = np.random.default_rng(4)
+    normal = rng.normal(size=(5, 3))
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    stepper.system.hold(Held(fixed=np.arange(2, 5), slip=np.arange(5, 10), normal=normal))
+    stepper.reaction[...] = rng.normal(size=bodies.v.shape)
+    left, v = np.zeros_like(bodies.v), np.zeros_like(bodies.v)
+    stepper.system.nodes.project(stepper.reaction, left)
+    stepper.balance(v)
+    given = (bodies.mass[:, None] * v).sum(axis=0)
+    assert given == pytest.approx(-left.sum(axis=0), rel=1e-12)
+    assert not v[:5].any() and np.abs(np.einsum("ki,ki->k", v[5:10], normal)).max() < 1e-13
 
 
 def test_failures_are_loud() -> None:

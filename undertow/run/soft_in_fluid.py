@@ -155,9 +155,7 @@ class SoftInFluid:
         if solids.rings is not None:
             solids.rings.correct(velocity, way, None, self._stiffness(way))
         if solids.surfaces is not None:
-            loose = soft.inv_mass.copy()
-            loose[solids.bound] = 0.0
-            solids.met = solids.surfaces.resolve(soft.x, velocity, soft.v, way, loose)
+            solids.met = solids.surfaces.resolve(soft.x, velocity, soft.v, way, solids.loose)
         self._keep_out(velocity, way)
         soft.x += way * velocity
         solids.follow()

@@ -63,7 +63,6 @@ class SoftModel(SolidsModel):
 
     def __init__(self, scene: Scene) -> None:
         self.scene, self.soft = scene, SoftBodies(scene.dimensions)
-        self._air: list[tuple[Any, Array, float]] = []
         self._bound: dict[str, Any] = {}
         """Nodes that rigid bodies carry."""
         self._remarks: list[str] = []
@@ -252,7 +251,7 @@ class SoftModel(SolidsModel):
             groups.append(make_bending(where, x, triangles, item.bending, item.damping))
         part = self.soft.add(name, x, mass, groups, triangles, triangles, velocity=build.vector3(item.velocity))
         if item.drag > 0:
-            self._air.append((part.surface, np.array(build.vector3(item.wind)), item.drag))
+            self.soft.air.add(part.surface, np.array(build.vector3(item.wind)), item.drag)
         return part
 
     def _add_rope(self, name: str, item: Rope) -> Any:
@@ -401,18 +400,10 @@ class SoftModel(SolidsModel):
         return np.asarray(np.where(one * two > 0, np.sign(one) * np.minimum(np.abs(one), np.abs(two)), 0.0))
 
     def _drag(self) -> Array:
-        """Force of the wind (n, 3) [N]: air of 1.2 kg/m3 drags every triangle along its normal."""
-        force = np.zeros_like(self.soft.x)
-        for triangles, wind, drag in self._air:
-            p, v = self.soft.x[triangles], self.soft.v[triangles].mean(axis=1)
-            area = 0.5 * np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0])
-            size = np.linalg.norm(area, axis=1)
-            normal = area / np.maximum(size, 1e-300)[:, None]
-            across = np.einsum("ti,ti->t", wind - v, normal)
-            each = (0.5 * 1.2 * drag / 3.0 * size * across * np.abs(across))[:, None] * normal
-            for a in range(3):
-                np.add.at(force, triangles[:, a], each)
-        return force
+        """Force of the wind (n, 3) [N] in the step that begins; implicit steps have its part that damps as such."""
+        soft = self.soft
+        soft.air.measure(soft.x, soft.v)
+        return soft.air.force(soft.v if self.soft_solids.implicit is None else np.zeros_like(soft.v))
 
     def _with_soft(self, found: dict[str, float], done: SoftStepReport) -> dict[str, float]:
         """Momenta and energies of the soft bodies added, and quantities of their own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from undertow.errors import UserError
 from undertow.geometry import Motion
 from undertow.grid import Array
+from undertow.soft.air import Air
 from undertow.soft.assembly import Forces, Group
 
 
@@ -52,6 +53,9 @@ class SoftBodies:
         self.handles: list[Handle] = []
         self.x, self.v, self.rest = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3))
         self.mass, self.inv_mass = np.zeros(0), np.zeros(0)
+        self.air = Air()
+        self.when_let_go: list[Callable[[], None]] = []
+        """Called after nodes have been let go, by those who keep what follows from ``inv_mass``."""
         self._groups: list[Group] = []
         self._forces: Forces | None = None
 
@@ -114,7 +118,10 @@ class SoftBodies:
         [s]."""
         for handle in self.handles:
             if time >= handle.until - 1e-9 * dt:
-                self.inv_mass[handle.nodes] = 1.0 / self.mass[handle.nodes]
+                if not self.inv_mass[handle.nodes].all():
+                    self.inv_mass[handle.nodes] = 1.0 / self.mass[handle.nodes]
+                    for note in self.when_let_go:
+                        note()
                 continue
             if handle.motion is None:
                 continue

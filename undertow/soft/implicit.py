@@ -301,6 +301,7 @@ class NodeBlock:
         """What ``inv_mass``, of the free directions, would be if nothing were held (n, 3) [1/kg]."""
         self._mass, self._inverse, self._one, self._none = (np.zeros(n) for _ in range(4))
         self._own = np.zeros((n, 9))
+        bodies.when_let_go.append(self.refresh)
         self.refresh()
 
     def refresh(self, extra: Array | None = None) -> None:

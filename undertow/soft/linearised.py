@@ -54,13 +54,13 @@ class LinearisedEuler(BackwardEuler):
         self._lag[...] = 0.0
         if not self.about.any():
             self.elastic_energy(bodies.x)
-            system.set_stiffness(bodies.x, dt * dt, dt)
+            self._set_damping(dt * dt, dt)
         else:
             self.elastic_energy(bodies.x + dt * self.about)
             system.set_stiffness(bodies.x + dt * self.about, dt * dt, 0.0)
             if self._damping is not None:
                 stiff = system.rows.blocks.copy()
-                system.set_stiffness(bodies.x, 0.0, dt)
+                self._set_damping(0.0, dt)
                 bodies.forces.add_product(system.rows.blocks, self.about, self._lag)
                 system.rows.blocks += stiff
         self._own[...] = system.rows.blocks[bodies.forces.pattern.diagonal]

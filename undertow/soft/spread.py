@@ -41,6 +41,7 @@ class Pattern:
         keys = [np.arange(count) * (count + 1)]
         keys += [(n[:, :, None] * count + n[:, None, :]).reshape(-1) for n in elements]
         unique, place = np.unique(np.concatenate(keys), return_inverse=True)
+        self._keys, self._count = unique, count
         self.columns = np.ascontiguousarray(unique % max(count, 1))
         self.rows = np.searchsorted(unique, np.arange(count + 1) * count)
         self.diagonal = np.ascontiguousarray(place[:count])
@@ -54,3 +55,7 @@ class Pattern:
             reached = np.maximum.accumulate(high)
             nodes = np.arange(count + 1)
             self.spreads.append(Spread(low, high, np.searchsorted(reached, nodes), np.searchsorted(low, nodes), slot))
+
+    def find(self, rows: Any, columns: Any) -> Any:
+        """Places (k,) of the blocks of pairs of nodes (k,) that elements couple."""
+        return np.searchsorted(self._keys, rows * self._count + columns)

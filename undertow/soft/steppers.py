@@ -178,7 +178,8 @@ class BackwardEuler:
         """Mean over the last step (n, 3) [m/s2]: a guess for the next."""
         self.push = np.zeros((0, 6))
         """Gradient of the carriers of held nodes (b, 6)."""
-        self._damping = np.zeros_like(self.system.rows.blocks) if bodies.damped else None
+        damped = bodies.damped or len(bodies.air.triangles) > 0
+        self._damping = np.zeros_like(self.system.rows.blocks) if damped else None
         self._own = np.zeros((n, 9))
         self._served, self._moved = SERVES, 0.0
 
@@ -198,9 +199,15 @@ class BackwardEuler:
         self.bodies.forces.begin_step(self.bodies.x)
         self._served, self._stale = SERVES, True
         if self._damping is not None:
-            self.system.set_stiffness(self.bodies.x, 0.0, dt)
+            self._set_damping(0.0, dt)
             self._damping[...] = self.system.rows.blocks
         self._choose_guess(dt, external, held, before, v)
+
+    def _set_damping(self, elastic: float, dt: float) -> None:
+        """The matrix elastic K + dt (-D) at x^n, D of elements and of air."""
+        bodies, system = self.bodies, self.system
+        system.set_stiffness(bodies.x, elastic, dt)
+        bodies.air.add_damping(bodies.forces.pattern, dt, system.rows.blocks)
 
     def _choose_guess(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
         """v (n, 3), which holds v^n: kept, in free fall, or accelerated as in the last step, what is best."""
@@ -324,7 +331,7 @@ class BackwardEuler:
 
         Friction leaves most, within the speed below which it is rounded. Between two bodies that is one impulse at one
         place: they keep their angular momentum if each gets it as a rigid motion. What something holds has none to keep
-        and moves along.
+        and moves along in its free directions P_i, by P_i c with  sum m_i P_i c = what is left.
         """
         bodies, left, motion = self.bodies, self._change, self._v
         self.system.nodes.project(self.reaction, left)
@@ -337,11 +344,13 @@ class BackwardEuler:
                 continue
             mass = bodies.mass[free, None]
             if ((touched >= part.first) & (touched < part.stop)).any():
-                motion[free] = left[free].sum(axis=0) / mass.sum()
+                ways = self.system.nodes.free[free].reshape(-1, 3, 3)
+                total = np.einsum("k,kij->ij", mass[:, 0], ways)
+                mean = np.linalg.pinv(total, rcond=1e-12, hermitian=True) @ left[free].sum(axis=0)
+                motion[free] = ways @ mean
             else:
                 motion[free] = rigid_motion(mass[:, 0], bodies.x[free], left[free] / mass)
-        self.system.nodes.project(motion, left)
-        v -= left
+        v -= motion
 
     def _set_stiffness(self, dt: float) -> None:
         """The matrix at the positions of the last ``_evaluate``."""

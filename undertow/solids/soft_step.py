@@ -106,7 +106,6 @@ class SoftSolids:
         self.bound, self.bone = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         """Nodes that rigid bodies carry, and the bodies."""
         self._place, self._bound_impulse = np.zeros((0, 3)), np.zeros((0, 3))
-        self._loose = soft.inv_mass
         self.state = np.zeros(k, dtype=np.int64)
         self.press = np.zeros(k)
         """Normal impulse on the nodes over the last step (k,) [N s]."""
@@ -143,8 +142,13 @@ class SoftSolids:
         if self.touches.points is not None:
             own, body = np.nonzero(contacts.ignored)
             self.touches.points.ignored = set(zip(contacts.nodes[own].tolist(), body.tolist(), strict=True))
-        self._loose = self.soft.inv_mass.copy()
-        self._loose[self.bound] = 0.0
+
+    @property
+    def loose(self) -> Array:
+        """Inverse masses of nodes that neither a hold nor a rigid body leads, 0 of the others (n,) [1/kg]."""
+        found = self.soft.inv_mass.copy()
+        found[self.bound] = 0.0
+        return found
 
     def follow(self) -> None:
         """After the step of the rigid bodies: bound nodes are where their bodies are."""
@@ -268,7 +272,7 @@ class SoftSolids:
             if undecided:
                 press = np.where(state > FREE, np.maximum(found, 0.0), 0.0)
         else:
-            raise stepper.failure(done)
+            raise stepper.failure(replace(done, newton=PASSES))
         self.impulse[...] = np.where(sticks[:, None], reaction, found[:, None] * normal)
         self.impulse[slides] += held.friction(v)
         depth = float(np.max(-(contacts.gap + dt * (approach + closing))[near], initial=0.0))
@@ -284,9 +288,12 @@ class SoftSolids:
             if report.unpaid <= 1e-6 * soft.kinetic_energy():
                 break
             stepper.about[...], soft.x[...], soft.v[...] = way, x, before
-            passes, iterations = report.newton, report.iterations
+            last = report
             report, way = self._pass_over_contacts(dt, external, gravity, before, stepper)
-            report = replace(report, newton=report.newton + passes, iterations=report.iterations + iterations)
+            report = replace(
+                report, newton=report.newton + last.newton, iterations=report.iterations + last.iterations,
+                stuck=report.stuck + last.stuck,
+            )  # fmt: skip
         return report
 
     def _pass_over_contacts(
@@ -536,10 +543,10 @@ class SoftSolids:
     def keep_apart(self, way: Array, v: Array, dt: float) -> None:
         """Change the velocity of the positions (n, 3) so that soft surfaces do not meet, and v with it."""
         if self.surfaces is not None:
-            yielding = None
+            loose, yielding = self.loose, None
             if self.implicit is not None:
-                yielding = np.where(self._loose > 0, 1.0 / (self.soft.mass + self.implicit.stiffness()), 0.0)
-            self.met = self.surfaces.resolve(self.soft.x, way, v, dt, self._loose, yielding)
+                yielding = np.where(loose > 0, 1.0 / (self.soft.mass + self.implicit.stiffness()), 0.0)
+            self.met = self.surfaces.resolve(self.soft.x, way, v, dt, loose, yielding)
 
     def _pay(
         self, start: Array, solved: Array, way: Array, v: Array, dt: float, held: Held, allowed: float
@@ -567,7 +574,7 @@ class SoftSolids:
         owed = np.array([max(0.0, float(gained[part.nodes].sum())) for part in soft.parts])
         if owed.sum() <= 0:
             return excess
-        free = self._loose > 0
+        free = self.loose > 0
         free[held.fixed] = False
         free[held.slip] = False
         paid = 0.0

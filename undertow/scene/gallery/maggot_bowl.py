@@ -20,11 +20,17 @@ CARD = {
 
 BOWL = Path(__file__).parent / "meshes" / "bowl.obj"
 """Floor at y = 0, rim of 0.6 m radius at 0.35 m."""
-PER_LAYER = 3
+PER_LAYER, LAYER = 3, 0.16
+"""Maggots side by side, and the height of a layer of them [m]."""
 
 
 def make_scene(resolution: int = 5, elements: int = 2, end: float = 3.0) -> Scene:
     """``resolution`` maggots with ``elements`` across, ``end`` [s]."""
+    return make_bowl("maggot-bowl", CARD, resolution, elements, end)
+
+
+def make_bowl(name: str, card: dict[str, str], resolution: int, elements: int, end: float) -> Scene:
+    """The bowl and its maggots, as the scene ``name``."""
     draw = random.Random(3)
     objects: dict[str, Item] = {
         "ground": RigidBody(shape=Plane(normal=(0.0, 1.0, 0.0)), position=(0.0, -0.05, 0.0), color=(0.7, 0.7, 0.7)),
@@ -36,13 +42,13 @@ def make_scene(resolution: int = 5, elements: int = 2, end: float = 3.0) -> Scen
         heading = 55.0 * layer
         aside = (slot - 1) * 0.17
         turned = math.radians(heading)
-        place = (aside * math.sin(turned), 0.03 + RADIUS + 0.16 * layer, aside * math.cos(turned))
+        place = (aside * math.sin(turned), 0.03 + RADIUS + LAYER * layer, aside * math.cos(turned))
         shade = 0.75 + 0.25 * draw.random()
         color = (0.95 * shade, 0.88 * shade, 0.68 * shade)
         objects |= make_maggot(f"maggot-{i:02d}", place, draw.uniform(0, 2 * math.pi), elements, color, heading)
     return Scene(
-        name="maggot-bowl",
-        **CARD,
+        name=name,
+        **card,
         time=Time(end=end, frame_rate=24, max_step=1 / 144),
         soft=Soft(tolerance=0.02),
         objects=objects,

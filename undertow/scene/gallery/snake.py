@@ -20,8 +20,9 @@ CARD = {
 PITCH, RADIUS = 0.12, 0.05
 
 
-def make_scene(joints: int = 12, resolution: int = 3) -> Scene:
-    """``joints`` hinges, by turns upright and level; ``resolution`` elements across the body."""
+def make_scene(joints: int = 12, resolution: int = 3, amplitude: float = 1.0) -> Scene:
+    """``joints`` hinges, by turns upright and level; ``resolution`` elements across the body; ``amplitude`` of its
+    waves, 0: it lies still."""
     length = joints * PITCH
     bones = [f"bone-{i:02d}" for i in range(joints + 1)]
     places = [(i * PITCH - 0.5 * length, RADIUS + 0.005, 0.0) for i in range(joints + 1)]
@@ -59,7 +60,9 @@ def make_scene(joints: int = 12, resolution: int = 3) -> Scene:
             position=(x, RADIUS + 0.005, 0.0),
             axis=(0.0, 1.0, 0.0) if upright else (0.0, 0.0, 1.0),
             control=Control(
-                target=Sine(amplitude=28.0 if upright else 7.0, frequency=0.8, phase=phase), stiffness=60.0, damping=2.0
+                target=Sine(amplitude=amplitude * (28.0 if upright else 7.0), frequency=0.8, phase=phase),
+                stiffness=60.0,
+                damping=2.0,
             ),
         )
     return Scene(
