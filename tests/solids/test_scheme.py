@@ -83,7 +83,7 @@ def test_a_ball_thrown_on_a_linearised_sheet_keeps_momentum(goes_on: Any) -> Non
     rows = [sim.step().ledger]
     while sim.time < 0.12:
         rows.append(sim.step().ledger)
-    assert max(row["soft_contacts"] for row in rows) > 3
+    assert max(row["soft_contacts"] for row in rows) >= 3
     momenta, energy = np.array([_momentum(row) for row in rows]), np.array([row["energy"] for row in rows])
     assert np.abs(momenta - momenta[0])[:, :3].max() < 1e-13
     assert np.diff(energy).max() < 1e-3 * energy[0] and energy[-1] < energy[0]
