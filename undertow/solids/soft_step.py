@@ -69,6 +69,9 @@ LOOSE = 0.01
 CORRECTIONS = 4
 """Most corrections of volume in a step, each with what would have met after the one before."""
 
+ENTERED = 1e-3
+"""Free nodes that a correction of volume leads deeper into a rigid body than this part of an element are stopped."""
+
 
 class SoftSolids:
     """All soft bodies of a simulation, the rigid ones they touch, and their step.
@@ -487,7 +490,7 @@ class SoftSolids:
         holds nodes takes the impulse of the pressure.
         """
         way, solved = v + push, v.copy()
-        first = self._correct(way, dt, held)
+        first, held = self._correct(way, dt, held, state)
         self.keep_apart(way, v, dt)
         start = self.soft.x.copy()
         self.soft.x += dt * way
@@ -518,28 +521,55 @@ class SoftSolids:
         work = float(given[led].sum()) + float((pressed[driven] * v[driven]).sum())
         return work, float(given[~led].sum()) + float((held * v[self.bound]).sum())
 
-    def _correct(self, way: Array, dt: float, held: Held) -> int:
-        """Correct the velocity of the positions (n, 3) for volume (3.1); iterations of the solves.
+    def _correct(self, way: Array, dt: float, held: Held, state: Any) -> tuple[int, Held]:
+        """Correct the velocity of the positions (n, 3) for volume (3.1); iterations of the solves, and what is held.
 
         What soft surfaces press on stays joined in the solve, and so does what the correction would let meet: impulses
-        after it would spoil the volume again, and crush elements.
+        after it would spoil the volume again, and crush elements. Free nodes that it would lead into a rigid body slide
+        on that from then on, in ``state`` (k,) too.
         """
         joined: Joined | None = self.touches.joined(way, held.carriers.w)
         assert joined is not None
         self.pressing = len(joined.nodes)
         if self.rings is None:
-            return 0
-        stiffness = None if self.implicit is None else self.implicit.stiffness()
+            return 0, held
+        assert self.implicit is not None
+        stiffness, deep = self.implicit.stiffness(), ENTERED * self.implicit.length
         solved, iterations = way.copy(), 0
         self.rings.damp(self.soft.x + dt * way, dt * dt, dt)
         for _ in range(CORRECTIONS):
-            if joined is None:
-                break
             way[...] = solved
             self.rings.join(joined)
             iterations += self.rings.correct(way, dt, held, stiffness).iterations
-            joined = self.touches.join_met(joined, way)
-        return iterations
+            more, entered = self.touches.join_met(joined, way), self._entered(way, dt, state, deep)
+            if more is None and not len(entered):
+                break
+            joined = joined if more is None else more
+            held = self._stop(held, entered)
+            state[entered] = SLIDES
+        return iterations, held
+
+    def _entered(self, way: Array, dt: float, state: Any, deep: float) -> Any:
+        """The free contacts (m,) whose nodes way (n, 3) [m/s] leads into rigid bodies by more than deep [m]."""
+        contacts = self.contacts
+        approach = np.einsum("ki,ki->k", way[contacts.nodes] - contacts.velocity, contacts.normal)
+        loose = (contacts.body >= 0) & (state == FREE) & (self.soft.inv_mass[contacts.nodes] > 0)
+        return np.flatnonzero(loose & (contacts.gap + dt * approach < -deep))
+
+    def _stop(self, held: Held, entered: Any) -> Held:
+        """What is held, and beside it the contacts ``entered`` (m,), which slide without friction."""
+        contacts = self.contacts
+        still = np.where((contacts.carrier[entered] < 0)[:, None], contacts.velocity[entered], 0.0)
+        return replace(
+            held,
+            slip=np.concatenate([held.slip, contacts.nodes[entered]]),
+            normal=np.concatenate([held.normal, contacts.normal[entered]]),
+            rub=np.concatenate([held.rub, np.zeros(len(entered))]),
+            base=np.concatenate([held.base, contacts.velocity[entered]]),
+            speed=np.concatenate([held.speed, still]),
+            body=np.concatenate([held.body, contacts.carrier[entered]]),
+            arm=np.concatenate([held.arm, self._arm[entered]]),
+        )
 
     def keep_apart(self, way: Array, v: Array, dt: float) -> None:
         """Change the velocity of the positions (n, 3) so that soft surfaces do not meet, and v with it."""
