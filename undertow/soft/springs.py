@@ -12,9 +12,9 @@ grad grad c has closed forms. With d the motion of the nodes and dt, dn ... rate
                 the edge (t), the altitude h on it and the normal n
 
 Without the negative values of the whole, K+, it is the projection to positive semidefinite: of an edge in closed form,
-of an altitude and of a triangle's bending by Jacobi's method on the motions beside translation. The first term alone is
-the other form that is at hand (Gauss and Newton), the same at rest. Damping acts along grad c (thesis 5.5.1
-[@schroeder2011]).
+of an altitude and of the bends of a triangle, which are one element, from the eigenvalues on all motions beside
+translation. The first term alone is the other form that is at hand (Gauss and Newton), the same at rest. Damping acts
+along grad c (thesis 5.5.1 [@schroeder2011]).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
-from undertow.grid.jitting import helper
+from undertow.grid.jitting import borrowing, helper
 
 LENGTH, BEND, ALTITUDE = 0, 1, 2
 SPRING_MODES = (3, 5, 4)
@@ -144,7 +144,7 @@ def _give_hinge(g, i, w, out):  # type: ignore[no-untyped-def]
         out[3 + i, j] += w * g[3, j]
 
 
-@helper
+@borrowing
 def _measure_bend(x, w, turn, y, h, angle, g):  # type: ignore[no-untyped-def]
     """Weighted sum of the dihedral angles of a triangle, each within pi of ``turn``. angle (3,), not a number where not
     known yet, and the gradients h (3, 4, 3) are kept for the other sums of the same triangle; y (4, 3) is scratch."""
@@ -177,7 +177,7 @@ def _take_nodes(group, e, first, k, x, z, angle):  # type: ignore[no-untyped-def
             z[a, i] = x[group.nodes[e, a], i]
 
 
-@helper
+@borrowing
 def _measure(group, e, k, x, y, h, angle, g):  # type: ignore[no-untyped-def]
     """c and its gradient g (k, 3) at the positions x (k, 3); y, h, angle as for ``_measure_bend``."""
     if group.kind[e] == LENGTH:
@@ -220,7 +220,7 @@ def _add_spring_forces(group, spread, x, out_energy, out_force, start, stop):  #
                     out_force[n, i] -= group.stiffness[e] * c * g[a, i]
 
 
-@helper
+@borrowing
 def _first_of_family(group, e, k):  # type: ignore[no-untyped-def]
     """The first of the bends of one triangle, which stand together; an altitude is alone."""
     while e > 0:
@@ -231,7 +231,7 @@ def _first_of_family(group, e, k):  # type: ignore[no-untyped-def]
     return e
 
 
-@helper
+@borrowing
 def _end_of_family(group, e, k):  # type: ignore[no-untyped-def]
     while e + 1 < len(group.nodes):
         for a in range(k):
@@ -244,13 +244,11 @@ def _end_of_family(group, e, k):  # type: ignore[no-untyped-def]
 @helper
 def _add_square(s, g, k, S):  # type: ignore[no-untyped-def]
     """S (3 k, 3 k) += s g g^T"""
-    for a in range(k):
-        for i in range(3):
-            t = s * g[a, i]
-            if t != 0.0:
-                for b in range(k):
-                    for j in range(3):
-                        S[3 * a + i, 3 * b + j] += t * g[b, j]
+    flat = g.reshape(18)
+    for p in range(3 * k):
+        row, t = S[p], s * flat[p]
+        for q in range(3 * k):
+            row[q] += t * flat[q]
 
 
 @helper
@@ -313,7 +311,7 @@ def _add_altitude_curvature(x, g, k, c, s, S):  # type: ignore[no-untyped-def]
                     )
 
 
-@helper
+@borrowing
 def _set_family(group, first, stop, k, x, y, h, angle, g, moment, elastic, damping, curved, S):  # type: ignore[no-untyped-def]
     """S (3 k, 3 k) = elastic K + damping (-D) of the bends first ... stop of a triangle, or of one altitude, at x (k,
     3); of K the whole if ``curved``, else k grad c grad c^T. y, h, angle as for ``_measure_bend``; moment (3,)
@@ -344,10 +342,10 @@ def _reduce(S, k, R):  # type: ignore[no-untyped-def]
         w = 1.0 / sqrt(r * (r + 1.0))
         for i in range(3):
             for b in range(3 * k):
-                t = -r * S[3 * r + i, b]
-                for a in range(r):
-                    t += S[3 * a + i, b]
-                R[3 * (r - 1) + i, b] = w * t
+                R[3 * (r - 1) + i, b] = -r * w * S[3 * r + i, b]
+            for a in range(r):
+                for b in range(3 * k):
+                    R[3 * (r - 1) + i, b] += w * S[3 * a + i, b]
     for row in range(3 * k - 3):
         for j in range(3):
             total = R[row, j]
@@ -369,48 +367,105 @@ def _expand(v, k, out):  # type: ignore[no-untyped-def]
         out[0, i] = below
 
 
-@helper
-def _diagonalise(A, V, n):  # type: ignore[no-untyped-def]
-    """Eigenvalues of a symmetric matrix (n, n) on its diagonal, vectors in the rows of V, by Jacobi's method."""
-    size = 0.0
+@borrowing
+def _make_tridiagonal(A, V, d, e, v, w, n):  # type: ignore[no-untyped-def]
+    """V A V^T with the diagonal d (n,) and e (n - 1,) beside it, V a product of Householder's reflections; A (n, n)
+    symmetric is used up; v, w (n,) scratch."""
     for p in range(n):
         for q in range(n):
             V[p, q] = 1.0 if p == q else 0.0
-            size += A[p, q] * A[p, q]
-    least = 1e-17 * sqrt(size)
-    for _ in range(30):
-        turned = False
-        for p in range(n - 1):
-            for q in range(p + 1, n):
-                apq = A[p, q]
-                if not abs(apq) > least:
-                    continue
-                turned = True
-                d = 0.5 * (A[q, q] - A[p, p])
-                t = apq / (abs(d) + sqrt(d * d + apq * apq))
-                if d < 0.0:
-                    t = -t
-                c = 1.0 / sqrt(1.0 + t * t)
-                s = c * t
-                app, aqq = A[p, p] - t * apq, A[q, q] + t * apq
-                for j in range(n):
-                    a, b = A[p, j], A[q, j]
-                    A[p, j], A[q, j] = c * a - s * b, s * a + c * b
-                    a, b = V[p, j], V[q, j]
-                    V[p, j], V[q, j] = c * a - s * b, s * a + c * b
-                A[p, p], A[q, q], A[p, q], A[q, p] = app, aqq, 0.0, 0.0
-                for j in range(n):
-                    A[j, p], A[j, q] = A[p, j], A[q, j]
-        if not turned:
-            return
+    for k in range(n - 1):
+        rest = 0.0
+        for p in range(k + 2, n):
+            rest += A[k, p] * A[k, p]
+        first = A[k, k + 1]
+        d[k], e[k] = A[k, k], first
+        if rest == 0.0:
+            continue
+        size = sqrt(first * first + rest)
+        e[k] = size if first < 0.0 else -size
+        beta = 1.0 / (size * (size + abs(first)))
+        for p in range(k + 1, n):
+            v[p] = A[k, p]
+        v[k + 1] -= e[k]
+        # A - v w^T - w v^T with w = beta A v - (beta^2 v.A v / 2) v
+        along = 0.0
+        for q in range(k + 1, n):
+            w[q] = 0.0
+        for p in range(k + 1, n):
+            t = beta * v[p]
+            for q in range(k + 1, n):
+                w[q] += t * A[p, q]
+        for p in range(k + 1, n):
+            along += w[p] * v[p]
+        for p in range(k + 1, n):
+            w[p] -= 0.5 * beta * along * v[p]
+        for p in range(k + 1, n):
+            a, b = v[p], w[p]
+            for q in range(k + 1, n):
+                A[p, q] -= a * w[q] + b * v[q]
+        for q in range(n):
+            w[q] = 0.0
+        for p in range(k + 1, n):
+            t = beta * v[p]
+            for q in range(n):
+                w[q] += t * V[p, q]
+        for p in range(k + 1, n):
+            t = v[p]
+            for q in range(n):
+                V[p, q] -= t * w[q]
+    d[n - 1] = A[n - 1, n - 1]
+
+
+@borrowing
+def _diagonalise(A, V, d, work, n):  # type: ignore[no-untyped-def]
+    """Eigenvalues d (n,) of a symmetric matrix A (n, n), which is used up, and its vectors, the rows of V:
+    Householder's tridiagonal form, then QL iterations with implicit shifts. work (3, n)."""
+    e = work[0]
+    _make_tridiagonal(A, V, d, e, work[1], work[2], n)
+    size = 0.0
+    for p in range(n):
+        size = max(size, abs(d[p]), abs(e[p]) if p < n - 1 else 0.0)
+    for p in range(n):
+        for _ in range(60):
+            m = p
+            while m < n - 1 and abs(e[m]) > 1e-17 * size + 1e-16 * (abs(d[m]) + abs(d[m + 1])):
+                m += 1
+            if m == p:
+                break
+            g = 0.5 * (d[p + 1] - d[p]) / e[p]
+            r = sqrt(g * g + 1.0)
+            g = d[m] - d[p] + e[p] / (g + (r if g >= 0.0 else -r))
+            s, c, shift, whole = 1.0, 1.0, 0.0, True
+            for i in range(m - 1, p - 1, -1):
+                f, b = s * e[i], c * e[i]
+                r = sqrt(f * f + g * g)
+                e[i + 1] = r
+                if r == 0.0:
+                    d[i + 1] -= shift
+                    whole = False
+                    break
+                s, c = f / r, g / r
+                g = d[i + 1] - shift
+                r = (d[i] - g) * s + 2.0 * c * b
+                shift = s * r
+                d[i + 1] = g + shift
+                g = c * r - b
+                for q in range(n):
+                    low, high = V[i, q], V[i + 1, q]
+                    V[i + 1, q], V[i, q] = s * low + c * high, c * low - s * high
+            if whole:
+                d[p] -= shift
+                e[p] = g
+            e[m] = 0.0
 
 
 @helper
-def _sort_values(A, n, order):  # type: ignore[no-untyped-def]
-    """order (n,): the places of the diagonal of A, largest first."""
+def _sort_values(d, n, order):  # type: ignore[no-untyped-def]
+    """order (n,): the places of the values d, largest first."""
     for r in range(n):
         place = r
-        while place > 0 and A[order[place - 1], order[place - 1]] < A[r, r]:
+        while place > 0 and d[order[place - 1]] < d[r]:
             order[place] = order[place - 1]
             place -= 1
         order[place] = r
@@ -423,6 +478,7 @@ def _add_spring_blocks(group, spread, x, elastic, damping, project, bounded, out
     z, g, y, h, angle = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((4, 3)), np.zeros((3, 4, 3)), np.zeros(3)
     k = group.nodes.shape[1]
     S, R, V, moment = np.zeros((3 * k, 3 * k)), np.zeros((3 * k - 3, 3 * k)), np.zeros((15, 15)), np.zeros(3)
+    values, work = np.zeros(15), np.zeros((3, 15))
     after = 0
     for e in range(spread.begin[start], spread.end[stop]):
         if spread.high[e] < start or e < after:
@@ -449,22 +505,24 @@ def _add_spring_blocks(group, spread, x, elastic, damping, project, bounded, out
             if project and not bounded and elastic != 0.0:
                 _set_family(group, e, after, k, z, y, h, angle, g, moment, elastic, 0.0, True, S)
                 _reduce(S, k, R)
-                _diagonalise(R, V, 3 * k - 3)
+                _diagonalise(R, V, values, work, 3 * k - 3)
                 _set_family(group, e, after, k, z, y, h, angle, g, moment, 0.0, damping, False, S)
                 for r in range(3 * k - 3):
-                    if R[r, r] > 0.0:
+                    if values[r] > 0.0:
                         _expand(V[r], k, g)
-                        _add_square(R[r, r], g, k, S)
+                        _add_square(values[r], g, k, S)
             else:
                 _set_family(group, e, after, k, z, y, h, angle, g, moment, elastic, damping, not bounded, S)
         for a in range(k):
             if not start <= group.nodes[e, a] < stop:
                 continue
             for b in range(k):
-                p = spread.slot[e, a, b]
+                block, col = out_blocks[spread.slot[e, a, b]], 3 * b
                 for i in range(3):
-                    for j in range(3):
-                        out_blocks[p, 3 * i + j] += S[3 * a + i, 3 * b + j]
+                    row = S[3 * a + i]
+                    block[3 * i] += row[col]
+                    block[3 * i + 1] += row[col + 1]
+                    block[3 * i + 2] += row[col + 2]
 
 
 @njit(cache=True, nogil=True)
@@ -476,6 +534,7 @@ def _factor_springs(group, x, elastic, damping, out_modes, out_values, start, st
     z, g, y, h, angle = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((4, 3)), np.zeros((3, 4, 3)), np.zeros(3)
     k, rows = group.nodes.shape[1], out_values.shape[1]
     S, R, V, moment = np.zeros((3 * k, 3 * k)), np.zeros((3 * k - 3, 3 * k)), np.zeros((15, 15)), np.zeros(3)
+    values, work = np.zeros(15), np.zeros((3, 15))
     family, order = -1, np.zeros(15, dtype=np.int64)
     for e in range(start, stop):
         first = _first_of_family(group, e, k) if group.kind[e] == BEND else e
@@ -489,8 +548,8 @@ def _factor_springs(group, x, elastic, damping, out_modes, out_values, start, st
                 end = _end_of_family(group, e, k)
                 _set_family(group, first, end, k, z, y, h, angle, g, moment, elastic, 0.0, True, S)
                 _reduce(S, k, R)
-                _diagonalise(R, V, 3 * k - 3)
-                _sort_values(R, 3 * k - 3, order)
+                _diagonalise(R, V, values, work, 3 * k - 3)
+                _sort_values(values, 3 * k - 3, order)
         c = _measure(group, e, k, z, y, h, angle, g)
         for a in range(k):
             for i in range(3):
@@ -501,7 +560,7 @@ def _factor_springs(group, x, elastic, damping, out_modes, out_values, start, st
                 place = (e - first) * (rows - 1) + r - 1
                 out_values[e, r] = 0.0
                 if place < 3 * k - 3 and elastic != 0.0:
-                    out_values[e, r] = max(R[order[place], order[place]], 0.0)
+                    out_values[e, r] = max(values[order[place]], 0.0)
                     _expand(V[order[place]], k, out_modes[e, r])
             continue
         out_values[e, 0] = elastic * group.stiffness[e] + damping * group.damping[e]
