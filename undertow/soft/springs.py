@@ -471,6 +471,19 @@ def _sort_values(d, n, order):  # type: ignore[no-untyped-def]
         order[place] = r
 
 
+@borrowing
+def _add_squares(slot, scale, G, count, k, a, out_blocks):  # type: ignore[no-untyped-def]
+    """The row of node a of the blocks += sum_c scale_c G_c G_c^T, G (count, 3 k)."""
+    for b in range(k):
+        p = slot[a, b]
+        for i in range(3):
+            for j in range(3):
+                t = out_blocks[p, 3 * i + j]
+                for c in range(count):
+                    t += scale[c] * G[c, 3 * a + i] * G[c, 3 * b + j]
+                out_blocks[p, 3 * i + j] = t
+
+
 @njit(cache=True, nogil=True)
 def _add_spring_blocks(group, spread, x, elastic, damping, project, bounded, out_blocks, start, stop):  # type: ignore[no-untyped-def]
     """elastic K + damping (-D) of the springs added to the rows start ... stop of a matrix of blocks (., 9): K+ if
@@ -478,7 +491,7 @@ def _add_spring_blocks(group, spread, x, elastic, damping, project, bounded, out
     z, g, y, h, angle = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((4, 3)), np.zeros((3, 4, 3)), np.zeros(3)
     k = group.nodes.shape[1]
     S, R, V, moment = np.zeros((3 * k, 3 * k)), np.zeros((3 * k - 3, 3 * k)), np.zeros((15, 15)), np.zeros(3)
-    values, work = np.zeros(15), np.zeros((3, 15))
+    values, work, G, scale = np.zeros(15), np.zeros((3, 15)), np.zeros((3, 18)), np.zeros(3)
     after = 0
     for e in range(spread.begin[start], spread.end[stop]):
         if spread.high[e] < start or e < after:
@@ -487,42 +500,49 @@ def _add_spring_blocks(group, spread, x, elastic, damping, project, bounded, out
         for a in range(k):
             for i in range(3):
                 z[a, i] = x[group.nodes[e, a], i]
-        if group.kind[e] == LENGTH:
-            c = _measure_length(z, g)
-            # the two modes across an edge together: 1 - g g^T
-            across = elastic * group.stiffness[e] * (1.0 - group.rest[e] / c)
-            if project:
-                across = max(across, 0.0)
-            S[:, :] = 0.0
-            _add_square(elastic * group.stiffness[e] + damping * group.damping[e] - across, g, k, S)
-            for i in range(3):
-                S[i, i] += across
-                S[3 + i, 3 + i] += across
-                S[i, 3 + i] -= across
-                S[3 + i, i] -= across
+        single = group.kind[e] == LENGTH
+        squares = single or bounded
+        after = e + 1 if single else _end_of_family(group, e, k)
+        across = 0.0
+        if squares:
+            after = min(after, e + 3)
+            for f in range(e, after):
+                c = _measure(group, f, k, z, y, h, angle, g)
+                if single:
+                    # the two modes across an edge together: 1 - g g^T
+                    across = elastic * group.stiffness[e] * (1.0 - group.rest[e] / c)
+                    if project:
+                        across = max(across, 0.0)
+                scale[f - e] = elastic * group.stiffness[f] + damping * group.damping[f] - across
+                for a in range(k):
+                    for i in range(3):
+                        G[f - e, 3 * a + i] = g[a, i]
+        elif project and elastic != 0.0:
+            _set_family(group, e, after, k, z, y, h, angle, g, moment, elastic, 0.0, True, S)
+            _reduce(S, k, R)
+            _diagonalise(R, V, values, work, 3 * k - 3)
+            _set_family(group, e, after, k, z, y, h, angle, g, moment, 0.0, damping, False, S)
+            for r in range(3 * k - 3):
+                if values[r] > 0.0:
+                    _expand(V[r], k, g)
+                    _add_square(values[r], g, k, S)
         else:
-            after = _end_of_family(group, e, k)
-            if project and not bounded and elastic != 0.0:
-                _set_family(group, e, after, k, z, y, h, angle, g, moment, elastic, 0.0, True, S)
-                _reduce(S, k, R)
-                _diagonalise(R, V, values, work, 3 * k - 3)
-                _set_family(group, e, after, k, z, y, h, angle, g, moment, 0.0, damping, False, S)
-                for r in range(3 * k - 3):
-                    if values[r] > 0.0:
-                        _expand(V[r], k, g)
-                        _add_square(values[r], g, k, S)
-            else:
-                _set_family(group, e, after, k, z, y, h, angle, g, moment, elastic, damping, not bounded, S)
+            _set_family(group, e, after, k, z, y, h, angle, g, moment, elastic, damping, True, S)
         for a in range(k):
             if not start <= group.nodes[e, a] < stop:
                 continue
-            for b in range(k):
-                block, col = out_blocks[spread.slot[e, a, b]], 3 * b
-                for i in range(3):
-                    row = S[3 * a + i]
-                    block[3 * i] += row[col]
-                    block[3 * i + 1] += row[col + 1]
-                    block[3 * i + 2] += row[col + 2]
+            if squares:
+                _add_squares(spread.slot[e], scale, G, after - e, k, a, out_blocks)
+                if across != 0.0:
+                    for b in range(k):
+                        for i in range(3):
+                            out_blocks[spread.slot[e, a, b], 4 * i] += across if a == b else -across
+            else:
+                for b in range(k):
+                    p = spread.slot[e, a, b]
+                    for i in range(3):
+                        for j in range(3):
+                            out_blocks[p, 3 * i + j] += S[3 * a + i, 3 * b + j]
 
 
 @njit(cache=True, nogil=True)
