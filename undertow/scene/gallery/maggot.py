@@ -86,9 +86,7 @@ def make_ground() -> RigidBody:
 
 def make_scene(resolution: int = 3, amplitude: float = 35.0) -> Scene:
     """``resolution`` elements across the body of 0.12 m, which bends its joints by ``amplitude`` [degrees]."""
-    maggot = make_maggot(
-        "maggot", (0.0, RADIUS + 0.01, 0.0), 0.0, resolution, (0.9, 0.85, 0.7), amplitude=amplitude
-    )
+    maggot = make_maggot("maggot", (0.0, RADIUS + 0.01, 0.0), 0.0, resolution, (0.9, 0.85, 0.7), amplitude=amplitude)
     return Scene(
         name="maggot",
         **CARD,

@@ -141,7 +141,6 @@ def drop(story: Story) -> Iterator[tuple[str, float]]:
             fall = float(story.row("momentum_y")[-1] / (story.mass * GRAVITY[1] * story.sim.time))
     yield "fall", fall
     yield "inside", inside
-    yield "squeeze", 1.0 - float(np.ptp(story.soft.x[:, 1])) / float(np.ptp(story.soft.rest[:, 1]))
     yield "volume", story.swelling()
     yield "energy", story.rise()
     yield "momentum", story.momentum()
@@ -156,7 +155,7 @@ def creature(story: Story, name: str, limp: Story) -> Iterator[tuple[str, float]
         ways.append(float(np.linalg.norm((one.place(name) - start)[[0, 2]])))
     yield "way", ways[0]
     yield "limp", ways[1] / ways[0]
-    yield "inside", max(-float(one.soft.x[:, 1].min()) for one in (story, limp))
+    yield "inside", max(float(one.row("soft_penetration").max()) for one in (story, limp))
     yield "joints", float(story.row("joint_error").max())
     yield "momentum", story.momentum()
 
@@ -177,16 +176,18 @@ def flop(story: Story, limp: Story) -> Iterator[tuple[str, float]]:
 
 
 def trapped(story: Story) -> Iterator[tuple[str, float]]:
-    """The ring comes to lie on the maggot with one side and on the ground with the other, and on nothing else."""
+    """The ring comes to lie on the maggot with one side and on the ground with the other: its middle is between them,
+    half of a tube and half of a maggot and a tube high."""
     story.run()
-    yield "ring", float(story.place("ring")[1]) / maggot_trapped.TUBE
-    yield "inside", -float(story.soft.x[:, 1].min())
+    tube = maggot_trapped.TUBE
+    yield "ring", float(story.place("ring")[1]) / (0.5 * tube + 0.5 * (2 * maggot.RADIUS + tube))
+    yield "inside", float(story.row("soft_penetration").max())
     yield "joints", float(story.row("joint_error").max())
     yield "momentum", story.momentum()
 
 
 def bowl(story: Story) -> Iterator[tuple[str, float]]:
-    """All stay in the bowl, not in its wall and not in each other, and press on it with what they weigh."""
+    """All stay in the bowl, not in its wall and not in each other, with the momentum that it gives them."""
     out = 0.0
     for _ in story.steps():
         out = max(out, float(np.hypot(story.soft.x[:, 0], story.soft.x[:, 2]).max()))
@@ -199,7 +200,7 @@ def bowl(story: Story) -> Iterator[tuple[str, float]]:
 
 
 def chain(story: Story, links: int) -> Iterator[tuple[str, float]]:
-    """Neighbours stay linked, the others are not; the chain hangs from its ends and is wound by one of them."""
+    """Neighbours stay linked and the others are not, however far the end has wound them; loops stay closed."""
     story.run()
     rings = [_centre_line(story, i) for i in range(links)]
     yield "linked", min(abs(_linking(a, b)) for a, b in zip(rings, rings[1:], strict=False))
