@@ -17,7 +17,6 @@ from undertow.soft.springs import (
     Springs,
     _add_spring_blocks,
     _add_spring_forces,
-    _curve_springs,
     _factor_springs,
     _measure_turns,
 )
@@ -86,15 +85,14 @@ class Forces:
     ) -> None:
         """out (blocks, 9): elastic K + damping (-D) at x (n, 3), K without negative values if ``project``.
 
-        bounded: neo-Hookean tetrahedra may lose them by less prestress (``soft/neo_hookean.py``), for Newton's method.
+        bounded: neo-Hookean tetrahedra may lose them by less prestress (``soft/neo_hookean.py``), bends and altitudes
+        by k grad c grad c^T alone, for Newton's method.
         """
         out[...] = 0.0
         for group, spread in zip(self.groups, self.pattern.spreads, strict=True):
-            m, args = len(group.nodes), (group, spread, x, float(elastic), float(damping), bool(project))
-            if isinstance(group, Simplices):
-                share(_add_simplex_blocks, self.count, 256 * m, *args, bool(bounded), out)
-            else:
-                share(_add_spring_blocks, self.count, 256 * m, *args, out)
+            kernel = _add_simplex_blocks if isinstance(group, Simplices) else _add_spring_blocks
+            args = group, spread, x, float(elastic), float(damping), bool(project), bool(bounded)
+            share(kernel, self.count, 256 * len(group.nodes), *args, out)
 
     def add_product(self, blocks: Array, x: Array, out: Array) -> None:
         """out (n, 3) += A x for the matrix ``blocks`` of ``assemble``."""
@@ -111,8 +109,8 @@ class Forces:
 
     # the factor, one row per mode -------------------------------------------------------------------------------------
 
-    def factor(self, x: Array, elastic: float, damping: float, project: bool = True) -> None:
-        """Modes and values with elastic K + damping (-D) = sum of value mode mode^T; see the kernels."""
+    def factor(self, x: Array, elastic: float, damping: float) -> None:
+        """Modes and values with elastic K+ + damping (-D) = sum of value mode mode^T; see the kernels."""
         if not self.modes:
             for group in self.groups:
                 rows = int((MODES if isinstance(group, Simplices) else SPRING_MODES)[int(group.kind[0])])
@@ -122,7 +120,7 @@ class Forces:
         for group, modes, values in zip(self.groups, self.modes, self.values, strict=True):
             kernel = _factor_simplices if isinstance(group, Simplices) else _factor_springs
             m = len(group.nodes)
-            share(kernel, m, 256 * m, group, x, float(elastic), float(damping), bool(project), modes, values)
+            share(kernel, m, 256 * m, group, x, float(elastic), float(damping), modes, values)
 
     def apply_rows(self, w: Array, out: Array) -> None:
         """out = C w, C^T C being the matrix of the factor of now: one number per mode."""
@@ -150,15 +148,9 @@ class Forces:
 
     def apply_hessian(self, x: Array, d: Array) -> Array:
         """The whole second derivative of the energy at x times d (n, 3), nothing projected away; for tests."""
-        self.factor(x, 1.0, 0.0, project=False)
-        total = np.zeros((self.count, 3))
-        for group, modes, values in zip(self.groups, self.modes, self.values, strict=True):
-            product = np.einsum("erai,eai->er", modes, d[group.nodes])
-            self._scatter(group, np.einsum("erai,er->eai", modes, values * product), total)
-            if isinstance(group, Springs):
-                rest = np.zeros((group.nodes.size, 3))
-                _curve_springs(group, x, d, rest, 0, len(group.nodes))
-                self._scatter(group, rest.reshape(*group.nodes.shape, 3), total)
+        blocks, total = self.make_matrix(), np.zeros((self.count, 3))
+        self.assemble(x, 1.0, 0.0, blocks, project=False)
+        self.add_product(blocks, np.ascontiguousarray(d), total)
         return total
 
     @property

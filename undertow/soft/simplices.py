@@ -516,10 +516,10 @@ def _add_damping(flip, twist, rate, a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _factor_simplices(group, x, elastic, damping, project, out_modes, out_values, start, stop):  # type: ignore[no-untyped-def]
-    """Modes (m, r, k, 3) and values (m, r) with elastic K + damping (-D) = sum_r value_r mode_r mode_r^T.
+def _factor_simplices(group, x, elastic, damping, out_modes, out_values, start, stop):  # type: ignore[no-untyped-def]
+    """Modes (m, r, k, 3) and values (m, r) with elastic K+ + damping (-D) = sum_r value_r mode_r mode_r^T.
 
-    K is the stiffness, d2 energy / dx2, without its negative values if ``project``; -D the Rayleigh damping:
+    K+ is the stiffness, d2 energy / dx2, without its negative values; -D the Rayleigh damping:
     group.damping times the stiffness at rest, turned with the element (thesis 5.5.1 [@schroeder2011] but for the
     rotation, see above).
     """
@@ -546,7 +546,7 @@ def _factor_simplices(group, x, elastic, damping, project, out_modes, out_values
             # the sum of both, which need not have the same eigenvectors
             for i in range(axes):
                 F[i, 0], F[i, 1], F[i, 2] = W[i, 0], W[i, 1], W[i, 2]
-                s_i = elastic * (max(A[i, i], 0.0) if project else A[i, i])
+                s_i = elastic * max(A[i, i], 0.0)
                 A[i, i] = s_i
             v0, v1, v2 = A[0, 0], A[1, 1], A[2, 2]
             for i in range(axes):
@@ -559,7 +559,7 @@ def _factor_simplices(group, x, elastic, damping, project, out_modes, out_values
         for r in range(axes):
             value = A[r, r] if rate > 0.0 else elastic * A[r, r]
             slot = r if r < 2 else 6
-            out_values[e, slot] = w * (max(value, 0.0) if project else value)
+            out_values[e, slot] = w * max(value, 0.0)
             for a in range(k):
                 for c in range(3):
                     m = U[c, 0] * W[0, r] * h[a, 0] + U[c, 1] * W[1, r] * h[a, 1]
@@ -569,8 +569,7 @@ def _factor_simplices(group, x, elastic, damping, project, out_modes, out_values
         for i in range(axes - 1):
             for j in range(i + 1, axes):
                 flip, twist = _pair_stiffness(model, mu, lam, s, i, j)
-                if project:
-                    flip, twist = max(flip, 0.0), max(twist, 0.0)
+                flip, twist = max(flip, 0.0), max(twist, 0.0)
                 first = 2 if i + j == 1 else (4 if i + j == 2 else 7)
                 flip, twist, c, d = _add_damping(elastic * flip, elastic * twist, 2.0 * rate * mu, s[i], s[j])
                 out_values[e, first], out_values[e, first + 1] = w * flip, w * twist
@@ -580,7 +579,7 @@ def _factor_simplices(group, x, elastic, damping, project, out_modes, out_values
             _, g0, g1, _ = _respond(model, mu, lam, s[0], s[1], s[2])
             for i in range(2):
                 value = (g0 if i == 0 else g1) / max(s[i], _LEAST_SUM)
-                out_values[e, 4 + i] = w * elastic * (max(value, 0.0) if project else value)
+                out_values[e, 4 + i] = w * elastic * max(value, 0.0)
                 for a in range(k):
                     for c in range(3):
                         out_modes[e, 4 + i, a, c] = U[c, 2] * h[a, i]

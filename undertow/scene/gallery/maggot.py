@@ -25,9 +25,10 @@ Item = RigidBody | SoftBody | Joint
 
 
 def make_maggot(
-    name: str, place: Point, phase: float, resolution: int, color: Point, heading: float = 0.0
+    name: str, place: Point, phase: float, resolution: int, color: Point, heading: float = 0.0, amplitude: float = 35.0
 ) -> dict[str, Item]:
-    """A level maggot of three bones, its middle at ``place``, turned about y by ``heading`` [degrees] from x."""
+    """A level maggot of three bones, its middle at ``place``, turned about y by ``heading`` [degrees] from x, which
+    bends its joints by ``amplitude`` [degrees]."""
     c, s = math.cos(math.radians(heading)), math.sin(math.radians(heading))
 
     def at(along: float) -> Point:
@@ -68,7 +69,9 @@ def make_maggot(
             position=at((i - 0.5) * PITCH),
             axis=(s, 0.3, c),
             control=Control(
-                target=Sine(amplitude=35.0, frequency=1.5, phase=phase + 0.4 * math.pi * i), stiffness=40.0, damping=1.5
+                target=Sine(amplitude=amplitude, frequency=1.5, phase=phase + 0.4 * math.pi * i),
+                stiffness=40.0,
+                damping=1.5,
             ),
         )
     return objects
@@ -81,9 +84,9 @@ def make_ground() -> RigidBody:
     )
 
 
-def make_scene(resolution: int = 3) -> Scene:
-    """``resolution`` elements across the body of 0.12 m."""
-    maggot = make_maggot("maggot", (0.0, RADIUS + 0.01, 0.0), 0.0, resolution, (0.9, 0.85, 0.7))
+def make_scene(resolution: int = 3, amplitude: float = 35.0) -> Scene:
+    """``resolution`` elements across the body of 0.12 m, which bends its joints by ``amplitude`` [degrees]."""
+    maggot = make_maggot("maggot", (0.0, RADIUS + 0.01, 0.0), 0.0, resolution, (0.9, 0.85, 0.7), amplitude=amplitude)
     return Scene(
         name="maggot",
         **CARD,
