@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import undertow as ut
+from undertow.coupling.slits import find_slits
 from undertow.errors import UserError
 from undertow.run.coupled_model import SLIVER, calm_slits
 
@@ -120,3 +121,45 @@ def test_slivers_have_no_velocity_of_their_own():
     assert u.max() == 3000.0
     calm_slits(sim.flow, np.zeros_like(sim.flow.domain.open_f), False)
     assert np.abs(u).max() == 0.0
+
+
+def slit_parts(sim):
+    """w of the faces of the domain, 1 where the whole velocity is carried (2, ny, nx)."""
+    part = np.ones_like(sim.state.u)
+    face, w = find_slits(sim.flow.domain, SLIVER, np.zeros_like(sim.flow.domain.open_f[0]))
+    part.reshape(-1)[face] = w
+    return part[(slice(0, 2), *sim.grid.interior)][:, 0]
+
+
+@pytest.mark.parametrize("degrees", [0.0, 17.0, 45.0])
+def test_a_body_alone_has_no_slits(degrees):
+    """Cells that one wall cuts, corners of a box included, carry what they have: slivers apart."""
+    shapes = ut.Box(size=(0.33, 0.21)), ut.Sphere(radius=0.17)
+    for shape in shapes:
+        body = ut.RigidBody(
+            shape=shape, position=(0.44, 0.61), density=2000.0, rotation={"axis": (0.0, 0.0, 1.0), "degrees": degrees}
+        )
+        sim = ut.Simulation(tank(objects={"body": body}))
+        area = sim.flow.domain.area_f[(slice(0, 2), *sim.grid.interior)][:, 0]
+        carried = slit_parts(sim)
+        assert np.all(carried[area >= SLIVER] == 1.0)
+
+
+def test_the_film_under_a_block_carries_its_flux():
+    """A block 0.3 cells above the floor: of what is squeezed out at 10 m/s as much is carried as is open; what is
+    beside it is left alone. The same at a wall beside it."""
+    for turned in (False, True):
+        size, place = ((0.2, 0.4), (0.13, 0.45)) if turned else ((0.4, 0.2), (0.45, 0.13))
+        block = ut.RigidBody(shape=ut.Box(size=size), position=place, density=2000.0)
+        sim = ut.Simulation(tank(objects={"block": block}))
+        domain, inner = sim.flow.domain, (slice(0, 2), *sim.grid.interior)
+        area, is_open, u = (field[inner][:, 0] for field in (domain.area_f, domain.open_f, sim.state.u))
+        film = np.zeros(area.shape, dtype=bool)
+        film[(1, slice(3, 7), 0) if turned else (0, 0, slice(3, 7))] = True
+        # the grid rounds the corners of the block
+        np.testing.assert_allclose(area[film], [0.375, 0.3, 0.3, 0.375], rtol=1e-9)
+        np.testing.assert_allclose(slit_parts(sim), np.where(film, area, 1.0), rtol=1e-12)
+        u[film] = 10.0
+        calm_slits(sim.flow, np.zeros_like(domain.open_f), False)
+        np.testing.assert_allclose(u[film], 10.0 * area[film], rtol=1e-12)
+        assert np.all(u[~film & (is_open > 0)] == 0.0)

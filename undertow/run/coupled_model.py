@@ -11,6 +11,7 @@ import numpy as np
 from undertow.coupling.fractions import LumpedFields, VolumeFractionFields
 from undertow.coupling.lumped import lumped
 from undertow.coupling.monolithic import MonolithicSolve, monolithic
+from undertow.coupling.slits import find_slits
 from undertow.fluid import Flow, FlowReport, SolidForce
 from undertow.fluid.flow import EXTRAPOLATED_LAYERS
 from undertow.geometry import SolidFields
@@ -40,19 +41,22 @@ SLIVER = 1e-3
 def calm_slits(flow: Flow, work_f: np.ndarray, touching: bool) -> None:
     """Faces that are nearly closed take the velocity about them before it is transported.
 
-    Between bodies that touch the fluid is squeezed through slits at many times their speed. It weighs next to nothing
-    there, but transport would carry its velocity to faces where it does. So it would from slivers anywhere: what the
-    tolerance of the solve leaves of a row is far from nothing for a cell that is open by a millionth.
+    Between walls that approach each other the fluid is squeezed out at many times their speed. It weighs next to
+    nothing there, but transport would carry its velocity to faces where it does: see ``coupling.slits``. So it would
+    from slivers anywhere: what the tolerance of the solve leaves of a row is far from nothing for a cell that is open
+    by a millionth.
     """
     assert flow.extrapolation is not None
-    area = flow.domain.area_f
-    nearly_closed = area < (SLIT if touching else SLIVER)
-    if not touching and not (nearly_closed & (area > 0.0)).any():
+    face, part = find_slits(flow.domain, SLIT if touching else SLIVER, work_f[0])
+    if not face.size:
         return
+    u = flow.state.u.reshape(-1)
+    carried = part * u[face]
     np.copyto(work_f, flow.domain.open_f)
-    np.copyto(work_f, 0, where=nearly_closed)
+    work_f.reshape(-1)[face] = 0
     # closed faces were filled from these
     flow.extrapolation.velocity(flow.state.u, work_f, EXTRAPOLATED_LAYERS)
+    u[face] = carried + (1.0 - part) * u[face]
     if flow.settings.viscosity > 0.0:
         flow.domain.set_wall_velocity(flow.state.u)
     flow.sides.fill_velocity(flow.state.u)

@@ -33,10 +33,15 @@ def analytic(viscosity: float) -> float:
 
 
 def make(cells: int, viscosity: float, stokes: bool) -> ut.Simulation:
-    """The cylinder at rest; in Stokes flow in the middle of the channel, else near its upper end."""
+    """The cylinder at rest: in Stokes flow in the middle of the channel, else higher by what it falls while it settles.
+
+    The formula knows no ends. At 10 Pa s it settles within 0.03 L: one L below the open end that is 0.4%
+    faster than two L or more below it, where the place is not felt in six digits.
+    """
     # the flow settles over L^2 / nu, or as the cylinder falls
     settle = min(HALF_WIDTH**2 * FLUID / viscosity, 0.4)
     step = settle / 40 if stokes else settle / 20
+    start = 4.0 if stokes else (6.0 if viscosity >= 1.0 else 7.0)
     scene = ut.Scene(
         name="falling-cylinder",
         coupling="monolithic",
@@ -53,7 +58,7 @@ def make(cells: int, viscosity: float, stokes: bool) -> ut.Simulation:
         objects={
             "cylinder": ut.RigidBody(
                 shape=ut.Sphere(radius=RADIUS),
-                position=(HALF_WIDTH, (4.0 if stokes else 7.0) * HALF_WIDTH),
+                position=(HALF_WIDTH, start * HALF_WIDTH),
                 density=SOLID,
             )
         },
