@@ -3,13 +3,13 @@
     gradient   k (c - c_0) grad c
     Hessian    k grad c grad c^T + k (c - c_0) grad grad c
 
-grad grad c has closed forms. With d the motion of the nodes and dt, dn ... rates by it:
+grad grad c has closed forms. For a motion d of the nodes, d.(grad grad c) d is
 
-    length      d.(grad grad c) d = |d_1 - d_0|^2 / c across the edge
-    altitude    -2 (n.dx_i)(tau_i.q) - c |tau_i (n.dx_i)|^2, summed over the nodes i of the face; tau_i: gradients of
+    length      |d_1 - d_0|^2 / c across the edge
+    altitude    -2 (n.d_i)(tau_i.q) - c |tau_i (n.d_i)|^2, summed over the nodes i of the face; tau_i: gradients of
                 their weights, q: motion of the node against that of the foot of its altitude
-    dihedral    -2 w_n u_t - 2 u_h u_n - w_n w_h, summed over both triangles; w = de / |e| and u = q / h in the frame of
-                the edge (t), the altitude h on it and the normal n
+    dihedral    -2 w_n u_t - 2 u_h u_n - w_n w_h, summed over both triangles; w = (d_1 - d_0) / length of the edge and
+                u = q / h in the frame of the edge (t), the altitude h on it and the normal n
 
 Without the negative values of the whole, K+, it is the projection to positive semidefinite: of an edge in closed form,
 of an altitude and of the bends of a triangle, which are one element, from the eigenvalues on all motions beside
@@ -233,6 +233,7 @@ def _first_of_family(group, e, k):  # type: ignore[no-untyped-def]
 
 @borrowing
 def _end_of_family(group, e, k):  # type: ignore[no-untyped-def]
+    """One beyond the last of them."""
     while e + 1 < len(group.nodes):
         for a in range(k):
             if group.nodes[e, a] != group.nodes[e + 1, a]:
