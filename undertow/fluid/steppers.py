@@ -36,10 +36,14 @@ class FirstOrder:
         self.flow = flow
 
     def step(self, time: float, dt: float) -> FlowReport:
+        self.flow.emit(time)
+        return self.step_along(self.flow.state.u, time, dt)
+
+    def step_along(self, by_f: Array, time: float, dt: float) -> FlowReport:
+        """The step without its sources; by_f: the velocity that transport follows [m/s], ghosts filled."""
         f, s = self.flow, self.flow.state
-        f.emit(time)
-        f.transport_smoke(s.u, dt)
-        f.advection.velocity(s.u, s.u, dt, f.u_star)  # (5.25)
+        f.transport_smoke(by_f, dt)
+        f.advection.velocity(s.u, by_f, dt, f.u_star)  # (5.25)
         f.sides.fill_velocity(f.u_star)
         f.add_forces(f.u_star, dt)
         f.place(time + dt)
