@@ -63,7 +63,7 @@ class Flow:
         self.advection = Advection(grid, sides, settings.advection, settings.limiter)
         # walls of viscous flow have one velocity, whichever side they are seen from; smoke is another on each
         one_velocity = settings.viscosity > 0.0 and settings.smoke is None
-        if solids is not None and settings.stepper == "first_order" and not one_velocity:
+        if solids is not None and not one_velocity:
             solids.hide_thin()
         if solids is not None and solids.occlusion is not None:
             self.advection.one_sided = OneSided(self.advection, solids.occlusion)
