@@ -36,9 +36,10 @@ def test_a_ball_at_an_open_side_rises_through_it(height):
     assert report.ledger["divergence_max"] < 1e-3
 
 
-def test_a_light_ball_rises_and_rests_under_the_lid():
+@pytest.mark.parametrize("scheme", ["one_solve", "two_solves"])
+def test_a_light_ball_rises_and_rests_under_the_lid(scheme):
     """It accelerates as its added mass allows, ends against the lid, and the fluid comes to rest; nothing leaks."""
-    sim = ut.Simulation(tank())
+    sim = ut.Simulation(tank(monolithic=ut.Monolithic(scheme=scheme)))
     first = sim.step()
     volume, mass = np.pi * 0.15**2, 100.0
     # added mass of a disc between walls three diameters apart lies between that of free fluid and of a ring
@@ -69,10 +70,12 @@ def test_energy_as_a_body_sinks():
     assert 0.9 < kinetic / (start - row["potential_energy"]) < 1.06
 
 
-def test_saved_and_loaded_it_goes_on_bit_for_bit(goes_on):
+@pytest.mark.parametrize("scheme", ["one_solve", "two_solves"])
+def test_saved_and_loaded_it_goes_on_bit_for_bit(goes_on, scheme):
     """Also with joints, viscosity and contact."""
     link = ut.RigidBody(shape=ut.Capsule(radius=0.06, length=0.2), position=(0.43, 0.6), density=1300.0)
     scene = tank(
+        monolithic=ut.Monolithic(scheme=scheme),
         fluid=ut.Fluid(density=1000.0, viscosity=2.0),
         objects={
             "link": link,
@@ -97,6 +100,7 @@ def test_saved_and_loaded_it_goes_on_bit_for_bit(goes_on):
         ({"objects": {"ball": ut.RigidBody(shape=ut.Sphere(radius=0.1), position=(0.4, 0.6))}}, "give one a density"),
         ({"time": ut.Time(end=1.0, stepper="second_order")}, "first-order stepper"),
         ({"fluid": ut.Fluid(viscosity=1.0, no_slip="extra_faces")}, "extra_faces"),
+        ({"coupling": "lumped", "monolithic": ut.Monolithic(scheme="two_solves")}, "set coupling = 'monolithic'"),
     ],
 )
 def test_scenes_it_cannot_run_are_refused_with_a_remedy(changes, words):

@@ -184,6 +184,20 @@ class MonolithicSolve:
         self._end(twist, z_c)
         return solves
 
+    def conform(self, u_f: Array, twist_b: Array, z_c: Array) -> list[SolveStats]:
+        """The fluid alone takes on the motion of bodies with given twists (n, 6); z_c as for ``push``.
+
+        The bodies have infinite masses until they are placed again.
+        """
+        self.coupled.impulse_b[...] = 0.0
+        self.block.inv_mass[...] = 0.0
+        self.block.refresh()
+        self.added_mass.setup()
+        self._twist[...] = twist_b
+        self._target = max(self._target, self.tolerance * self._scale(u_f, self._twist))
+        self.rows.subtract_impulse(z_c, self.rows.inv_mass_f, u_f)
+        return self._project(u_f, self._twist, z_c)
+
     def _begin(self) -> Array:
         """Twists of the bodies (n, 6), as joints allow them."""
         self.coupled.take_twists(self._twist)

@@ -299,7 +299,9 @@ class SoftPreconditioner:
         self._null = null
         self._level = null.inverse()
         rows, size = self.rows, self._columns.shape[1]
-        U = self._light_motions()[:, : int(MOST_BYTES / (8 * size))]
+        # solids that are all held move no fluid
+        none = np.zeros((rows.v.size, 0))
+        U = (self._light_motions() if len(rows.block.free) else none)[:, : int(MOST_BYTES / (8 * size))]
         swept = rows.flux @ U
         if len(self._columns) != U.shape[1]:
             self._columns = np.zeros((U.shape[1], size))

@@ -74,7 +74,8 @@ class CoupledSoft:
     bodies they are in ``rigid``. buoyancy (n, 3) [N]: of its hydrostatic pressure. touched (n + 2 m, 3) [N s, N m s]:
     impulses of contact. dissipated [J]: what viscosity and damping took in the last step. passes: solves that contact
     took. density: of the lightest soft body [kg/m3]. recovery: shortest time over which closed shells regain the volume
-    of their pocket [s].
+    of their pocket [s]. stepper: the form of elasticity, see the head of the module. elastic_x (n, 3) [m]: where it is
+    found, None: where the nodes are. reach: positions move for so many times the step of the solve with what it finds.
     """
 
     bodies: SoftBodies
@@ -85,6 +86,8 @@ class CoupledSoft:
     bound: Bound | None = None
     rings: RingRows | None = None
     contacts: Contacts | None = None
+    elastic_x: Array | None = None
+    reach: float = 1.0
     external: Array = field(init=False)
     pressure: Array = field(init=False)
     viscous: Array = field(init=False)
@@ -190,7 +193,7 @@ class SoftSolve:
             active.choose(start + block.free_answer(self.rows.push(z_c)))
         self.null.setup()
         self.level.setup(self.null)
-        self.pockets.ask(self.rows, self.rows.v, dt)
+        self.pockets.ask(self.rows, self.rows.v, coupled.reach * dt)
         found: list[SolveStats] = []
         for attempt in range(1, CONTACT_PASSES + 1):
             if attempt > 1:
@@ -215,6 +218,23 @@ class SoftSolve:
         self._finish(w, z_c, loose)
         return found
 
+    def conform(self, u_f: Array, v: Array, z_c: Array) -> list[SolveStats]:
+        """The fluid alone takes on the motion of solids with given velocities v (n + 2 m, 3), which nothing changes
+        until masses are set again; z_c: guess on entry, the pressure's impulse on exit [Pa s]."""
+        assert self.rows.stencil is not None
+        self.block.hold_all()
+        self.multigrid.setup(self.rows.stencil)
+        self.null.setup()
+        self.level.setup(self.null)
+        self._v[...] = v
+        w = {"fluid": u_f, BLOCK: self._v}
+        self._make_compatible(w)
+        target = self.tolerance * self._scale(w)
+        self._absorb(w, z_c)
+        found = self._project(w, z_c, target)
+        self.set_coupled_faces(u_f, v)
+        return found
+
     def _advance(self, w: dict[str, Array], z_c: Array, dt: float) -> list[SolveStats]:
         """w* -> w with the rows that are held now; z_c as for ``solve``."""
         incompatible = self._make_compatible(w)
@@ -229,7 +249,7 @@ class SoftSolve:
                 self._absorb(w, z_c)
         found += self._project(w, z_c, target)
         for _ in range(VOLUME_PASSES):
-            if not self.pockets.ask(self.rows, w[BLOCK], dt, again=True):
+            if not self.pockets.ask(self.rows, w[BLOCK], self.coupled.reach * dt, again=True):
                 break
             found += self._project(w, z_c, target)
         self.null.remove(z_c.reshape(-1))
@@ -292,11 +312,12 @@ class SoftSolve:
         found[nodes] = np.asarray(carried @ excess).reshape(-1, 3)
         return found
 
-    def set_coupled_faces(self, u_f: Array) -> None:
-        """Faces that shells couple take the velocity of the shells."""
+    def set_coupled_faces(self, u_f: Array, v: Array | None = None) -> None:
+        """Faces that shells couple take the velocity of the shells, or of nodes that move with v (n + 2 m, 3)."""
         voxel = self.fields.voxel
         if len(voxel.face):
-            u_f.reshape(-1)[voxel.face] = voxel.wall @ self.coupled.bodies.v.reshape(-1)
+            nodes = self.coupled.bodies.v if v is None else v[self.block.nodes]
+            u_f.reshape(-1)[voxel.face] = voxel.wall @ nodes.reshape(-1)
 
     def _add_forces(self, v: Array, dt: float, impulse: Array) -> None:
         """v^n -> v*: elasticity, what acts from outside, and an impulse (n + 2 m, 3) [N s, N m s]; joints aside."""
@@ -304,7 +325,7 @@ class SoftSolve:
         nodes = block.nodes
         force = np.zeros_like(v)
         elastic = np.zeros((bodies.count, 3))
-        bodies.forces.measure(bodies.x, elastic)
+        bodies.forces.measure(bodies.x if coupled.elastic_x is None else coupled.elastic_x, elastic)
         coupled.buoyancy[...] = self.rows.buoyancy(self.domain.density, self.gravity)[nodes]
         force[nodes] = dt * (elastic + coupled.external + coupled.buoyancy)
         block.twists(force)[...] = coupled.rigid.impulse_b

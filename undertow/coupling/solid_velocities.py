@@ -135,6 +135,16 @@ class SolidVelocities:
             across = self._solve(rows.T.toarray())
             self._joined = _Rows(rows, across, np.asarray(rows @ across), whole)
 
+    def hold_all(self) -> None:
+        """No velocity gives way to a force until masses are set again."""
+        import scipy.sparse as sparse
+
+        self.free = np.zeros(0, np.int64)
+        self.spread = sparse.csr_matrix((self.inv_mass.size, 0))
+        self.inv_mass[...] = 0.0
+        self._held = self._joined = _no_rows(0)
+        self._taken = None
+
     def _rigid_masses(self) -> list[Array]:
         """diag(m, R I R^T) of every body."""
         rigid = self.rigid

@@ -13,7 +13,7 @@ from undertow.fluid.forces import VorticityConfinement, add_acceleration, add_bu
 from undertow.fluid.smoke import Smoke, SmokeEmitter
 from undertow.fluid.solve import CoupledSolve, ImplicitSolve, PressureSolve, SplitSolve
 from undertow.fluid.state import FlowReport, FlowSettings, FlowState, SolidForce
-from undertow.fluid.steppers import make_stepper
+from undertow.fluid.steppers import FirstOrder, copy_planes, make_stepper
 from undertow.geometry import SolidFields
 from undertow.geometry.thin import ThinWalls
 from undertow.grid import Array, Grid, Sides
@@ -63,7 +63,7 @@ class Flow:
         self.advection = Advection(grid, sides, settings.advection, settings.limiter)
         # walls of viscous flow have one velocity, whichever side they are seen from; smoke is another on each
         one_velocity = settings.viscosity > 0.0 and settings.smoke is None
-        if solids is not None and settings.stepper == "first_order" and not one_velocity:
+        if solids is not None and not one_velocity:
             solids.hide_thin()
         if solids is not None and solids.occlusion is not None:
             self.advection.one_sided = OneSided(self.advection, solids.occlusion)
@@ -121,6 +121,12 @@ class Flow:
     def step(self, time: float, dt: float) -> FlowReport:
         """Advance the state from ``time`` by ``dt`` [s]."""
         return self.stepper.step(time, dt)
+
+    def step_along(self, by_f: Array, time: float, dt: float) -> FlowReport:
+        """Advance the state from ``time`` by ``dt`` [s], what was emitted being there, transported along ``by_f``."""
+        if not isinstance(self.stepper, FirstOrder):
+            raise TypeError("only the first-order stepper transports along a velocity that is given")
+        return self.stepper.step_along(by_f, time, dt)
 
     # the verbs of a step -------------------------------------------------------------------------------------------
 
@@ -187,6 +193,17 @@ class Flow:
         if self.thin is not None:
             report.leak += self.thin.leak(u_f)
         return report
+
+    def look_ahead(self, dt: float) -> FlowReport:
+        """u^n and the solids that the solve moves, dt [s] on, with nothing transported and nothing moved; u in u_star.
+
+        Forces and the implicit solve alone (Schroeder 2011, 5.4, steps 2 and 3).
+        """
+        copy_planes(self.state.u, self.u_star)
+        self.sides.fill_velocity(self.u_star)
+        self.add_forces(self.u_star, dt)
+        np.multiply(self.state.p, dt, out=self.z_c)
+        return self.project(self.u_star, dt)
 
     def finish(self, u_f: Array) -> None:
         """Velocities inside solids (the wall's where it is no-slip, else extrapolated) and ghosts."""

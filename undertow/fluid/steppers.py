@@ -36,10 +36,14 @@ class FirstOrder:
         self.flow = flow
 
     def step(self, time: float, dt: float) -> FlowReport:
+        self.flow.emit(time)
+        return self.step_along(self.flow.state.u, time, dt)
+
+    def step_along(self, by_f: Array, time: float, dt: float) -> FlowReport:
+        """The step without its sources; by_f: the velocity that transport follows [m/s], ghosts filled."""
         f, s = self.flow, self.flow.state
-        f.emit(time)
-        f.transport_smoke(s.u, dt)
-        f.advection.velocity(s.u, s.u, dt, f.u_star)  # (5.25)
+        f.transport_smoke(by_f, dt)
+        f.advection.velocity(s.u, by_f, dt, f.u_star)  # (5.25)
         f.sides.fill_velocity(f.u_star)
         f.add_forces(f.u_star, dt)
         f.place(time + dt)
@@ -81,6 +85,7 @@ class SecondOrder:
         f.advection.velocity(s.u, self.by_f, dt, f.u_star)
         f.sides.fill_velocity(f.u_star)
         f.place(time + dt)
+        self._uncover(dt)
         f.add_pressure_gradient(s.p, 0.5 * dt, f.u_star)
         f.add_forces(f.u_star, 0.5 * dt)
         f.z_c[:] = 0.0
@@ -91,6 +96,16 @@ class SecondOrder:
         s.u, f.u_star = f.u_star, s.u
         s.previous_time_step = dt
         return report
+
+    def _uncover(self, dt: float) -> None:
+        """As ``Flow.uncover``; what is taken anew has no velocity of the step before to be extrapolated from."""
+        f, s = self.flow, self.flow.state
+        if f.advection.one_sided is None:
+            return
+        copy_planes(f.u_star, self.by_f)
+        f.uncover(f.u_star, dt)
+        new, old, before = (used_planes(x) for x in (f.u_star, self.by_f, s.u_previous))
+        np.copyto(before, new, where=new != old)
 
     def _extrapolate_half(self, dt: float) -> None:
         """u^{n+1/2} = u^n + dt / (2 dt_previous) (u^n - u^{n-1}); u^n on the first step and after a far smaller one."""
@@ -104,7 +119,11 @@ class SecondOrder:
 
 
 class ImplicitStep:
-    """Fully implicit Navier-Stokes by the iteration of thesis 5.7: transport re-evaluated at the newest u^{n+1}."""
+    """Fully implicit Navier-Stokes by the iteration of thesis 5.7: transport re-evaluated at the newest u^{n+1}.
+
+    Smoke is transported before it, and not past thin solids. Velocity is: what is in sight of a value would change from
+    pass to pass, by jumps, and the iteration would not converge.
+    """
 
     iterations = 50
     tolerance = 1e-5
@@ -112,12 +131,23 @@ class ImplicitStep:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self.newest_f = flow.grid.face_field()
+        self._no_velocity = np.zeros((0, 0, 0, 0))
 
     def step(self, time: float, dt: float) -> FlowReport:
         f, s = self.flow, self.flow.state
         f.emit(time)
         f.transport_smoke(s.u, dt)
         f.place(time + dt)
+        f.uncover(self._no_velocity, dt)
+        sight, f.advection.one_sided = f.advection.one_sided, None
+        try:
+            return self._iterate(time, dt)
+        finally:
+            f.advection.one_sided = sight
+
+    def _iterate(self, time: float, dt: float) -> FlowReport:
+        """u^{n+1} with everything at its place."""
+        f, s = self.flow, self.flow.state
         copy_planes(s.u, self.newest_f)
         f.sides.fill_velocity(self.newest_f)
         np.multiply(s.p, dt, out=f.z_c)

@@ -6,7 +6,7 @@ import numpy as np
 
 import undertow.geometry as geometry
 from undertow.coupling.monolithic import CoupledBodies
-from undertow.coupling.motion import BodyMotion
+from undertow.coupling.motion import BodyMotion, MotionAhead
 from undertow.fluid import SolidForce
 from undertow.grid import INFLOW, SIDE_NAMES, WALL, Array, Grid, Sides
 from undertow.rigid.bodies import DYNAMIC
@@ -40,9 +40,10 @@ class BodiesInFluid:
         self.placed, self.notes = build.build_solids(scene, grid)
         self.notes = self.model.notes + self.notes
         self.dynamic_b = self.bodies.kind_b == DYNAMIC
+        self._prescribed = [MotionAhead(solid.motion) for solid in self.placed]
         for b, solid in enumerate(self.placed):
-            if self.dynamic_b[b]:
-                self.placed[b] = geometry.Solid(solid.name, solid.shape, BodyMotion(self.bodies, b), solid.slip)
+            motion = BodyMotion(self.bodies, b) if self.dynamic_b[b] else self._prescribed[b]
+            self.placed[b] = geometry.Solid(solid.name, solid.shape, motion, solid.slip)
         count = len(self.placed)
         slip_b = np.zeros(self.bodies.count, dtype=np.int64)
         slip_b[:count] = [solid.slip for solid in self.placed]
@@ -83,6 +84,11 @@ class BodiesInFluid:
         if fall > 0:
             limits["body_weight"] = float(np.sqrt(self.grid.dx / fall))
         return limits
+
+    def show_ahead(self, ahead: float) -> None:
+        """From now on solids that move as prescribed show their velocity of ``ahead`` [s] later."""
+        for motion in self._prescribed:
+            motion.ahead = ahead
 
     def set_weight(self, dt: float) -> None:
         """Impulses of the bodies' weight over dt [s]."""

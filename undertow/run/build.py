@@ -50,7 +50,15 @@ from undertow.scene import (
 if TYPE_CHECKING:
     from undertow.output import BodyFrame
 
-DOUBLES_PER_CELL = {"flow": 55.0, "second_order": 12.0, "viscosity": 45.0, "smoke": 8.0, "solids": 18.0, "water": 40.0}
+DOUBLES_PER_CELL = {
+    "flow": 55.0,
+    "second_order": 12.0,
+    "two_solves": 3.0,
+    "viscosity": 45.0,
+    "smoke": 8.0,
+    "solids": 18.0,
+    "water": 40.0,
+}
 """Memory of State and Work per cell, ghosts included, by what the scene asks for; for the refusal before a run."""
 
 
@@ -107,6 +115,7 @@ def memory_needed(scene: Scene, grid: Grid) -> float:
     """Estimate of the memory a simulation allocates [bytes]."""
     per_cell = DOUBLES_PER_CELL["flow"]
     per_cell += DOUBLES_PER_CELL["second_order"] if scene.time.stepper != "first_order" else 0.0
+    per_cell += DOUBLES_PER_CELL["two_solves"] if scene.monolithic.scheme == "two_solves" else 0.0
     per_cell += DOUBLES_PER_CELL["viscosity"] if scene.is_viscous else 0.0
     per_cell += DOUBLES_PER_CELL["smoke"] if scene.smoke is not None else 0.0
     per_cell += DOUBLES_PER_CELL["solids"] if scene.bodies else 0.0

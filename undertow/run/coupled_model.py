@@ -3,7 +3,8 @@ with)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +12,14 @@ import numpy as np
 from undertow.coupling.fractions import LumpedFields, VolumeFractionFields
 from undertow.coupling.lumped import lumped
 from undertow.coupling.monolithic import MonolithicSolve, monolithic
+from undertow.coupling.motion import effective_twists
 from undertow.coupling.slits import find_slits
 from undertow.fluid import Flow, FlowReport, SolidForce
 from undertow.fluid.flow import EXTRAPOLATED_LAYERS
+from undertow.fluid.steppers import copy_planes
 from undertow.geometry import SolidFields
 from undertow.grid import Array
+from undertow.linalg import SolveStats
 from undertow.run import build
 from undertow.run.bodies_in_fluid import BodiesInFluid
 from undertow.run.ledger import fluid_quantities
@@ -62,12 +66,21 @@ def calm_slits(flow: Flow, work_f: np.ndarray, touching: bool) -> None:
     flow.sides.fill_velocity(flow.state.u)
 
 
+@contextmanager
+def in_the_place_of_u(flow: Flow, u_f: Array) -> Iterator[None]:
+    """For what acts on the velocity of the flow: on u_f."""
+    own, flow.state.u = flow.state.u, u_f
+    yield
+    flow.state.u = own
+
+
 class CoupledModel(WithoutExtras):
     """A flow and the bodies in it, built from a scene.
 
     A step is that of the solids (thesis 4.2) with the flow's whole step in the place of their forces: bodies collide
     and move with v^n, then fluid is transported and fluid and bodies are projected together at the new positions, then
-    contact stops what still approaches. Walls of the domain stop bodies as planes do.
+    contact stops what still approaches. ``monolithic.scheme = "two_solves"``: bodies move with v^n+1/2, of a solve
+    before all that (``_SolvedTwice``). Walls of the domain stop bodies as planes do.
     """
 
     def __init__(self, scene: Scene) -> None:
@@ -98,20 +111,31 @@ class CoupledModel(WithoutExtras):
         self._forces = {name: SolidForce((0.0,) * 3, (0.0,) * 3, (0.0,) * 3) for name in scene.bodies}
         self._joint_force = np.zeros((self.bodies.count, 3))
         self._open_f = np.zeros_like(self.flow.domain.open_f)
+        self._touching = False
+        twice = scene.monolithic.scheme == "two_solves"
+        self._around = _SolvedTwice if twice else _FluidAround
+        self.along_f = self.grid.face_field() if twice else np.zeros(0)
+        """Velocity that transport follows where it is not u^n [m/s]."""
 
     def limits(self, time: float) -> dict[str, float]:
         """Of the flow, of bodies (at most one cell per step, by what they have and by what gravity adds), of sides."""
         return {**flow_limits(self.flow, time), **self.within.limits()}
 
     def step(self, time: float, time_step: float) -> ModelStep:
-        """Thesis 5.4 with one coupled solve: see the head of the class."""
-        medium = _FluidAround(self, time, time_step)
-        solids = self.solid.solids.step(time, time_step, medium=medium)
+        """Thesis 5.4: see the head of the class."""
+        medium = self._around(self, time, time_step)
+        ahead = medium.look_ahead()  # 1 to 3
+        solids = self.solid.solids.step(time, time_step, medium=medium, ahead_b=ahead)  # 4 to 7
         medium.finish()
         self._take_forces(time_step)
         quantities = self._quantities(medium.report, solids)
-        calm_slits(self.flow, self._open_f, solids.contacts > 0)
+        self._touching = solids.contacts > 0
+        self.calm()
         return ModelStep(medium.report.iterations, medium.report, quantities, tuple(self.solid.events(solids)))
+
+    def calm(self) -> None:
+        """Velocities before they are transported: slits as the last contacts left them."""
+        calm_slits(self.flow, self._open_f, self._touching)
 
     def _take_forces(self, dt: float) -> None:
         """Forces of the fluid; on bodies that it moves, what the solve gave them and buoyancy."""
@@ -163,6 +187,7 @@ class CoupledModel(WithoutExtras):
         forces = {name: [f.pressure, f.viscous, f.torque] for name, f in self._forces.items()}
         return {
             "flow": self.flow.state.scalars(), "forces": forces, "joint_force": self._joint_force.tolist(),
+            "touching": self._touching,
         }  # fmt: skip
 
     def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
@@ -173,6 +198,7 @@ class CoupledModel(WithoutExtras):
         for name, vectors in scalars["forces"].items():
             self._forces[name] = SolidForce(*(vector(v) for v in vectors))
         self._joint_force[...] = scalars["joint_force"]
+        self._touching = scalars.get("touching", False)
         self.flow.place(time)
 
     def locate(self, name: str, index: tuple[int, ...]) -> str:
@@ -189,12 +215,18 @@ class _FluidAround:
         self.report = FlowReport()
         self._pushed = False
 
+    def look_ahead(self) -> Array | None:
+        """Nothing: positions move with v^n."""
+        return None
+
     def advance(self, expected_b: Array) -> None:
         """The flow's step: transport, then one solve for fluid and bodies."""
-        flow, coupled = self.model.flow, self.model.coupled
-        coupled.set_weight(flow.settings.density, self.model.gravity, self.time_step)
-        coupled.impulse_b += expected_b
-        self.report = flow.step(self.time, self.time_step)
+        self._set_weight(self.time_step)
+        self.model.coupled.impulse_b += expected_b
+        self.report = self.model.flow.step(self.time, self.time_step)
+
+    def _set_weight(self, dt: float) -> None:
+        self.model.coupled.set_weight(self.model.flow.settings.density, self.model.gravity, dt)
 
     def mobility(self) -> tuple[Array, Array]:
         """Inverse masses and moments of the bodies with the fluid that moves along."""
@@ -214,3 +246,53 @@ class _FluidAround:
         """Velocities that contact has changed go into solids."""
         if self._pushed:
             self.model.flow.finish(self.model.flow.state.u)
+
+
+class _SolvedTwice(_FluidAround):
+    """The fluid in a step with two coupled solves (thesis 5.4, steps 1 to 7; Robinson-Mosher et al. 2008, section 7).
+
+    1-3    F1, S1  v^n+1/2 of a solve over dt/2 with everything at x^n, nothing transported; all else is discarded
+    4              x^n+1 = x^n + dt v^n+1/2, contact and joints seen to
+           F2      u_along: u^n projected to the velocities (x^n+1 - x^n) / dt of the solids
+    6      F3      u* = u^n transported along u_along, which does not leak
+    5, 7   S2, F4  u^n+1 and v^n+1 of a solve over dt at x^n+1
+    """
+
+    def look_ahead(self) -> Array:
+        """1 to 3: twists (n, 6) at n+1/2."""
+        model, half = self.model, 0.5 * self.time_step
+        flow, bodies = model.flow, model.bodies
+        self._from = bodies.x_b.copy(), bodies.q_b.copy()
+        momenta = bodies.p_b.copy(), bodies.L_b.copy()
+        flow.emit(self.time)
+        model.within.show_ahead(half)
+        flow.place(self.time)
+        self._set_weight(half)
+        self._first = flow.look_ahead(half)
+        ahead = model.monolithic.rows.twist_b.copy()
+        bodies.p_b[...], bodies.L_b[...] = momenta
+        bodies.derive_velocities()
+        return ahead
+
+    def advance(self, expected_b: Array) -> None:
+        """F2 and 5 to 7, bodies being at x^n+1."""
+        conformed = self._conform()
+        self.model.within.show_ahead(0.0)
+        self._set_weight(self.time_step)
+        self.model.coupled.impulse_b += expected_b
+        self.report = self.model.flow.step_along(self.model.along_f, self.time, self.time_step)
+        self.report.solves[:0] = [*self._first.solves, *conformed]
+
+    def _conform(self) -> list[SolveStats]:
+        """F2: the velocity that transport follows, the fluid's walls being at x^n still."""
+        model, flow = self.model, self.model.flow
+        copy_planes(flow.state.u, model.along_f)
+        # without viscosity the first solve did just that, as far as nothing has stopped bodies since
+        if flow.settings.viscosity > 0.0:
+            flow.z_c[...] = 0.0
+        moved = effective_twists(model.bodies, *self._from, self.time_step)
+        solves = model.monolithic.conform(model.along_f, moved, flow.z_c)
+        flow.finish(model.along_f)
+        with in_the_place_of_u(flow, model.along_f):
+            model.calm()
+        return solves

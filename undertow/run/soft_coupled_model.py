@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from undertow.coupling.motion import effective_twists
+from undertow.coupling.one_sided import Contacts
 from undertow.coupling.pockets import PocketSmoke
 from undertow.coupling.soft_fields import SoftFields
 from undertow.coupling.soft_solve import SoftSolve, soft_monolithic
 from undertow.fluid import Flow, FlowReport, SolidForce
+from undertow.fluid.steppers import copy_planes
 from undertow.grid import GHOSTS, Array
+from undertow.linalg import SolveStats
 from undertow.run import build
 from undertow.run.bodies_in_fluid import NONE, BodiesInFluid
-from undertow.run.coupled_model import calm_slits
+from undertow.run.coupled_model import calm_slits, in_the_place_of_u
 from undertow.run.ledger import fluid_quantities
 from undertow.run.machine import check_memory
 from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras, take_arrays, vector
@@ -36,7 +40,8 @@ class SoftCoupledModel(WithoutExtras):
     A step is that of the rigid bodies (thesis 4.2) with all the rest in the place of their forces: rigid bodies collide
     and move with v^n; nodes move with v^n (``newmark``: to the middle of the step), soft surfaces kept from each other;
     the fluid is transported; then one solve for fluid and solids at the new positions, with joints and the contacts
-    that act as its rows. Contact after it stops rigid bodies that still approach.
+    that act as its rows. Contact after it stops rigid bodies that still approach. ``monolithic.scheme = "two_solves"``:
+    all move with v^n+1/2 of a solve before that (``_SolvedTwice``).
     """
 
     def __init__(self, scene: Scene) -> None:
@@ -74,6 +79,10 @@ class SoftCoupledModel(WithoutExtras):
         self._forces = dict.fromkeys([*scene.bodies, *scene.softs], NONE)
         self._told = False
         self._open_f = np.zeros_like(self.flow.domain.open_f)
+        twice = scene.monolithic.scheme == "two_solves"
+        self._around = _SolvedTwice if twice else _FluidAround
+        self.along_f = self.grid.face_field() if twice else np.zeros(0)
+        """Velocity that transport follows where it is not u^n [m/s]."""
 
     def limits(self, time: float) -> dict[str, float]:
         """Of the flow and its sides; bodies and nodes move at most one cell."""
@@ -81,16 +90,20 @@ class SoftCoupledModel(WithoutExtras):
 
     def step(self, time: float, time_step: float) -> ModelStep:
         """See the head of the class."""
-        medium = _FluidAround(self, time, time_step)
-        solids = self.solid.solids.step(time, time_step, medium=medium)
+        medium = self._around(self, time, time_step)
+        ahead = medium.look_ahead()
+        solids = self.solid.solids.step(time, time_step, medium=medium, ahead_b=ahead)
         self._take_forces(time_step)
         quantities = self._quantities(medium.report, solids)
-        contacts = self.inside.coupled.contacts
-        calm_slits(self.flow, self._open_f, contacts is not None and contacts.count > 0)
-        self.solve.set_coupled_faces(self.flow.state.u)
-        self.sides.fill_velocity(self.flow.state.u)
+        self.calm(self.inside.coupled.contacts)
         events = (*self.solid.events(solids), *self._explain_pockets())
         return ModelStep(medium.report.iterations, medium.report, quantities, events)
+
+    def calm(self, contacts: Contacts | None, v: Array | None = None) -> None:
+        """Velocities before they are transported: slits calmed, faces that shells couple as the shells or v move."""
+        calm_slits(self.flow, self._open_f, contacts is not None and contacts.count > 0)
+        self.solve.set_coupled_faces(self.flow.state.u, v)
+        self.sides.fill_velocity(self.flow.state.u)
 
     def _explain_pockets(self) -> tuple[str, ...]:
         """A pocket with a net flux is explained once."""
@@ -217,16 +230,85 @@ class _FluidAround(SolvedWithSoft):
         super().__init__(model.bodies)
         self.model, self.time, self.time_step = model, time, time_step
 
+    def look_ahead(self) -> Array | None:
+        """Nothing: positions move with v^n."""
+        return None
+
     def advance(self, expected_b: Array) -> None:
         """Nodes to n+1, contacts there, the flow's step: transport, then one solve for fluid and solids."""
-        model, dt = self.model, self.time_step
+        model, flow = self.model, self.model.flow
         expected_b[...] = 0.0
-        flow = model.flow
         if model.held is not None:
             model.held.look(flow.state.smoke)
-        model.inside.prepare(self.time, dt)
-        model.within.coupled.set_weight(flow.settings.density, model.within.gravity, dt)
-        self.report = flow.step(self.time, dt)
+        self._advance_all()
         model.solve.set_coupled_faces(flow.state.u)
         model.sides.fill_velocity(flow.state.u)
         model.inside.count_contact()
+
+    def _advance_all(self) -> None:
+        self.model.inside.prepare(self.time, self.time_step)
+        self._set_weight(self.time_step)
+        self.report = self.model.flow.step(self.time, self.time_step)
+
+    def _set_weight(self, dt: float) -> None:
+        model = self.model
+        model.within.coupled.set_weight(model.flow.settings.density, model.within.gravity, dt)
+
+
+class _SolvedTwice(_FluidAround):
+    """Two coupled solves in a step, as ``coupled_model`` has them, with nodes among the solids.
+
+    Elasticity is that of Newmark's scheme with both velocities: the first solve is backward Euler over dt/2, and with
+    the middle (x^n + x^n+1) / 2 of what comes of it the second has (M + dt^2/4 K + dt (-D)) (v^n+1 - v^n) = dt f.
+    """
+
+    def look_ahead(self) -> Array:
+        """1 to 3: v^n+1/2 of the nodes, which is kept, and of the bodies (n, 6)."""
+        model, half = self.model, 0.5 * self.time_step
+        flow, inside, soft, bodies = model.flow, model.inside, model.soft, model.bodies
+        self._from = soft.x.copy(), bodies.x_b.copy(), bodies.q_b.copy()
+        flow.emit(self.time)
+        model.within.show_ahead(half)
+        model.fields.refresh_velocities()
+        soft.move_handles(self.time, self.time_step)
+        model.solve.place()
+        inside.take_form("implicit", reach=2.0)
+        inside.coupled.contacts = inside.find_contacts(self.time_step)
+        inside.coupled.external[...] = inside.weight
+        self._set_weight(half)
+        velocities = soft.v.copy(), bodies.p_b.copy(), bodies.L_b.copy()
+        self._first = flow.look_ahead(half)
+        self._ahead = soft.v.copy()
+        ahead = model.solve.block.twists(model.solve.rows.v).copy()
+        soft.v[...], bodies.p_b[...], bodies.L_b[...] = velocities
+        bodies.derive_velocities()
+        return ahead
+
+    def _advance_all(self) -> None:
+        """4 for the nodes, F2 and 5 to 7."""
+        model, dt = self.model, self.time_step
+        touching = model.inside.coupled.contacts
+        model.inside.prepare(self.time, dt, self._ahead)
+        conformed = self._conform(touching)
+        model.within.show_ahead(0.0)
+        model.inside.take_form("newmark", 0.5 * (self._from[0] + model.soft.x))
+        self._set_weight(dt)
+        self.report = model.flow.step_along(model.along_f, self.time, dt)
+        self.report.solves[:0] = [*self._first.solves, *conformed]
+
+    def _conform(self, touching: Contacts | None) -> list[SolveStats]:
+        """F2: the velocity that transport follows, the fluid's walls being at x^n still, with the contacts there."""
+        model, flow, dt = self.model, self.model.flow, self.time_step
+        x, x_b, q_b = self._from
+        moved = np.zeros(model.solve.block.shape)
+        moved[model.solve.block.nodes] = (model.soft.x - x) / dt
+        model.solve.block.twists(moved)[...] = effective_twists(model.bodies, x_b, q_b, dt)
+        copy_planes(flow.state.u, model.along_f)
+        # without viscosity the first solve did just that, as far as nothing has stopped solids since
+        if flow.settings.viscosity > 0.0:
+            flow.z_c[...] = 0.0
+        solves = model.solve.conform(model.along_f, moved, flow.z_c)
+        flow.finish(model.along_f)
+        with in_the_place_of_u(flow, model.along_f):
+            model.calm(touching, moved)
+        return solves

@@ -55,6 +55,8 @@ class SoftInFluid:
             self.soft, within.coupled, scene.soft.stepper, min(densities, default=np.inf),
             scene.soft.volume_recovery, Bound(soft_solids.bound, soft_solids.bone), self._rings(),
         )  # fmt: skip
+        self.staggered = scene.soft.stepper == "newmark" and scene.monolithic.scheme == "one_solve"
+        """Positions are those of the middles of steps."""
         self._length = solid.element_size
         self._ignore_embedded()
         self._gravity = within.gravity
@@ -104,11 +106,16 @@ class SoftInFluid:
             limits["body_motion"] = min(dx / speed, limits.get("body_motion", np.inf))
         return limits
 
-    def prepare(self, time: float, dt: float) -> None:
-        """Nodes to n+1 and the contacts there; what acts on the nodes beside the fluid is their weight."""
-        self.move_nodes(time, dt)
+    def prepare(self, time: float, dt: float, ahead: Array | None = None) -> None:
+        """Nodes to n+1 with v^n, or velocities ahead (n, 3) of the middle of the step, and the contacts there; what
+        acts on the nodes beside the fluid is their weight."""
+        self.move_nodes(time, dt, ahead)
         self.coupled.contacts = self.find_contacts(dt)
         self.coupled.external[...] = self.weight
+
+    def take_form(self, stepper: str, elastic_x: Array | None = None, reach: float = 1.0) -> None:
+        """How elasticity takes part in the next solve; see ``CoupledSoft``."""
+        self.coupled.stepper, self.coupled.elastic_x, self.coupled.reach = stepper, elastic_x, reach
 
     def count_contact(self) -> None:
         """What contact in the solve did to rigid bodies counts with what follows it."""
@@ -141,17 +148,23 @@ class SoftInFluid:
 
     # the pieces of the step -----------------------------------------------------------------------------------------
 
-    def move_nodes(self, time: float, dt: float) -> None:
-        """Nodes to n+1 with v^n, kept from each other; those that rigid bodies carry are where these are."""
+    def move_nodes(self, time: float, dt: float, ahead: Array | None = None) -> None:
+        """Nodes to n+1 with v^n or ``ahead`` (n, 3), kept from each other; those that bodies carry are where these are.
+
+        Collisions act on v^n; what is ahead goes along.
+        """
         soft, solids = self.soft, self.solid.soft_solids
         soft.move_handles(time, dt)
-        way = 0.5 * (self._previous_step + dt) if self.coupled.stepper == "newmark" else dt
+        way = 0.5 * (self._previous_step + dt) if self.staggered else dt
         self._previous_step = dt
+        more = 0.0 if ahead is None else np.where(soft.inv_mass[:, None] > 0.0, ahead - soft.v, 0.0)
         near = self._node_contacts(way)
-        rate = np.asarray(near.rows @ self._velocities().reshape(-1)).reshape(-1, 3)[:, 0]
+        w = self._velocities()
+        w[self.solve.block.nodes] += more
+        rate = np.asarray(near.rows @ w.reshape(-1)).reshape(-1, 3)[:, 0]
         if np.max(near.least - rate, initial=0.0) * way > COLLIDES * self._length:
             self._collide(near, way)
-        velocity = soft.v.copy()
+        velocity = soft.v + more
         if solids.rings is not None:
             solids.rings.correct(velocity, way, None, self._stiffness(way))
         if solids.surfaces is not None:
@@ -236,7 +249,7 @@ class SoftInFluid:
     def _measure_elastic(self) -> float:
         """Elastic energy at the end of the step [J]."""
         x = self.soft.x
-        if self.coupled.stepper == "newmark":
+        if self.staggered:
             x = x + 0.5 * self._previous_step * self.soft.v
         return self.soft.forces.measure(x, np.zeros_like(x))
 

@@ -11,7 +11,7 @@ from undertow.scene.curves import Sine, Table
 from undertow.scene.domain import Domain, Inflow, Open, Outflow, Periodic, Wall
 from undertow.scene.files import find_scene, gallery_names, with_frames
 from undertow.scene.materials import MATERIALS, SOLID_MATERIALS, Material, SolidMaterial
-from undertow.scene.monolithic import Lumped
+from undertow.scene.monolithic import Lumped, Monolithic
 from undertow.scene.motion import Keyframes, PrescribedVelocity, Rotation, Static
 from undertow.scene.objects import (
     Control,
@@ -60,10 +60,11 @@ __all__ = [
     "COUPLINGS", "MATERIALS", "SOLID_MATERIALS", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth",
     "Control", "Cylinder", "Domain", "Drain", "Emitter", "Fluid", "FluxProbe", "ForceProbe", "GaugeProbe", "Gear",
     "Hold", "Hull", "Inflow", "Joint", "Keyframes", "LineProbe", "Lumped", "Material", "Mesh", "MeshSequence",
-    "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polyline", "PrescribedVelocity",
-    "RigidBody", "RigidFluid", "Rope", "Rotation", "Scene", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody",
-    "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Tetrahedra", "Time",
-    "Torus", "Tub", "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names", "with_frames",
+    "Monolithic", "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polyline",
+    "PrescribedVelocity", "RigidBody", "RigidFluid", "Rope", "Rotation", "Scene", "Shell", "Sine", "Skiff", "Smoke",
+    "Soft", "SoftBody", "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table",
+    "Tetrahedra", "Time", "Torus", "Tub", "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names",
+    "with_frames",
 ]  # fmt: skip
 
 

@@ -22,6 +22,16 @@ class Lumped(Model):
     )
 
 
+class Monolithic(Model):
+    """How the steps of fluid and bodies follow each other."""
+
+    scheme: Literal["one_solve", "two_solves"] = Field(
+        "one_solve",
+        description="bodies move with the velocity of the last solve, or with that of a solve over half the step first "
+        "(Schroeder 2011, 5.4; Robinson-Mosher et al. 2008, 7)",
+    )
+
+
 def check_moving(scene: Scene) -> None:
     """Where there is fluid, bodies that forces move and joints need a coupling that moves them."""
     if scene.coupling != "none":
@@ -41,6 +51,19 @@ def check_lumped(scene: Scene) -> None:
     """What belongs to the lumped coupling has no effect elsewhere."""
     if scene.coupling != "lumped" and scene.lumped != Lumped():
         raise complain("lumped has no effect with this coupling; set coupling = 'lumped', or remove lumped")
+
+
+def check_scheme(scene: Scene) -> None:
+    """Two solves are those of bodies in a fluid that fills the domain."""
+    if scene.monolithic == Monolithic():
+        return
+    says = f"monolithic.scheme = {scene.monolithic.scheme!r}: "
+    if scene.coupling != "monolithic":
+        raise complain(f"{says}has no effect with this coupling; set coupling = 'monolithic', or remove it")
+    if scene.has_surface:
+        raise complain(f"{says}water with a surface and bodies are solved for once in a step; remove it")
+    if scene.softs and scene.soft.stepper != "newmark":
+        raise complain(f"{says}soft bodies have Newmark's scheme in it; set soft.stepper = 'newmark', or remove it")
 
 
 def check_monolithic(scene: Scene) -> None:

@@ -30,7 +30,7 @@ from undertow.scene.base import (
 )
 from undertow.scene.domain import AXES, Domain, Inflow, Open, Outflow, Wall, values_of
 from undertow.scene.materials import named_material
-from undertow.scene.monolithic import Lumped, check_lumped, check_monolithic, check_moving
+from undertow.scene.monolithic import Lumped, Monolithic, check_lumped, check_monolithic, check_moving, check_scheme
 from undertow.scene.motion import Keyframes, PrescribedVelocity, Static
 from undertow.scene.objects import (
     Drain,
@@ -221,6 +221,7 @@ class Scene(Model):
     solids: Solids = Field(Solids(), description="how dynamic bodies are advanced")
     soft: Soft = Field(Soft(), description="how soft bodies, cloth and ropes are advanced")
     sph: Sph = Field(Sph(), description="how a fluid of particles is computed")
+    monolithic: Monolithic = Field(Monolithic(), description="how fluid and bodies are solved together")
     lumped: Lumped = Field(Lumped(), description="how fluid is lumped on bodies")
     rigid_fluid: RigidFluid = Field(RigidFluid(), description="how bodies are solved as fluid")
     smoke: Smoke | None = Field(None, description="smoke; absent: none")
@@ -333,6 +334,7 @@ class Scene(Model):
         else:
             check_without_sph(self)
         check_lumped(self)
+        check_scheme(self)
         if self.coupling in ("monolithic", "lumped", "batty"):
             check_monolithic(self)
         check_rigid_fluid(self)
@@ -354,7 +356,7 @@ class Scene(Model):
                 "nothing moves: there is no [domain] with fluid and no dynamic body; add a domain, "
                 "or give a body a density"
             )
-        for key in ("fluid", "smoke", "surface", "coupling", "sph", "lumped", "rigid_fluid"):
+        for key in ("fluid", "smoke", "surface", "coupling", "sph", "monolithic", "lumped", "rigid_fluid"):
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise complain(f"{key} has no effect without a [domain]; add one, or remove {key}")
         for name, item in self.objects.items():

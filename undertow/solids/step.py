@@ -190,14 +190,14 @@ class Solids:
 
     def step(
         self, time: float, dt: float, force_b: Array | None = None, torque_b: Array | None = None,
-        medium: Medium | None = None,
+        medium: Medium | None = None, ahead_b: Array | None = None,
     ) -> SolidsReport:  # fmt: skip
         """Advance from ``time`` by ``dt`` [s] under gravity, forces (n, 3) [N] and torques (n, 3) [N m].
 
         medium: what the bodies move in advances their momenta in the place of gravity and forces. Positions then move
-        with v^n: what acts on the bodies is not known before.
+        with ``ahead_b`` (n, 6), twists of the middle of the step that the medium has found before, or with v^n.
         """
-        stages = RigidStages(self, force_b, torque_b, medium)
+        stages = RigidStages(self, force_b, torque_b, medium, ahead_b)
         advance([stages], time, dt)
         return stages.report()
 
@@ -510,9 +510,10 @@ class RigidStages:
     """The rigid bodies in one step of the scheme (``undertow.solids.scheme``)."""
 
     def __init__(
-        self, solids: Solids, force: Array | None = None, torque: Array | None = None, medium: Medium | None = None
-    ) -> None:
-        self.solids, self.medium = solids, medium
+        self, solids: Solids, force: Array | None = None, torque: Array | None = None, medium: Medium | None = None,
+        ahead: Array | None = None,
+    ) -> None:  # fmt: skip
+        self.solids, self.medium, self.ahead = solids, medium, ahead
         self._given = force, torque
         self._contacts: tuple[ContactSpec, int]
         self._collided, self._resolved = (0, 0), 0
@@ -535,6 +536,9 @@ class RigidStages:
         solids.bodies.move_kinematic(time + 0.5 * dt, place=False)
         part = 0.5 * dt if medium is None else 0.0
         _evolve_velocities(spec, solids.gravity, self._force, self._torque, part, work.v, work.omega)
+        if self.ahead is not None:
+            dynamic = spec.kind == DYNAMIC
+            work.v[dynamic], work.omega[dynamic] = self.ahead[dynamic, :3], self.ahead[dynamic, 3:]
 
     def collide(self, dt: float) -> None:
         """II, on v^n; v^n+1/2 goes along."""
