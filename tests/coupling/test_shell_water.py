@@ -78,10 +78,15 @@ def test_pins_carry_the_weight_of_rope_and_water_and_nothing_seeps_through():
 def test_a_curtain_holds_water_back_and_gives_way_to_it():
     """Exactly none arrives behind it, while it moves by several cells; the water falls as far as it gives way."""
     sim = ut.Simulation(curtain())
-    rows = [sim.step().ledger for _ in range(20)]
+    start, rows = sim.flow.volume(), [sim.step().ledger for _ in range(20)]
+    for row in rows:
+        held = row["fluid_volume"] + row["spray_volume"] + row["owed_volume"]
+        assert held == pytest.approx(start, rel=1e-11)
+    owed = sim.flow.owed.owed_c[sim.flow.grid.interior][0]
     phi = sim.flow.state.surface.phi_c[sim.flow.grid.interior][0]
     behind = cells_beyond(sim, 0, 1.0)
     assert behind.sum() > 60 and (phi[behind] == sim.flow.state.surface.level_set.band).all()
+    assert not owed[behind].any() and owed.any()
     assert sim.model.soft.x[:, 0].max() > 0.5 + 2.0 * DX
     assert rows[-1]["fluid_volume"] == pytest.approx(0.25, rel=0.05)
 

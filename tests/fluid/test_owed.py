@@ -43,7 +43,7 @@ def test_what_still_water_owes_in_one_cell_raises_its_level():
     water = make(lambda x, y, z: y - 0.48 + 0 * (x + z), n)
     start, owed = water.volume(), 2.0 / n**2
     water.owed.owed_c[3, 6, 9] = 2.0
-    for step in range(60):
+    for step in range(220):
         water.step(0.01 * step, 0.01)
     assert water.volume() + water.owed.total == pytest.approx(start + owed, rel=1e-12)
     assert water.volume() - start > 0.8 * owed

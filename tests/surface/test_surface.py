@@ -41,7 +41,7 @@ def test_particles_keep_area_and_shape_where_the_level_set_alone_does_not() -> N
 
 
 def test_resume_is_exact() -> None:
-    settings = {"reseed_every": 3, "spray_distance": 1.0, "volume_correction": True}
+    settings = {"reseed_every": 3, "volume_correction": True}
     surface = notched_disc(24, **settings)
     u_f = rotation(surface.grid)
     for _ in range(4):
@@ -64,18 +64,15 @@ def test_volume_correction_keeps_the_volume_and_reports_the_shift() -> None:
     assert notched_disc(24).advance(u_f, 0.02).shift == 0.0
 
 
-def test_a_drop_leaves_flies_and_returns_with_its_volume() -> None:
+def test_a_drop_flies_and_meets_the_liquid_with_its_volume() -> None:
     grid = Grid((20, 40, 1), 0.05, dimensions=2)
     phi = grid.cell_field()
     phi[grid.interior] = grid.cell_centres()[1] - 0.4
-    surface = Surface(grid, Sides(grid), phi, SurfaceSettings(spray_distance=1.5))
-    radius = 0.3 * grid.dx
-    surface.particles.add(np.array([[0.5, 0.4 + 2.2 * grid.dx, 0.5 * grid.dx]]), np.array([-radius]))
+    surface = Surface(grid, Sides(grid), phi)
+    height, made = 0.4 + 2.2 * grid.dx, 3e-4
+    surface.spray.add(np.array([[0.5, height, 0.5 * grid.dx]]), np.zeros((1, 3)), np.array([made]))
     u_f = grid.face_field()
-    made = surface.advance(u_f, 0.01).spray_made
-    assert made > 0.0
-    assert surface.spray.total_volume == made
-    height, speed, time = surface.spray.position[0, 1], 0.0, 0.0
+    speed, time = 0.0, 0.0
     while surface.spray.volume.size:
         report = surface.advance(u_f, 0.01)
         time += 0.01
@@ -83,8 +80,13 @@ def test_a_drop_leaves_flies_and_returns_with_its_volume() -> None:
             assert surface.spray.position[0, 1] == pytest.approx(height - 0.5 * 9.81 * time**2, abs=1e-9)
             speed = surface.spray.velocity[0, 1]
         assert time < 1.0
-    assert report.spray_absorbed == pytest.approx(made, rel=1e-12)
+    assert report.spray_absorbed == made
+    place, volume = surface.met
+    assert place[0, 1] < 0.4
+    assert volume == [made]
     assert speed < 0.0
+    surface.advance(u_f, 0.01)
+    assert not surface.met[1].size
 
 
 def test_spray_stops_at_walls_slides_on_solids_and_leaves_through_open_sides() -> None:
@@ -92,12 +94,12 @@ def test_spray_stops_at_walls_slides_on_solids_and_leaves_through_open_sides() -
     spray = Spray(grid, Sides(grid, [OPEN, WALL, WALL, WALL, WALL, WALL]))
     x = np.array([[0.05, 0.9, 0.05], [0.95, 0.9, 0.05], [0.5, 0.32, 0.05]])
     v = np.array([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.5, -1.0, 0.0]])
-    total = spray.add(x, v, np.full(3, 0.01))
-    assert total == pytest.approx(3 * np.pi * 1e-4)
+    spray.add(x, v, np.full(3, np.pi * 1e-4))
+    assert spray.radius() == pytest.approx(0.01)
     solid = grid.cell_field()
     solid[...] = (np.arange(-3, 13) + 0.5)[None, :, None] * 0.1 - 0.3
     left = spray.move(0.1, (0.0, 0.0, 0.0), solid)
-    assert left == pytest.approx(total / 3)
+    assert left == pytest.approx(np.pi * 1e-4)
     assert spray.position[0, 0] == pytest.approx(1.0)
     assert spray.velocity[0, 0] == 0.0
     assert spray.position[1, 1] == pytest.approx(0.3)

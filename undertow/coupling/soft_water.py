@@ -125,7 +125,7 @@ class SoftWaterRows(SoftRows, FreeSurfaceRows):
         """s: the flux through walls that move as prescribed less the volume sources, in the liquid cells."""
         super().set_wall_flux()
         moved = np.append(self.block.rigid.kind_b == DYNAMIC, False)[self.fields.body_c]
-        self.flux_c[moved] = -(self.source_c * self.liquid_c)[moved]
+        self.flux_c[moved] = -self.source_c[moved]
 
     def _depth(self, pieces: PieceSpec, gravity: Array) -> Array:
         """gravity . x - c of pieces in liquid cells (r,) [m2/s2], 0 in the air."""

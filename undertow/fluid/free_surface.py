@@ -31,7 +31,7 @@ from undertow.fluid.pressure import DivergenceRows
 from undertow.fluid.strain import FreeViscosity
 from undertow.grid import GHOSTS, SIDE_NAMES, Array, share_face_rows, share_rows
 from undertow.grid.jitting import borrowing, helper
-from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock, used_ranges
+from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock, used_planes, used_ranges
 from undertow.linalg.vectors import multiply
 
 SMALLEST_THETA = 1e-3
@@ -49,9 +49,9 @@ class FreeSurfaceRows(DivergenceRows):
 
     phi_c: the level set [m], read at every ``rebuild``, ghosts filled. inv_mass_f: 1 / beta_f, 0 on faces between air
     cells. liquid_c: 1.0 in cells with a row, else 0.0. level: c [m^2/s^2], the mean of g.x over the surface.
-    source_c: volume made per time in each cell [m^3/s], taken up in liquid cells where ``has_sources``. flux_c: the
-    targets s. wet_rows (ny nz,): 1 for rows of cells with liquid, 2 where no air is beside them either; what is done to
-    liquid, or to its surface, alone is left out in other rows.
+    source_c: volume made per time in each cell [m^3/s], taken up in liquid cells that are joined to the surface.
+    flux_c: the targets s. wet_rows (ny nz,): 1 for rows of cells with liquid, 2 where no air is beside them either;
+    what is done to liquid, or to its surface, alone is left out in other rows.
     """
 
     def __init__(self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float]) -> None:
@@ -70,7 +70,6 @@ class FreeSurfaceRows(DivergenceRows):
         self.target = self.flux_c
         self.source_c = grid.cell_field()
         self.liquid_c = grid.cell_field()
-        self.has_sources = False
         self.inv_mass_f = grid.face_field()
         self.level = 0.0
         self._levels = np.zeros((grid.spec.nz * grid.spec.ny, 2))
@@ -97,10 +96,14 @@ class FreeSurfaceRows(DivergenceRows):
         self._take_sources()
 
     def _take_sources(self) -> None:
-        """s less the volume made in the liquid cells."""
-        if self.has_sources:
-            self.flux_c -= self.source_c
-            self._mask(self.flux_c)
+        """s less the volume made in the liquid cells. Liquid that nothing joins to the surface has no room to give."""
+        stencil = self.stencil
+        assert stencil is not None
+        label, joined = stencil.label[: self.flux_c.size].reshape(self.flux_c.shape), stencil.grounded
+        planes = (used_planes(x) for x in (label, self.source_c, self.flux_c))
+        for region, source, flux in zip(*planes, strict=True):
+            source *= joined[region]
+            flux -= source
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
         super().add_diagonal(inv_mass, out)

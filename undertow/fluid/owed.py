@@ -10,8 +10,12 @@ face in the step. Before and after the surface moves,
 Fluxes leave one cell and enter the next, so that sum (V + o) changes by nothing but sources, sides and emitters, to
 rounding, however crude theta is. What a cell owes is handed to the liquid cells around it, where errors of theta, which
 have both signs side by side, cancel; and the pressure solve repays a part of it in every step as a source,
-div u = GAIN o / dt, but for what theta may be wrong by.
+div u = (GAIN o + EVEN mean o) / dt, but for what theta may be wrong by.
 A cell that expands loses by the flux what it has made, so the book clears itself.
+
+V is what lies outside the solids where they are after the step: walls that move need no term of their own, since the
+fluxes into a cell sum to what its wall sweeps over. Shells close the faces that they cut, cells have room up to them,
+and nothing is handed to cells behind them.
 
 What is owed where no liquid cell is near belongs to water that the grid cannot hold: it becomes a drop of spray of that
 volume. What is less than a drop, or negative, is shared by all liquid cells.
@@ -25,7 +29,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import GHOSTS, Array, Grid, share_rows
-from undertow.grid.jitting import borrowing
+from undertow.grid.jitting import borrowing, inlined
 from undertow.surface import Surface
 from undertow.surface.level_set import own_part
 from undertow.transport import sample_velocity
@@ -33,18 +37,23 @@ from undertow.transport import sample_velocity
 GAIN = 0.15
 """Part of what is owed that one step repays: larger ones repay errors of theta before they have cancelled."""
 
-MOST = 0.1
-"""No cell makes or takes more than this in one step [parts of a cell]."""
+MOST = 0.01
+"""No cell makes or takes more than this in one step [parts of a cell]: what is owed where fronts meet would be repaid
+under the pressure of their impact, which does work on the water."""
 
 LEFT = 0.03
 """A cell that owes less is left alone [parts of a cell]: that is the error of theta about smooth surfaces, whose motion
 no source shall disturb."""
 
+EVEN = 0.02
+"""Part of what a cell owes on average that every liquid cell repays in one step: errors of theta cancel in the sum, and
+what is left alone in every cell would stay for ever."""
+
 DROP = 0.05
 """What is owed far from any water becomes a drop of spray if it is more than this [parts of a cell]."""
 
 DEEP = 2.5
-"""Cells deeper than this keep what they owe [cells]: all cells around them are liquid, nothing has to cancel."""
+"""Cells deeper than this, and as far from solids, keep what they owe [cells]: nothing has to cancel there."""
 
 
 class OwedVolume:
@@ -55,10 +64,12 @@ class OwedVolume:
         self.owed_c = grid.cell_field()
         self.volume_c = grid.cell_field()
         self.carried_c = grid.cell_field()
-        self._counts = np.zeros((grid.spec.nz * grid.spec.ny, 4))
+        self._sums = np.zeros((grid.spec.nz * grid.spec.ny, 5))
         self._no_solid = np.zeros((0, 0, 0))
-        self.free_c = np.zeros((0, 0, 0), dtype=bool)
+        self._free_c = np.zeros((0, 0, 0), dtype=bool)
         """Cells that emitters fill in this step; empty for none."""
+        self._mean = 0.0
+        """What a liquid cell owes on average [parts of a cell]."""
 
     @property
     def total(self) -> float:
@@ -67,14 +78,17 @@ class OwedVolume:
 
     def spare(self, filled: Sequence[Array]) -> None:
         """Cells that emitters fill, given by the distances from their regions [m], owe nothing in this step."""
-        near = [distance_c <= self.grid.dx for distance_c in filled]
-        self.free_c = np.logical_or.reduce(near) if near else np.zeros((0, 0, 0), dtype=bool)
+        if bool(filled) != bool(self._free_c.size):
+            self._free_c = np.zeros(self.grid.padded if filled else (0, 0, 0), dtype=bool)
+        for n, distance_c in enumerate(filled):
+            if n == 0:
+                np.less_equal(distance_c, self.grid.dx, out=self._free_c)
+            else:
+                self._free_c |= distance_c <= self.grid.dx
 
     def measure(self, surface: Surface, solid_c: Array | None, open_c: np.ndarray, scratch_c: Array) -> None:
         """V of the present surface, which was changed on purpose: nothing of it is owed."""
-        np.copyto(self.carried_c, self.owed_c)
         self._part_with(surface, solid_c, open_c, scratch_c, settles=False)
-        np.copyto(self.owed_c, self.carried_c)
 
     def carry(self, phi_c: Array, u_f: Array, dt: float, area_f: Array, closed_f: Array) -> None:
         """m from V, o and the fluxes of the velocity that is about to move the surface over dt [s].
@@ -86,13 +100,13 @@ class OwedVolume:
             self.carried_c,
         )  # fmt: skip
 
-    def absorb(self, position: Array, volume: Array) -> None:
-        """Drops at position (n, 3) [m] that have met the liquid: their volume [m^3] is owed there."""
+    def absorb(self, surface: Surface) -> None:
+        """What the drops brought that met the liquid in this step is owed where they did."""
+        position, volume = surface.met
         if not len(volume):
             return
         grid = self.grid
-        cell = np.floor((position - np.array(grid.lower)) / grid.dx).astype(np.int64)
-        cell = np.clip(cell, 0, np.array(grid.cells) - 1) + GHOSTS
+        cell = surface.level_set.cells_of(position)
         np.add.at(self.carried_c, (cell[:, 2], cell[:, 1], cell[:, 0]), volume / grid.cell_volume)
 
     def settle(
@@ -103,51 +117,46 @@ class OwedVolume:
         Returns what emitters made beside filling their regions [m^3]: water that flows out of them at a wall.
         """
         self._part_with(surface, solid_c, open_c, scratch_c, settles=True)
-        grid, kept, owed = self.grid, self.carried_c[self.grid.interior], self.owed_c
-        counts = self._counts.reshape(grid.spec.nz, grid.spec.ny, 4)
-        owed[...] = 0.0
-        owed = owed[grid.interior]
-        np.copyto(owed, kept)
-        takes = (surface.phi_c[grid.interior] <= 0.0) & (open_c[grid.interior] == 1)
-        stray = self._take_strays(surface, u_f, owed, takes, counts[..., 2])
-        rows = np.flatnonzero(counts[..., 1].any(axis=0))
-        if rows.size:
-            # a row beyond those that share receives too
-            slab = slice(max(int(rows[0]) - 1, 0), int(rows[-1]) + 2)
-            shared = _sum_around(scratch_c[grid.interior][:, slab], grid.dimensions)
-            shared *= takes[:, slab]
-            owed[:, slab] += shared
-        count = counts[..., 0].sum()
-        if stray != 0.0 and count > 0:
-            owed += stray / count * takes
-        return float(counts[..., 3].sum()) * grid.cell_volume
+        stray = self._take_strays(surface, u_f, open_c)
+        count = self._sums[:, 0].sum()
+        share_rows(
+            self.grid, _hand_over, surface.phi_c, open_c, surface.level_set.hidden_c, self.owed_c,
+            stray / count if count > 0 else 0.0, self.carried_c, self._sums,
+        )  # fmt: skip
+        self.owed_c, self.carried_c = self.carried_c, self.owed_c
+        self._mean = float(self._sums[:, 4].sum() / count) if count > 0 else 0.0
+        return float(self._sums[:, 3].sum()) * self.grid.cell_volume
 
     def rates(self, dt: float, out_c: Array) -> None:
-        """Volume that each cell is to make per time [m^3/s] in a step of dt [s]."""
+        """Volume that each cell is to make per time [m^3/s] in a step of dt [s]; of use in liquid cells."""
         scale = self.grid.cell_volume / dt
         np.clip(self.owed_c, -LEFT, LEFT, out=out_c)
         np.subtract(self.owed_c, out_c, out=out_c)
         out_c *= GAIN * scale
+        out_c += EVEN * self._mean * scale
         np.clip(out_c, -MOST * scale, MOST * scale, out=out_c)
 
     def _part_with(
         self, surface: Surface, solid_c: Array | None, open_c: np.ndarray, scratch_c: Array, settles: bool
     ) -> None:
-        """V, and of o = m - V what cells keep (carried_c) and give each of the liquid cells around them (scratch_c)."""
+        """V; if the book settles, of o = m - V what cells keep (carried_c) and give each liquid cell around them
+        (owed_c)."""
         level_set, solid = surface.level_set, self._no_solid if solid_c is None else solid_c
-        level_set.liquid_volume(surface.phi_c, solid_c=solid_c, out_parts=self.owed_c)
+        level_set.liquid_volume(surface.phi_c, solid_c=solid_c, out_parts=scratch_c)
         share_rows(
-            self.grid, _find_owed, surface.phi_c, solid, open_c, self.free_c, self.owed_c, settles, self.carried_c,
-            self.volume_c, scratch_c, self._counts,
+            self.grid, _find_owed, surface.phi_c, solid, open_c, level_set.hidden_c, level_set.room_c, self._free_c,
+            scratch_c, settles, self.carried_c, self.volume_c, self.owed_c, self._sums,
         )  # fmt: skip
 
-    def _take_strays(self, surface: Surface, u_f: Array, owed: Array, takes: np.ndarray, counts: Array) -> float:
+    def _take_strays(self, surface: Surface, u_f: Array, open_c: np.ndarray) -> float:
         """Take what is owed out of reach of any water: drops go to the spray, the sum of the rest is returned."""
-        planes, rows = np.nonzero(counts)
+        grid = self.grid
+        planes, rows = np.nonzero(self._sums[:, 2].reshape(grid.spec.nz, grid.spec.ny))
         if not len(planes):
             return 0.0
-        grid, phi = self.grid, surface.phi_c[self.grid.interior]
-        lines, columns = np.nonzero((owed[planes, rows] != 0.0) & ~takes[planes, rows])
+        owed, phi, open_c = (x[grid.interior] for x in (self.carried_c, surface.phi_c, open_c))
+        takes = (phi[planes, rows] <= 0.0) & (open_c[planes, rows] == 1)
+        lines, columns = np.nonzero((owed[planes, rows] != 0.0) & ~takes)
         at = planes[lines], rows[lines], columns
         found = owed[at]
         owed[at] = 0.0
@@ -158,24 +167,8 @@ class OwedVolume:
             x = np.array(grid.lower) + place * grid.dx
             if grid.dimensions == 2:
                 x[:, 2] = grid.lower[2] + 0.5 * grid.dx
-            radius = surface.spray.radius_of(found[drops] * grid.cell_volume)
-            surface.spray.add(x, sample_velocity(grid, u_f, x), radius)
+            surface.spray.add(x, sample_velocity(grid, u_f, x), found[drops] * grid.cell_volume)
         return float(found[~drops].sum())
-
-
-def _sum_around(x: Array, dimensions: int) -> Array:
-    """Sum over a value and its neighbours along all axes, diagonals included; mirrored at the ends."""
-    for axis in range(3 - dimensions, 3):
-        total = x.copy()
-        low, high = [slice(None)] * 3, [slice(None)] * 3
-        low[axis], high[axis] = slice(None, -1), slice(1, None)
-        total[tuple(high)] += x[tuple(low)]
-        total[tuple(low)] += x[tuple(high)]
-        for end in (0, -1):
-            low[axis] = end  # type: ignore[call-overload]
-            total[tuple(low)] += x[tuple(low)]
-        x = total
-    return x
 
 
 @borrowing
@@ -243,10 +236,39 @@ def _carry_volume(spec, phi, volume, owed, u, area, closed, c, out, start, stop)
             out[k, j, i] = total
 
 
+@inlined
+def _takes(phi, open_c, k, j, i):  # type: ignore[no-untyped-def]
+    """Whether a cell is liquid with its centre outside solids: such cells take what others owe."""
+    return phi[k, j, i] <= 0.0 and open_c[k, j, i] == 1
+
+
+@inlined
+def _around(spec, k, j, i, n):  # type: ignore[no-untyped-def]
+    """The n-th of the cells around one, itself among them, mirrored at the sides: in 2D the first nine are all."""
+    ii = min(max(i + n % 3 - 1, GHOSTS), GHOSTS + spec.nx - 1)
+    jj = min(max(j + n // 3 % 3 - 1, GHOSTS), GHOSTS + spec.ny - 1)
+    kk = min(max(k + (n // 9 + 2) % 3 - 1, GHOSTS), GHOSTS + spec.nz - 1) if spec.dimensions == 3 else k
+    return kk, jj, ii
+
+
+@borrowing
+def _sees(hidden, k, j, i, kk, jj, ii):  # type: ignore[no-untyped-def]
+    """Whether one way along x, y and z from the first of two cells, next to each other or diagonally, to the second is
+    free of shells; the first is the one with the lower index."""
+    if kk < k or (kk == k and (jj < j or (jj == j and ii < i))):
+        k, j, i, kk, jj, ii = kk, jj, ii, k, j, i
+    if ii != i and hidden[k, j, max(i, ii)] & 1:
+        return False
+    if jj != j and hidden[k, max(j, jj), ii] & 2:
+        return False
+    return kk == k or not hidden[kk, jj, ii] & 4
+
+
 @njit(cache=True, nogil=True)
 def _find_owed(  # type: ignore[no-untyped-def]
-    spec, phi, solid, open_c, free_c, parts, settles, carried, out_volume, out_share, out_counts, start, stop
-):
+    spec, phi, solid, open_c, hidden, room, free_c, parts, settles, carried, out_volume, out_share, out_sums,
+    start, stop
+):  # fmt: skip
     """V of each cell; if the book settles, carried = m - V or, where it is shared, 0, and its share.
 
     free_c: cells, if any, that emitters fill: they owe nothing. Per row: liquid cells, cells that share, cells that
@@ -265,6 +287,8 @@ def _find_owed(  # type: ignore[no-untyped-def]
                 low, high = k - over, k
                 volume = parts[low, j - 1, i - 1] + parts[low, j - 1, i] + parts[low, j, i - 1] + parts[low, j, i]
                 volume += parts[high, j - 1, i - 1] + parts[high, j - 1, i] + parts[high, j, i - 1] + parts[high, j, i]
+                if room.size > 0:
+                    volume += room[k, j, i]
             out_volume[k, j, i] = weight * volume
             if not settles:
                 continue
@@ -274,22 +298,52 @@ def _find_owed(  # type: ignore[no-untyped-def]
                 owed = 0.0
             carried[k, j, i] = owed
             out_share[k, j, i] = 0.0
-            takes = phi[k, j, i] <= 0.0 and open_c[k, j, i] == 1
+            takes = _takes(phi, open_c, k, j, i)
             liquid += takes
-            if owed == 0.0 or (takes and phi[k, j, i] < -DEEP * spec.dx):
+            near = room.size > 0 and room[k, j, i] != 0.0
+            if owed == 0.0 or (takes and value < -DEEP * spec.dx and not near):
                 continue
             count = 0
-            for z in range(k - over, k + over + 1):
-                kk = min(max(z, GHOSTS), GHOSTS + spec.nz - 1)
-                for y in range(j - 1, j + 2):
-                    jj = min(max(y, GHOSTS), GHOSTS + spec.ny - 1)
-                    for x in range(i - 1, i + 2):
-                        ii = min(max(x, GHOSTS), GHOSTS + spec.nx - 1)
-                        count += phi[kk, jj, ii] <= 0.0 and open_c[kk, jj, ii] == 1
+            for n in range(9 + 18 * over):
+                kk, jj, ii = _around(spec, k, j, i, n)
+                seen = hidden.size == 0 or _sees(hidden, k, j, i, kk, jj, ii)
+                count += seen and _takes(phi, open_c, kk, jj, ii)
             if count > 0:
                 carried[k, j, i] = 0.0
                 out_share[k, j, i] = owed / count
                 sharing += 1
             else:
                 stray += 1
-        out_counts[row, 0], out_counts[row, 1], out_counts[row, 2], out_counts[row, 3] = liquid, sharing, stray, made
+        if settles:
+            out_sums[row, 0], out_sums[row, 1], out_sums[row, 2], out_sums[row, 3] = liquid, sharing, stray, made
+
+
+@njit(cache=True, nogil=True)
+def _hand_over(spec, phi, open_c, hidden, share, rest, out, out_sums, start, stop):  # type: ignore[no-untyped-def]
+    """To what a liquid cell keeps the shares of the cells around it and the rest are added; other cells get 0.
+
+    out_sums: cells that share per row, on entry; the sum of out per row.
+    """
+    over = 1 if spec.dimensions == 3 else 0
+    for row in range(start, stop):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        sharing = 0.0
+        for kk in range(max(k - over, GHOSTS), min(k + over + 1, GHOSTS + spec.nz)):
+            for jj in range(max(j - 1, GHOSTS), min(j + 2, GHOSTS + spec.ny)):
+                sharing += out_sums[(kk - GHOSTS) * spec.ny + jj - GHOSTS, 1]
+        total = 0.0
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            if not _takes(phi, open_c, k, j, i):
+                out[k, j, i] = 0.0
+                continue
+            value = out[k, j, i] + rest
+            if sharing > 0.0:
+                for n in range(9 + 18 * over):
+                    kk, jj, ii = _around(spec, k, j, i, n)
+                    given = share[kk, jj, ii]
+                    if given != 0.0 and (hidden.size == 0 or _sees(hidden, k, j, i, kk, jj, ii)):
+                        value += given
+            out[k, j, i] = value
+            total += value
+        out_sums[row, 4] = total

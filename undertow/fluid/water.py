@@ -167,9 +167,6 @@ class WaterFlow:
         # the volume correction keeps what is outside the solids
         surface.target_volume = self.volume()
         self.owed = OwedVolume(grid)
-        # not yet measured with bodies that the water moves nor with shells: there the surface is as it was
-        self.keeps_book = type(self.solve) is FreeSurfaceSolve and bodies is None and self.shells is None
-        self.solve.rows.has_sources = self.keeps_book or bool(self.sources)
         self.owed.measure(surface, self.solid_c, self.open_c, self.row_c)
         if self.mixture is not None:
             self.mixture.spread(self.extrapolation, surface.phi_c, self.open_c)
@@ -206,14 +203,12 @@ class WaterFlow:
         self.place(time + dt)
         self.continue_for_surface(s.u, self.u_star)
         closed_f = self.no_field_f if self.bodies is None else self.bodies.area_f
-        if self.keeps_book:
-            self.owed.carry(s.surface.phi_c, self.u_star, dt, self.domain.area_f, closed_f)
+        self.owed.carry(s.surface.phi_c, self.u_star, dt, self.domain.area_f, closed_f)
         s.surface.advance(self.u_star, dt, self.solid_c, self.settings.gravity)  # phi_t + u.grad phi = 0
         self.drop_stray_air()
         self.extend_into_solids()
-        if self.keeps_book:
-            self.owed.absorb(*s.surface.met)
-            self.count_volume(self.owed.settle(s.surface, self.u_star, self.solid_c, self.open_c, self.row_c))
+        self.owed.absorb(s.surface)
+        self.count_volume(self.owed.settle(s.surface, self.u_star, self.solid_c, self.open_c, self.row_c))
         if self.mixture is not None:
             self.mixture.advance(self.advection, s.u, dt)
             self.mixture.spread(self.extrapolation, s.surface.phi_c, self.open_c)
@@ -233,8 +228,7 @@ class WaterFlow:
         """Fill the regions of the emitters and set their velocity."""
         s = self.state
         on = [emitter for emitter in self.emitters if emitter.is_on(time)]
-        if self.keeps_book:
-            self.owed.spare([emitter.distance_c for emitter in on])
+        self.owed.spare([emitter.distance_c for emitter in on])
         if not on:
             return
         s.surface.level_set.fill_ghosts(s.surface.phi_c)
@@ -246,8 +240,7 @@ class WaterFlow:
             for axis in self.grid.axes:
                 np.copyto(s.u[axis], emitter.velocity[axis], where=emitter.faces[axis])
         s.surface.rebuild()
-        if self.keeps_book:
-            self.owed.measure(s.surface, self.solid_c, self.open_c, self.row_c)
+        self.owed.measure(s.surface, self.solid_c, self.open_c, self.row_c)
         self.count_volume(self.volume() - before)
         self.sides.fill_velocity(s.u)
 
@@ -272,6 +265,8 @@ class WaterFlow:
         if len(fields) == 2:
             np.minimum(self.solid_c, self.row_c, out=self.solid_c)
             np.minimum(self.open_c, self.edge_c, out=self.open_c)
+        # as phi: what is below a solid that lies on the floor is not outside it
+        self.state.surface.level_set.mirror(self.solid_c)
 
     def drop_stray_air(self) -> None:
         """Remove the particles of the air that have got into the water, now that they have repaired phi once.
@@ -302,11 +297,7 @@ class WaterFlow:
         """Rates of what the level set owes and of volume sources, these spread evenly over the liquid cells of their
         regions."""
         rows = self.solve.rows
-        if not rows.has_sources:
-            return
-        rows.source_c[...] = 0.0
-        if self.keeps_book:
-            self.owed.rates(dt, rows.source_c)
+        self.owed.rates(dt, rows.source_c)
         for source in self.sources:
             if source.is_on(time):
                 cells = source.inside_c & (rows.phi_c <= 0.0) & (self.open_c == 1)
@@ -314,9 +305,8 @@ class WaterFlow:
                 count = int(np.count_nonzero(cells))
                 if count:
                     rows.source_c[cells] += source.rate / count
-                    if self.keeps_book:
-                        # the flux of the next step takes it out again
-                        self.owed.owed_c[cells] += source.rate * dt / (count * self.grid.cell_volume)
+                    # the flux of the next step takes it out again
+                    self.owed.owed_c[cells] += source.rate * dt / (count * self.grid.cell_volume)
                     self.count_volume(source.rate * dt)
 
     def count_volume(self, volume: float) -> None:
@@ -494,6 +484,7 @@ class WaterFlow:
         self.place(time)
         if self.shells is not None:
             self.shells.start()
+            s.surface.look()
         self.owed.owed_c[...] = arrays["owed_c"]
         self.owed.measure(s.surface, self.solid_c, self.open_c, self.row_c)
         self.solve.rebuild()

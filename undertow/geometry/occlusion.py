@@ -89,6 +89,12 @@ class Occlusion:
                 return
             self._item = np.zeros(2 * size, np.int64)
 
+    def see(self, start: Array, stop: Array) -> np.ndarray:
+        """Whether the places start (n, 3) and stop (n, 3), in index coordinates, see each other (n,)."""
+        seen = np.zeros(len(start), dtype=bool)
+        _see_pairs(self.grid.spec, self.spec, start, stop, seen)
+        return seen
+
     def mark_swept(self, out_swept: np.ndarray) -> None:
         """out_swept (4, Z, Y, X) uint8: PASSED for the faces of the three axes and the cell centres that an element
         passes over on its way from where it was seen to where it is now, or lies on at either end; with INSIDE for

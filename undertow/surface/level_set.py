@@ -70,15 +70,23 @@ class LevelSet:
         self._buckets = np.zeros((2, bucket_count(band)), dtype=np.int32)
         self._hidden = np.zeros(0, np.uint8)
         """Which neighbours do not see each other (``marching.is_seen``): none."""
+        self.hidden_c = np.zeros((0, 0, 0), np.uint8)
+        """The same by cell (Z, Y, X), see ``transport.Sight``; empty for none."""
+        self.room_c = np.zeros((0, 0, 0))
+        """Room that cells have beside the one cell that is theirs [cells]; empty for none."""
 
     @property
     def scratch_bytes(self) -> int:
         """Memory of the scratch fields [bytes]."""
         return sum(x.nbytes for x in (self.scratch_c, self._status_c, self._queue_c, self._buckets))
 
+    def mirror(self, distance_c: Array) -> None:
+        """Mirror a distance at every side."""
+        self._mirrors.fill_centred(distance_c)
+
     def fill_ghosts(self, phi_c: Array) -> None:
         """Mirror phi at every side; beyond open ones it is at least the distance from the side."""
-        self._mirrors.fill_centred(phi_c)
+        self.mirror(phi_c)
         for side, axis, end in self.grid.sides():
             if self.sides.kind[side] != OPEN:
                 continue
@@ -110,6 +118,11 @@ class LevelSet:
     def _find_near(self, phi_c: Array) -> None:
         """Sides of all cells, and distances of those about the surface."""
         share_rows(self.grid, _find_near, phi_c, self.scratch_c, self._status_c)
+
+    def cells_of(self, position: Array) -> np.ndarray:
+        """Indices (n, 3) along x, y and z of the cells that places (n, 3) [m] belong to."""
+        cell = np.floor((position - np.array(self.grid.lower)) / self.grid.dx).astype(np.int64)
+        return np.asarray(np.clip(cell, 0, np.array(self.grid.cells) - 1) + GHOSTS)
 
     def advect(self, phi_c: Array, u_f: Array, dt: float) -> float:
         """phi(x) <- phi(departure point of x) over dt [s] by the frozen velocity u [m/s], in place, ghosts included.

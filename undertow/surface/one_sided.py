@@ -19,7 +19,7 @@ from numba import njit
 
 from undertow.geometry.occlusion import THICKNESS, find_nearest, gather_elements, is_hidden, is_swept
 from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_rows
-from undertow.grid.jitting import helper
+from undertow.grid.jitting import borrowing, helper
 from undertow.surface.level_set import (
     LevelSet,
     _cut,
@@ -27,6 +27,7 @@ from undertow.surface.level_set import (
     _slope,
     _wet_face,
     _wet_value,
+    own_part,
 )
 from undertow.surface.marching import FAR, KNOWN, SIDE, is_seen
 from undertow.surface.particles import (
@@ -63,9 +64,43 @@ class OneSidedLevelSet(LevelSet):
     def __init__(self, grid: Grid, sides: Sides, shells: Shells) -> None:
         super().__init__(grid, sides)
         self.shells = shells
-        self._hidden = shells.sight.hidden[CENTRE].reshape(-1)
+        self.hidden_c = shells.sight.hidden[CENTRE]
+        self._hidden = self.hidden_c.reshape(-1)
         self._before_c = grid.cell_field()
         self._no_velocity = np.zeros((0, *grid.padded))
+        self.room_c = grid.cell_field()
+        self.look()
+
+    def look(self) -> None:
+        """Measure what room the shells leave the cells where they are seen now."""
+        sight = self.shells.sight
+        share_rows(
+            self.grid, _measure_room, self.shells.occlusion.spec, self.hidden_c, sight.away_c, self.room_c
+        )  # fmt: skip
+
+    def cells_of(self, position: Array) -> np.ndarray:
+        """As that of ``LevelSet``; a place that does not see the centre of its cell belongs to the nearest it sees."""
+        cell = super().cells_of(position)
+        near = np.flatnonzero(self.shells.sight.away_c[cell[:, 2], cell[:, 1], cell[:, 0]] <= 1)
+        if near.size:
+            cell[near] = self._nearest_seen(position[near], cell[near])
+        return cell
+
+    def _nearest_seen(self, position: Array, cell: np.ndarray) -> np.ndarray:
+        """Of the cells around ``cell`` (m, 3), in the domain, those whose centre is the nearest in sight of places
+        (m, 3) [m]; ``cell`` itself where none is."""
+        grid, axes = self.grid, np.array([axis in self.grid.axes for axis in range(3)])
+        around = np.stack(np.meshgrid(*([-1, 0, 1] if used else [0] for used in axes), indexing="ij"), axis=-1)
+        found = cell[:, None] + around.reshape(-1, 3)
+        x = (position - np.array(grid.lower)) / grid.dx + GHOSTS
+        way = np.where(axes, found + 0.5 - x[:, None], 0.0)
+        start = np.repeat(x, found.shape[1], axis=0)
+        seen = self.shells.occlusion.see(start, start + way.reshape(-1, 3))
+        inside = ((found >= GHOSTS) & (found < GHOSTS + np.array(grid.cells))).all(axis=2)
+        square = np.where(inside & seen.reshape(inside.shape), (way * way).sum(axis=2), np.inf)
+        best = square.argmin(axis=1)
+        chosen = found[np.arange(len(cell)), best]
+        return np.where(np.isfinite(square.min(axis=1))[:, None], chosen, cell)
 
     def _find_near(self, phi_c: Array) -> None:
         super()._find_near(phi_c)
@@ -86,19 +121,23 @@ class OneSidedLevelSet(LevelSet):
         transport.correct(before[None], CENTRE, u_f, c, self.scratch_c[None], True, phi_c[None])
         if dt > 0.0:
             self.shells.follow(self._no_velocity, phi_c[None], (self.band,), dt)
+            self.look()
         self.fill_ghosts(phi_c)
         return reach
 
     def liquid_volume(
         self, phi_c: Array, shift: float = 0.0, solid_c: Array | None = None, out_parts: Array | None = None
     ) -> float:
-        """As that of ``LevelSet``; where a shell separates centres every cell counts for itself, by 1/2 - phi / dx."""
+        """As that of ``LevelSet``; where a shell separates centres every cell counts for itself, by 1/2 - phi / dx of
+        the room that it has up to the shell."""
         sums = np.zeros(self.grid.cells[2] + (1 if self.grid.dimensions == 3 else 0))
         solid = self._no_solid if solid_c is None else solid_c
-        hidden = self.shells.sight.hidden[CENTRE]
         parts = self._no_solid if out_parts is None else out_parts
         volume = super().liquid_volume(phi_c, shift, solid_c, out_parts)
-        share(_recount_cut, len(sums), self.grid.cell_count, self.grid.spec, phi_c, shift, solid, hidden, parts, sums)
+        share(
+            _recount_cut, len(sums), self.grid.cell_count, self.grid.spec, phi_c, shift, solid, self.hidden_c,
+            self.room_c, parts, sums,
+        )  # fmt: skip
         return volume + float(sums.sum()) * self.grid.cell_volume
 
 
@@ -250,9 +289,9 @@ def _find_seen(spec, phi, hidden, away, out_distance, out_status, start, stop): 
 
 
 @njit(cache=True, nogil=True)
-def _recount_cut(spec, phi, shift, solid, hidden, out_parts, out_sums, start, stop):  # type: ignore[no-untyped-def]
+def _recount_cut(spec, phi, shift, solid, hidden, room, out_parts, out_sums, start, stop):  # type: ignore[no-untyped-def]
     """Per plane of the cubes between cell centres, of those that a shell cuts: what the eight cells have there, each
-    for itself, less what the tetrahedra between them have [cells]."""
+    for itself, less what the tetrahedra between them have [cells]; and what cells have in room beside their own."""
     over = 1 if spec.dimensions == 3 else 0
     value = np.zeros(8)
     for plane in range(start, stop):
@@ -262,6 +301,8 @@ def _recount_cut(spec, phi, shift, solid, hidden, out_parts, out_sums, start, st
         for j in range(GHOSTS - 1, GHOSTS + spec.ny):
             weight_y = 0.5 if j == GHOSTS - 1 or j == GHOSTS + spec.ny - 1 else 1.0
             for i in range(GHOSTS - 1, GHOSTS + spec.nx):
+                if room[k, j, i] != 0.0:
+                    total += room[k, j, i] * own_part(_wet_value(phi, shift, solid, k, j, i), spec.dx)
                 cut = False
                 for n in range(8):
                     ax, ay, az = n & 1, n >> 1 & 1, (n >> 2) * over
@@ -284,6 +325,67 @@ def _recount_cut(spec, phi, shift, solid, hidden, out_parts, out_sums, start, st
                 if out_parts.size > 0:
                     out_parts[k, j, i] = 0.125
         out_sums[plane] = total
+
+
+@borrowing
+def _find_crossing(occluder, near, x, y, z, ex, ey, ez):  # type: ignore[no-untyped-def]
+    """Where the way from (x, y, z) by the unit e along an axis first meets one of the gathered elements, and the
+    squared part of its normal along e; 1/2 and 0 where it meets none."""
+    first, square = 2.0, 0.0
+    for n in range(1, near[0] + 1):
+        e = near[n]
+        plane, p = occluder.plane[e], occluder.corner[e]
+        da = plane[0] * x + plane[1] * y + plane[2] * z - plane[3]
+        rise = plane[0] * ex + plane[1] * ey + plane[2] * ez
+        if (da > 0.0) == (da + rise > 0.0) or -da / rise >= first:
+            continue
+        t = -da / rise
+        cx, cy, cz = x + t * ex - p[0, 0], y + t * ey - p[0, 1], z + t * ez - p[0, 2]
+        v, w = find_nearest(
+            cx, cy, cz, p[1, 0] - p[0, 0], p[1, 1] - p[0, 1], p[1, 2] - p[0, 2], p[2, 0] - p[0, 0], p[2, 1] - p[0, 1],
+            p[2, 2] - p[0, 2],
+        )  # fmt: skip
+        away = 0.0
+        for c in range(3):
+            part = cx if c == 0 else (cy if c == 1 else cz)
+            part -= v * (p[1, c] - p[0, c]) + w * (p[2, c] - p[0, c])
+            away += part * part
+        if away <= THICKNESS * THICKNESS:
+            first, square = t, rise * rise
+    return (first, square) if square > 0.0 else (0.5, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _measure_room(spec, occluder, hidden, away, out_room, start, stop):  # type: ignore[no-untyped-def]
+    """Room of cells up to the shells beside them, less the one cell that is theirs [cells].
+
+    A cell counts as if the shell were half-way to the centre behind it. With the shell at the part t of that way along
+    the axis a, and its normal n, the room on this side is n_a^2 (t - 1/2) more: lines along each of the axes measure
+    the volume up to a plane exactly, and their weights n_a^2 sum to one.
+    """
+    stamp, near = np.zeros(len(occluder.corner) + 1, np.int64), np.zeros(len(occluder.corner) + 1, np.int64)
+    for row in range(start, stop):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            out_room[k, j, i] = 0.0
+            if away[k, j, i] > 1:
+                continue
+            x, y, z, more = i + 0.5, j + 0.5, k + 0.5, 0.0
+            for axis in range(spec.dimensions):
+                for end in range(2):
+                    kk, jj, ii = k + end * int(axis == 2), j + end * int(axis == 1), i + end * int(axis == 0)
+                    if hidden[kk, jj, ii] & (1 << axis) == 0:
+                        continue
+                    out = 2.0 * end - 1.0
+                    ex, ey, ez = out * int(axis == 0), out * int(axis == 1), out * int(axis == 2)
+                    gather_elements(
+                        spec, occluder, min(x, x + ex), min(y, y + ey), min(z, z + ez), max(x, x + ex), max(y, y + ey),
+                        max(z, z + ez), stamp, near,
+                    )  # fmt: skip
+                    t, square = _find_crossing(occluder, near, x, y, z, ex, ey, ez)
+                    more += square * (t - 0.5)
+            out_room[k, j, i] = max(more, -1.0)
 
 
 @helper

@@ -140,16 +140,6 @@ class Particles:
             stray = stray[self._sample(phi_c, stray) < -depth]
             self.swarm.radius[stray] = 0.0
 
-    def take_beyond(self, phi_c: Array, distance: float) -> tuple[Array, Array]:
-        """Remove the liquid particles further than ``distance`` [m] outside; their positions and radii [m]."""
-        n = self.count
-        chosen = np.nonzero((self._flag[:n] == ESCAPED) & (self.swarm.radius[:n] < 0.0))[0]
-        if chosen.size:
-            chosen = chosen[self._sample(phi_c, chosen) > distance]
-        taken = self.swarm.x[chosen].copy(), np.abs(self.swarm.radius[chosen])
-        self.swarm.radius[chosen] = 0.0
-        return taken
-
     def _sample(self, phi_c: Array, chosen: np.ndarray) -> Array:
         """phi [m] where the chosen particles are."""
         return sample_centred(self.grid, phi_c, self.swarm.x[chosen])

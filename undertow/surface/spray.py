@@ -1,8 +1,7 @@
-"""Drops that have left the level set: liquid particles on ballistic paths, each with its own volume.
+"""Drops that have left the level set, on ballistic paths, each with its own volume.
 
-A liquid particle that has escaped far from the surface is a drop too small for the grid. It leaves the particle level
-set with the velocity of the fluid and the volume of its sphere, flies freely, and becomes a liquid particle again where
-it meets the liquid (after Foster and Fedkiw 2001, "Practical animation of liquids", SIGGRAPH).
+Liquid too small for the grid leaves the level set with the velocity of the fluid and its volume, flies freely, and is
+taken up where it meets the liquid (after Foster and Fedkiw 2001, "Practical animation of liquids", SIGGRAPH).
 """
 
 from __future__ import annotations
@@ -30,23 +29,14 @@ class Spray:
 
     def radius(self) -> Array:
         """Radii of spheres (2D: discs) of the drops' volumes [m]."""
-        return self.radius_of(self.volume)
-
-    def radius_of(self, volume: Array) -> Array:
-        """Radii of spheres (2D: discs) of given volumes [m]."""
+        volume = self.volume
         return np.asarray(np.cbrt(0.75 * volume / np.pi) if self.grid.dimensions == 3 else np.sqrt(volume / np.pi))
 
-    def volume_of(self, radius: Array) -> Array:
-        """Volumes of spheres (2D: discs) [m^3; 2D m^2]."""
-        return np.asarray(4.0 / 3.0 * np.pi * radius**3 if self.grid.dimensions == 3 else np.pi * radius**2)
-
-    def add(self, position: Array, velocity: Array, radius: Array) -> float:
-        """New drops; returns their volume."""
-        volume = self.volume_of(radius)
+    def add(self, position: Array, velocity: Array, volume: Array) -> None:
+        """New drops (n,): places (n, 3) [m], velocities (n, 3) [m/s], volumes [m^3; 2D m^2]."""
         self.position = np.concatenate([self.position, position])
         self.velocity = np.concatenate([self.velocity, velocity])
         self.volume = np.concatenate([self.volume, volume])
-        return float(volume.sum())
 
     def move(self, dt: float, gravity: tuple[float, float, float], solid_c: Array | None = None) -> float:
         """Free fall over dt [s], exact. Drops slide on walls and solids (solid_c: signed distance [m], ghosts filled).
@@ -77,11 +67,11 @@ class Spray:
         return left
 
     def absorb(self, phi_c: Array) -> tuple[Array, Array]:
-        """Take the drops that are in the liquid out; their positions [m] and radii [m]. Ghosts of phi filled."""
+        """Take the drops that are in the liquid out; their places (m, 3) [m] and volumes (m,) [m^3]. Ghosts filled."""
         if not self.volume.size:
             return np.zeros((0, 3)), np.zeros(0)
         inside = self._sample(phi_c) <= 0.0
-        taken = self.position[inside], self.radius()[inside]
+        taken = self.position[inside], self.volume[inside]
         self._keep(~inside)
         return taken
 

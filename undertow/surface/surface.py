@@ -12,7 +12,7 @@ from undertow.surface.level_set import LevelSet
 from undertow.surface.one_sided import OneSidedLevelSet, OneSidedParticles, OneSidedSpray
 from undertow.surface.particles import BAND, Particles
 from undertow.surface.spray import Spray
-from undertow.transport import Extrapolation, Shells, sample_velocity
+from undertow.transport import Extrapolation, Shells
 
 SORT_EVERY = 20
 """Steps between two sortings of the particles."""
@@ -23,26 +23,24 @@ class SurfaceSettings:
     """How the surface is kept.
 
     particles: repair the level set by particles. per_cell: how many in a cell of the band (64 in 3D, 32 in 2D).
-    reseed_every: steps between two reseedings, 0 for never. spray_distance: liquid particles that far outside become
-    spray [cells], None for never. volume_correction: shift phi every step to keep ``target_volume``.
+    reseed_every: steps between two reseedings, 0 for never. volume_correction: shift phi every step to keep
+    ``target_volume``.
     """
 
     particles: bool = True
     per_cell: int | None = None
     reseed_every: int = 20
-    spray_distance: float | None = None
     volume_correction: bool = False
     seed: int = 0
 
 
 class SurfaceReport(NamedTuple):
     """What a step did: escaped particles that repaired phi after the transport and after the redistancing, shift of the
-    volume correction [m] (positive takes liquid away), volumes that became spray, were absorbed and left as spray."""
+    volume correction [m] (positive takes liquid away), volumes of spray that the liquid took up and that left."""
 
     escaped: int
     escaped_again: int
     shift: float
-    spray_made: float
     spray_absorbed: float
     spray_left: float
 
@@ -66,7 +64,7 @@ class Surface:
         self.phi_c = np.array(phi_c, dtype=np.float64, order="C")
         self.step = 0
         self.met = np.zeros((0, 3)), np.zeros(0)
-        """Drops that met the liquid in the last step and are no particles of it: places [m], volumes [m^3]."""
+        """Drops that met the liquid in the last step: places (n, 3) [m], volumes (n,) [m^3]; phi has none of them."""
         self._extrapolation = Extrapolation(grid)
         self._valid_f = np.zeros((3, *grid.padded), dtype=bool)
         self._chosen_c = np.zeros(grid.padded, dtype=bool)
@@ -90,6 +88,11 @@ class Surface:
         self.spray.restore(spray.arrays())
         self.rebuild()
 
+    def look(self) -> None:
+        """Thin surfaces have been put elsewhere, not moved there."""
+        if isinstance(self.level_set, OneSidedLevelSet):
+            self.level_set.look()
+
     def advance(
         self,
         u_f: Array,
@@ -110,14 +113,14 @@ class Surface:
         escaped = self.particles.correct(phi)
         # as far as the next step, about as long as this one, will ask for, and beyond the band of the particles
         level_set.redistance(phi, max(reach, (BAND + 1.0) * self.grid.dx) + 0.25 * self.grid.dx)
-        made, absorbed = self._exchange_spray(u_f)
+        self.met = self.spray.absorb(phi)
         escaped_again = self.particles.correct(phi)
         level_set.fill_ghosts(phi)
         shift = self._correct_volume(solid_c)
         self.particles.adjust_radii(phi)
         self.step += 1
         self._renew_particles()
-        return SurfaceReport(escaped, escaped_again, shift, made, absorbed, left)
+        return SurfaceReport(escaped, escaped_again, shift, float(self.met[1].sum()), left)
 
     def add_liquid(self, shape_c: Array, solid_c: Array | None = None) -> float:
         """Fill a shape, given by its signed distance [m], ghosts filled, with liquid (an emitter); the volume added."""
@@ -176,23 +179,6 @@ class Surface:
     def bytes(self) -> int:
         """Memory of state and scratch [bytes]."""
         return self.phi_c.nbytes + self.level_set.scratch_bytes + self.particles.bytes + self._valid_f.nbytes
-
-    def _exchange_spray(self, u_f: Array) -> tuple[float, float]:
-        """Volumes that became spray and were absorbed; phi is a distance, without the spheres of the escaped."""
-        distance = self.settings.spray_distance
-        self.met = np.zeros((0, 3)), np.zeros(0)
-        if distance is None and not self.spray.volume.size:
-            return 0.0, 0.0
-        before = self.spray.total_volume
-        x, radius = self.spray.absorb(self.phi_c)
-        absorbed = before - self.spray.total_volume
-        if distance is None:
-            self.met = x, self.spray.volume_of(radius)
-            return 0.0, absorbed
-        self.particles.add(x, -radius)
-        x, radius = self.particles.take_beyond(self.phi_c, distance * self.grid.dx)
-        made = self.spray.add(x, sample_velocity(self.grid, u_f, x), radius) if len(x) else 0.0
-        return made, absorbed
 
     def _correct_volume(self, solid_c: Array | None) -> float:
         if not self.settings.volume_correction:
