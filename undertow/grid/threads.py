@@ -20,10 +20,6 @@ from undertow.grid.grid import Grid
 _LEAST = 16384
 """Cells below which a piece is not worth handing over."""
 
-_PIECES = 1
-"""Pieces per thread. More would balance rows of unequal cost, but a piece costs its call: a solve at 128^3 took 0.42 s
-with four and 0.35 s with one."""
-
 
 class _Job:
     """One call of ``share``: the pieces not yet taken, and one answer (None or an error) per piece done."""
@@ -76,13 +72,15 @@ _pool = _Pool()
 os.register_at_fork(after_in_child=_pool.__init__)  # type: ignore[misc]
 
 
-def share(kernel: Callable[..., Any], count: int, cells: int, *args: Any) -> None:
+def share(kernel: Callable[..., Any], count: int, cells: int, *args: Any, pieces: int = 1) -> None:
     """kernel(*args, start, stop) over range(count) by as many threads as Numba is set to.
 
-    cells: how many cells (or values) the whole range touches; a small range stays with the caller.
+    cells: how many cells (or values) the whole range touches; a small range stays with the caller. pieces: per thread;
+    more than one balance rows of unequal cost, but a piece costs its call: a solve at 128^3 took 0.42 s with four and
+    0.35 s with one.
     """
     threads = numba.get_num_threads()
-    pieces = min(count, cells // _LEAST, _PIECES * threads)
+    pieces = min(count, cells // _LEAST, pieces * threads)
     if threads == 1 or pieces <= 1:
         kernel(*args, 0, count)
     else:
