@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 
 import numba
 import numpy as np
@@ -46,6 +47,26 @@ def test_error_of_a_piece_reaches_the_caller(threads):
     with pytest.raises(ValueError, match="row 77"):
         share(kernel, 100, 10**6)
     share(lambda start, stop: None, 100, 10**6)
+
+
+def test_threads_that_sleep_and_several_callers(threads):
+    """Jobs at once, jobs after a rest that lets threads fall asleep, and callers that do not know of each other."""
+    done = np.zeros((3, 64), dtype=int)
+
+    def kernel(array, start, stop):
+        array[start:stop] += 1
+
+    def call(array):
+        for n in range(60):
+            share(kernel, 64, 10**6, array, pieces=1 + n % 4)
+            time.sleep(0.002 * (n % 5 == 0))
+
+    callers = [threading.Thread(target=call, args=(array,), daemon=True) for array in done]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(20.0)
+    assert np.all(done == 60)
 
 
 @pytest.mark.parametrize(("cells", "dimensions", "rows", "face_rows"), [((5, 4, 3), 3, 12, 20), ((5, 4, 1), 2, 4, 5)])

@@ -247,6 +247,44 @@ def test_smooth_solids_need_no_graph():
         assert multigrid._graph is None
 
 
+def take_out_sheets(stencil, first, spacing, air):
+    """Planes of cells across y without fluid: air, whose pressure their neighbours know, or solid."""
+    face, d = stencil.face_f, stencil.dirichlet_c
+    for j in range(GHOSTS + first, GHOSTS + stencil.grid.cells[1] - 1, spacing):
+        if air:
+            d[:, j - 1] += face[1, :, j]
+            d[:, j + 1] += face[1, :, j + 1]
+        face[1, :, j : j + 2] = 0.0
+        face[0, :, j] = 0.0
+        face[2, :, j] = 0.0
+        d[:, j] = 0.0
+
+
+@pytest.mark.parametrize("first", [2, 4, 5])
+def test_air_is_no_wall(first):
+    """Sheets of air a cell thick divide blocks as solid ones do, but both their sides know the pressure."""
+    n = 32
+    grid = Grid((n, n, n), 1 / n)
+    for air in (False, True):
+        stencil = make_stencil(grid, solid=False, air=False)
+        take_out_sheets(stencil, first, 8, air)
+        stencil.setup()
+        multigrid = Multigrid(grid)
+        assert iterations(stencil, multigrid) <= 9
+        assert (multigrid._graph is None) == air
+
+
+def test_small_mass_does_not_hold_what_walls_divide():
+    grid = Grid((32, 32, 1), 1 / 32, dimensions=2)
+    stencil = make_stencil(grid, solid=False, air=False)
+    close_comb(stencil, 4, 3, 4)
+    stencil.dirichlet_c[grid.interior] = 0.01
+    stencil.setup()
+    multigrid = Multigrid(grid)
+    assert iterations(stencil, multigrid) <= 22
+    assert multigrid._graph is not None
+
+
 @pytest.mark.parametrize("periodic", [(False, False, False), (True, False, True)])
 def test_rows_of_one_coefficient_are_only_a_short_cut(periodic, monkeypatch):
     """Empty rows and rows of one coefficient against the same cycle with every row read in full."""

@@ -17,8 +17,8 @@ completely instead of leaving slits of 1e-16; nothing else is rounded, slivers a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -28,6 +28,8 @@ from undertow.grid.jitting import borrowing
 
 SNAP = 1e-9
 """Distances below SNAP dx count as on the surface."""
+
+Box6 = tuple[int, int, int, int, int, int]
 
 CORNERS = np.array([(0, 1, 3, 2), (4, 5, 7, 6), (0, 1, 5, 4), (2, 3, 7, 6), (0, 2, 6, 4), (1, 3, 7, 5)], dtype=np.int64)
 """Corners of the six faces of a cell, in order around the face; corner = x + 2 y + 4 z."""
@@ -43,28 +45,58 @@ def measure_fractions(grid: Grid, phi_n: Array, area_f: Array, volume_c: Array) 
         if array.shape != shape:
             raise ValueError(f"{name}: shape {array.shape}, must be {shape}")
     pz, py, px = grid.padded
-    none = np.zeros((0, 6), dtype=np.int64)
-    share_box(_measure_fractions, grid.spec, (0, pz, 0, py, 0, px), none, phi_n, area_f, volume_c)
+    share_boxes(_measure_fractions, grid.spec, find_boxes([(0, pz, 0, py, 0, px)]), phi_n, area_f, volume_c)
 
 
 _HEAVY = 4
 """Cells of a stencil whose work takes as long as a cell of a box: small boxes are worth several threads."""
 
+_PIECES = 4
+"""Pieces per thread: some rows of boxes are full of walls and some are not."""
 
-def share_box(
-    kernel: Callable[..., None], spec: GridSpec, box: tuple[int, int, int, int, int, int], *args: Any
-) -> None:
-    """kernel(spec, box, ...) over the rows of box = (k0, k1, j0, j1, i0, i1), by several threads."""
-    k0, k1, j0, j1, i0, i1 = box
-    rows = (k1 - k0) * (j1 - j0)
-    share(kernel, rows, _HEAVY * rows * (i1 - i0), spec, box, *args)
+
+class Boxes(NamedTuple):
+    """Boxes of cells as one range of rows, box by box; a cell of several belongs to the first."""
+
+    ends: np.ndarray  # (n, 6): k0, k1, j0, j1, i0, i1
+    first: np.ndarray  # (n + 1,) number of the first row of each
+    met: np.ndarray  # (p,) numbers of the boxes before it that each one meets, box by box
+    met_first: np.ndarray  # (n + 1,) where those of each begin
+
+
+def find_boxes(ends: Sequence[Box6]) -> Boxes:
+    """Boxes (k0, k1, j0, j1, i0, i1) of padded indices, none of them empty."""
+    table = np.array(ends, dtype=np.int64).reshape(-1, 6)
+    rows = (table[:, 1] - table[:, 0]) * (table[:, 3] - table[:, 2])
+    met, met_first = find_meetings(table, table, earlier=True)
+    return Boxes(table, np.concatenate([[0], np.cumsum(rows)]), met, met_first)
+
+
+def find_meetings(boxes: np.ndarray, others: np.ndarray, earlier: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the others (m, 6) that each of the boxes (n, 6) meets, box by box, and where those of each begin
+    (n + 1,); ``earlier``: only those with a smaller number."""
+    meets = np.ones((len(boxes), len(others)), dtype=bool)
+    for low in (0, 2, 4):
+        meets &= boxes[:, None, low] < others[None, :, low + 1]
+        meets &= others[None, :, low] < boxes[:, None, low + 1]
+    if earlier:
+        meets = np.tril(meets, -1)
+    return np.nonzero(meets)[1], np.concatenate([[0], np.cumsum(meets.sum(axis=1))])
+
+
+def share_boxes(kernel: Callable[..., None], spec: GridSpec, boxes: Boxes, *args: Any) -> None:
+    """kernel(spec, boxes, ...) over the rows of boxes, by several threads."""
+    ends = boxes.ends
+    cells = int(np.prod(ends[:, 1::2] - ends[:, ::2], axis=1).sum())
+    share(kernel, int(boxes.first[-1]), _HEAVY * cells, spec, boxes, *args, pieces=_PIECES)
 
 
 @borrowing
-def boxes_of_row(boxes, k, j, out_chosen):  # type: ignore[no-untyped-def]
-    """Which boxes (n, 6) = (k0, k1, j0, j1, i0, i1) row (k, j) meets: their numbers, and how many they are."""
-    count = 0
-    for b in range(len(boxes)):
+def boxes_of_row(boxes, numbers, first, last, k, j, out_chosen):  # type: ignore[no-untyped-def]
+    """Which of the boxes numbers[first:last] row (k, j) meets; how many they are."""
+    count = np.int64(0)
+    for n in range(first, last):
+        b = numbers[n]
         if boxes[b, 0] <= k and k < boxes[b, 1] and boxes[b, 2] <= j and j < boxes[b, 3]:
             out_chosen[count] = b
             count += 1
@@ -168,27 +200,26 @@ def _cube_fraction(phi, k, j, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _measure_fractions(spec, box, done, phi_n, out_area_f, out_volume_c, start, stop):  # type: ignore[no-untyped-def]
-    """Fractions of the cells box = (k0, k1, j0, j1, i0, i1) and their lower faces; ghosts read the edge's nodes.
-
-    done: boxes to leave out.
-    """
-    k0, k1, j0, j1, i0, i1 = box
-    left = np.empty(len(done), dtype=np.int64)
-    rows = j1 - j0
+def _measure_fractions(spec, boxes, phi_n, out_area_f, out_volume_c, start, stop):  # type: ignore[no-untyped-def]
+    """Fractions of the cells of boxes and of their lower faces; ghosts read the edge's nodes."""
+    left = np.empty(len(boxes.ends), dtype=np.int64)
     kh = GHOSTS + spec.nz - 1
     jh = GHOSTS + spec.ny - 1
     ih = GHOSTS + spec.nx - 1
+    n = 0
     for row in range(start, stop):
-        k = k0 + row // rows
-        j = j0 + row % rows
+        while row >= boxes.first[n + 1]:
+            n += 1
+        j0, j1, i0, i1 = boxes.ends[n, 2], boxes.ends[n, 3], boxes.ends[n, 4], boxes.ends[n, 5]
+        k = boxes.ends[n, 0] + (row - boxes.first[n]) // (j1 - j0)
+        j = j0 + (row - boxes.first[n]) % (j1 - j0)
         kc = min(max(k, GHOSTS), kh)
         jc = min(max(j, GHOSTS), jh)
         kf = min(max(k, GHOSTS), kh + 1)
         jf = min(max(j, GHOSTS), jh + 1)
-        behind = boxes_of_row(done, k, j, left)
+        behind = boxes_of_row(boxes.ends, boxes.met, boxes.met_first[n], boxes.met_first[n + 1], k, j, left)
         for i in range(i0, i1):
-            if is_in_boxes(done, left, behind, i):
+            if is_in_boxes(boxes.ends, left, behind, i):
                 continue
             ic = min(max(i, GHOSTS), ih)
             f = min(max(i, GHOSTS), ih + 1)

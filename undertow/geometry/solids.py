@@ -23,7 +23,17 @@ import numpy as np
 from numba import njit
 
 from undertow.geometry.distance import PARAMETERS, SPHERE, TABLE, analytic_distance, table_value
-from undertow.geometry.fractions import SNAP, _measure_fractions, boxes_of_row, is_in_boxes, share_box
+from undertow.geometry.fractions import (
+    SNAP,
+    Box6,
+    Boxes,
+    _measure_fractions,
+    boxes_of_row,
+    find_boxes,
+    find_meetings,
+    is_in_boxes,
+    share_boxes,
+)
 from undertow.geometry.hiding import ThinSolids
 from undertow.geometry.meshes import AnimatedMesh, MeshShape, Table
 from undertow.geometry.motion import Motion, Static
@@ -163,10 +173,8 @@ class SolidFields:
         for b, solid in enumerate(self.solids):
             self.spec.rows[b::n, KIND] = solid.shape.kind if isinstance(solid.shape, AnalyticShape) else TABLE
         self._tables = [None] * n
-        # where each row reaches, and the boxes that are brought up to date in one update
+        # where each row reaches
         self._boxes: np.ndarray = np.zeros((len(self.spec.rows), 6), dtype=np.int64)
-        self._dirty: np.ndarray = np.zeros((len(self.spec.rows), 6), dtype=np.int64)
-        self._candidates = np.zeros(len(self.spec.rows), dtype=np.int64)
 
     def end_at(self, sides: Sides) -> None:
         """Meet the sides of the domain, from the next ``update`` on: solids are there once per ``period`` [m] along
@@ -202,15 +210,10 @@ class SolidFields:
         """Bring all fields to time t; only boxes around solids that moved are touched. True if the geometry changed."""
         self.time = t
         dirty = self._place(t)
-        self._dirty[: len(dirty)] = np.reshape(dirty, (-1, 6))
-        for number, box in enumerate(dirty):
-            self._rasterise(number, box)
-        wide = [self._with_ghosts(box) for box in dirty]
-        self._dirty[: len(dirty)] = np.reshape(wide, (-1, 6))
-        for number, box in enumerate(wide):
-            share_box(
-                _measure_fractions, self.grid.spec, box, self._dirty[:number], self.phi_n, self.area_f, self.volume_c
-            )  # fmt: skip
+        if dirty:
+            self._rasterise(find_boxes(dirty))
+            wide = find_boxes([self._with_ghosts(box) for box in dirty])
+            share_boxes(_measure_fractions, self.grid.spec, wide, self.phi_n, self.area_f, self.volume_c)
         self.place_occlusion(t)
         return any([self._take_changes(box) for box in dirty])
 
@@ -317,15 +320,12 @@ class SolidFields:
         k0, k1, j0, j1, i0, i1 = (int(end) for end in self._boxes[row])
         return k0, k1, j0, j1, i0, i1
 
-    def _rasterise(self, number: int, box: Box6) -> None:
-        """Distances, bodies and velocities in a box that is out of date; those before it in the list are done."""
-        low, high = np.maximum(self._boxes[:, ::2], box[::2]), np.minimum(self._boxes[:, 1::2], box[1::2])
-        near = np.flatnonzero(np.all(low < high, axis=1))
-        self._candidates[: len(near)] = near
-        share_box(
-            _sample_solids, self.grid.spec, box, self._dirty[:number], self._boxes, self.spec.rows, self.spec.tables,
-            self._candidates[: len(near)], len(self.solids), self.walls, self.far, self._changed, self.phi_n,
-            self.body_c, self.distance_f, self.velocity_f, self.velocity_c,
+    def _rasterise(self, boxes: Boxes) -> None:
+        """Distances, bodies and velocities in boxes that are out of date."""
+        share_boxes(
+            _sample_solids, self.grid.spec, boxes, self._boxes, *find_meetings(boxes.ends, self._boxes), self.spec.rows,
+            self.spec.tables, len(self.solids), self.walls, self.far, self._changed, self.phi_n, self.body_c,
+            self.distance_f, self.velocity_f, self.velocity_c,
         )  # fmt: skip
 
     def hull(self) -> np.ndarray:
@@ -349,9 +349,6 @@ class SolidFields:
         changed = bool(rows.any())
         rows[...] = 0
         return changed
-
-
-Box6 = tuple[int, int, int, int, int, int]
 
 
 def _speed(solid: Solid, t: float) -> float:
@@ -522,36 +519,34 @@ def _way_in(i, n, low, high):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _sample_solids(  # type: ignore[no-untyped-def]
-    spec, box, done, boxes, rows, tables, candidates, solids, walls, far, out_changed, out_phi_n, out_body_c,
-    out_distance_f, out_velocity_f, out_velocity_c, start, stop,
+    spec, boxes, reach, candidates, candidates_first, rows, tables, solids, walls, far, out_changed, out_phi_n,
+    out_body_c, out_distance_f, out_velocity_f, out_velocity_c, start, stop,
 ):  # fmt: skip
-    """Distances, nearest bodies and velocities at the nodes, centres and faces of box = (k0, k1, j0, j1, i0, i1).
+    """Distances, nearest bodies and velocities at the nodes, centres and faces of the cells of boxes.
 
-    done: boxes to leave out; boxes: where each row of solids reaches.
+    reach: the box of each row of solids; candidates: those that each of the boxes meets.
     """
-    k0, k1, j0, j1, i0, i1 = box
-    near = np.empty(candidates.size, dtype=np.int64)
-    left = np.empty(len(done), dtype=np.int64)
-    width = j1 - j0
+    near = np.empty(len(reach), dtype=np.int64)
+    left = np.empty(len(boxes.ends), dtype=np.int64)
     dx = spec.dx
     dim = spec.dimensions
+    n = 0
     for row in range(start, stop):
-        k = k0 + row // width
-        j = j0 + row % width
+        while row >= boxes.first[n + 1]:
+            n += 1
+        j0, j1, i0, i1 = boxes.ends[n, 2], boxes.ends[n, 3], boxes.ends[n, 4], boxes.ends[n, 5]
+        k = boxes.ends[n, 0] + (row - boxes.first[n]) // (j1 - j0)
+        j = j0 + (row - boxes.first[n]) % (j1 - j0)
         y = spec.y0 + (j - GHOSTS) * dx
         z = spec.z0 + (k - GHOSTS) * dx
         changed = 0
-        count = np.int64(0)
-        for b in candidates:
-            if boxes[b, 0] <= k and k < boxes[b, 1] and boxes[b, 2] <= j and j < boxes[b, 3]:
-                near[count] = b
-                count += 1
-        behind = boxes_of_row(done, k, j, left)
+        count = boxes_of_row(reach, candidates, candidates_first[n], candidates_first[n + 1], k, j, near)
+        behind = boxes_of_row(boxes.ends, boxes.met, boxes.met_first[n], boxes.met_first[n + 1], k, j, left)
         for i in range(i0, i1):
-            if is_in_boxes(done, left, behind, i):
+            if is_in_boxes(boxes.ends, left, behind, i):
                 continue
             x = spec.x0 + (i - GHOSTS) * dx
-            d = _node_distance(rows, tables, boxes, near, count, i, dim, x, y, z, SLIT * dx)
+            d = _node_distance(rows, tables, reach, near, count, i, dim, x, y, z, SLIT * dx)
             # the cell's centre and faces are less than a cell from its node: beyond the band there is nothing to see
             beyond = d > far + 2.0 * dx
             d = min(d, far)
@@ -560,7 +555,7 @@ def _sample_solids(  # type: ignore[no-untyped-def]
                 xi = x + SLIT * dx * _way_in(i, spec.nx, walls[0], walls[1])
                 yi = y + SLIT * dx * _way_in(j, spec.ny, walls[2], walls[3])
                 zi = z + SLIT * dx * _way_in(k, spec.nz, walls[4], walls[5]) if dim == 3 else z
-                if d - _nearest_solid(rows, tables, boxes, near, count, i, dim, xi, yi, zi)[1] > 0.5 * SLIT * dx:
+                if d - _nearest_solid(rows, tables, reach, near, count, i, dim, xi, yi, zi)[1] > 0.5 * SLIT * dx:
                     d = 0.0
             if abs(d) < SNAP * dx:
                 d = 0.0
@@ -577,7 +572,7 @@ def _sample_solids(  # type: ignore[no-untyped-def]
             xc = x + 0.5 * dx
             yc = y + 0.5 * dx
             zc = z + 0.5 * dx
-            b, d = _nearest_solid(rows, tables, boxes, near, count, i, dim, xc, yc, zc)
+            b, d = _nearest_solid(rows, tables, reach, near, count, i, dim, xc, yc, zc)
             vx, vy, vz = 0.0, 0.0, 0.0
             if d < far:
                 uneven = rows[b, TABLE_MOVING] == 1.0
@@ -595,7 +590,7 @@ def _sample_solids(  # type: ignore[no-untyped-def]
                 xf = x if axis == 0 else xc
                 yf = y if axis == 1 else yc
                 zf = z if axis == 2 else zc
-                b, d = _nearest_solid(rows, tables, boxes, near, count, i, dim, xf, yf, zf)
+                b, d = _nearest_solid(rows, tables, reach, near, count, i, dim, xf, yf, zf)
                 vx, vy, vz = 0.0, 0.0, 0.0
                 if d < far:
                     uneven = rows[b, TABLE_MOVING] == 1.0

@@ -3,6 +3,10 @@
 Kernels are compiled for one thread and without the interpreter's lock (``@njit(cache=True, nogil=True)``), end with the
 arguments ``start, stop`` and write nothing that another row reads, so the bits do not depend on the pieces. Numba's own
 ``parallel=True`` gives the same speed but takes two to four times as long to compile.
+
+A step hands over a hundred kernels of a millisecond or less. To wake a thread that sleeps, and to be woken by it at the
+end, takes 60 to 90 microseconds. So a thread looks for the next job, and the caller for the end of the last piece, for
+a while before it goes to sleep: without the interpreter's lock, or it would be the lock that others sleep for.
 """
 
 from __future__ import annotations
@@ -14,15 +18,62 @@ from queue import SimpleQueue
 from typing import Any
 
 import numba
+import numpy as np
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from undertow.grid.grid import Grid
 
 _LEAST = 16384
 """Cells below which a piece is not worth handing over."""
 
-_PIECES = 1
-"""Pieces per thread. More would balance rows of unequal cost, but a piece costs its call: a solve at 128^3 took 0.42 s
-with four and 0.35 s with one."""
+_LOOKS = 100_000
+"""Looks at a flag before a thread goes to sleep, half a nanosecond each: about as long as it takes to wake it. With
+more of them two programs on the same cores would slow each other down."""
+
+_LAG = 20_000
+"""Looks between seeing a job and asking for the interpreter's lock, which the caller holds until its own kernel runs:
+to find the lock taken is to go to sleep."""
+
+_APART = 16
+"""Numbers between two flags: two cache lines, so that threads do not wait for each other's memory."""
+
+
+@intrinsic
+def _load(typing_context, flags, at):  # type: ignore[no-untyped-def]
+    """flags[at], read anew at every call: a plain read would be moved out of the loop that waits for a change."""
+
+    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        place = cgutils.get_item_pointer(context, builder, signature.args[0], array, [args[1]], wraparound=False)
+        return builder.load_atomic(place, ordering="acquire", align=8)
+
+    return types.int64(flags, at), generate
+
+
+@intrinsic
+def _store(typing_context, flags, at, value):  # type: ignore[no-untyped-def]
+    """flags[at] = value, after everything that was written before."""
+
+    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        place = cgutils.get_item_pointer(context, builder, signature.args[0], array, [args[1]], wraparound=False)
+        builder.store_atomic(args[2], place, ordering="release", align=8)
+        return context.get_dummy_value()
+
+    return types.void(flags, at, value), generate
+
+
+@njit(cache=True, nogil=True)
+def _tell_and_look(flags, told, value, at, seen, looks, lag):  # type: ignore[no-untyped-def]
+    """flags[told] = value; then until flags[at] >= seen, at most so many looks, and ``lag`` more."""
+    _store(flags, told, value)
+    for _ in range(looks):
+        if _load(flags, at) >= seen:
+            for _ in range(lag):
+                _load(flags, at)
+            return
 
 
 class _Job:
@@ -46,28 +97,65 @@ class _Job:
 
     def wait(self) -> None:
         errors = [error for error in (self.answers.get() for _ in range(self.pieces)) if error is not None]
+        self.args = ()  # a helper remembers its last job: not its arrays
         if errors:
             raise errors[0]
+
+
+class _Helper:
+    """A thread that works on the last job it was given. flags: [job given, job done], ``_APART`` numbers apart."""
+
+    def __init__(self) -> None:
+        self.flags = np.zeros(3 * _APART, dtype=np.int64)
+        self.given: tuple[int, _Job | None] = (0, None)
+        self.asleep = False
+        self.bell: SimpleQueue[None] = SimpleQueue()
+        threading.Thread(target=self.serve, name="undertow-kernels", daemon=True).start()
+
+    def serve(self) -> None:
+        done = 0
+        while True:
+            # told without the lock: the caller who sees it finds the lock free
+            _tell_and_look(self.flags, _APART, done, 0, done + 1, _LOOKS, _LAG)
+            if self.given[0] == done:
+                self.asleep = True
+                self.bell.get()
+            done, job = self.given
+            if job is not None:
+                job.work()
+                del job
+
+    def give(self, number: int, job: _Job) -> None:
+        """To be worked on, unless others are done with it first."""
+        self.given = (number, job)
+        self.flags[0] = number
+        if self.asleep:
+            self.asleep = False
+            self.bell.put(None)
+
+    def look(self, number: int) -> None:
+        """Wait a little for the end of a job."""
+        _tell_and_look(self.flags, 2 * _APART, 0, _APART, number, _LOOKS, 0)
 
 
 class _Pool:
     """Threads that wait for jobs; as many as were ever asked for."""
 
     def __init__(self) -> None:
-        self.jobs: SimpleQueue[_Job] = SimpleQueue()
-        self.threads = 0
-
-    def serve(self) -> None:
-        while True:
-            self.jobs.get().work()
+        self.helpers: list[_Helper] = []
+        self.number = 0
 
     def run(self, job: _Job, helpers: int) -> None:
-        while self.threads < helpers:
-            threading.Thread(target=self.serve, name="undertow-kernels", daemon=True).start()
-            self.threads += 1
-        for _ in range(helpers):
-            self.jobs.put(job)
+        while len(self.helpers) < helpers:
+            self.helpers.append(_Helper())
+        self.number += 1
+        number = self.number
+        for helper in self.helpers[:helpers]:
+            helper.give(number, job)
         job.work()
+        for helper in self.helpers[:helpers]:
+            if job.answers.qsize() < job.pieces:
+                helper.look(number)
         job.wait()
 
 
@@ -76,13 +164,15 @@ _pool = _Pool()
 os.register_at_fork(after_in_child=_pool.__init__)  # type: ignore[misc]
 
 
-def share(kernel: Callable[..., Any], count: int, cells: int, *args: Any) -> None:
+def share(kernel: Callable[..., Any], count: int, cells: int, *args: Any, pieces: int = 1) -> None:
     """kernel(*args, start, stop) over range(count) by as many threads as Numba is set to.
 
-    cells: how many cells (or values) the whole range touches; a small range stays with the caller.
+    cells: how many cells (or values) the whole range touches; a small range stays with the caller. pieces: per thread;
+    more than one balance rows of unequal cost, but a piece costs its call: a solve at 128^3 took 0.42 s with four and
+    0.35 s with one.
     """
     threads = numba.get_num_threads()
-    pieces = min(count, cells // _LEAST, _PIECES * threads)
+    pieces = min(count, cells // _LEAST, pieces * threads)
     if threads == 1 or pieces <= 1:
         kernel(*args, 0, count)
     else:

@@ -14,6 +14,10 @@ from undertow.grid import GHOSTS
 _MIXED = np.float32(-1.0).view(np.int32)
 """The bits of -1: a row whose links differ."""
 
+_HELD = 0.05
+"""A Dirichlet part of so much of its diagonal holds a cell: one face in air does, on a coarse level too, and a mass on
+the diagonal that is small does not."""
+
 
 @njit(cache=True, nogil=True)
 def _take_coefficients(face, diagonal, out_face, out_inverse, start, stop):  # type: ignore[no-untyped-def]
@@ -83,8 +87,11 @@ def _coarsen(spec, coarse, px, py, pz, face, dirichlet, out_face, out_dirichlet,
 
 
 @njit(cache=True, nogil=True)
-def _count_split(coarse, spec, face, inverse, out_count, start, stop):  # type: ignore[no-untyped-def]
-    """Blocks per coarse row whose active cells are not all connected through open faces inside the block."""
+def _count_split(coarse, spec, face, inverse, dirichlet, out_count, start, stop):  # type: ignore[no-untyped-def]
+    """Blocks per coarse row whose active cells are not all connected through open faces inside the block.
+
+    Air between two parts is no wall: both are held by its Dirichlet value, and joining them leaks nothing.
+    """
     g = GHOSTS
     for row in range(start, stop):
         k = g + 2 * (row // coarse.ny)
@@ -135,6 +142,11 @@ def _count_split(coarse, spec, face, inverse, out_count, start, stop):  # type: 
                     if (
                         (bit >> axis) & 1 == 1
                         and ends == 3
+                        and min(
+                            dirichlet[kk, jj, ii] * inverse[kk, jj, ii],
+                            dirichlet[kk - az, jj - ay, ii - ax] * inverse[kk - az, jj - ay, ii - ax],
+                        )
+                        < _HELD
                         and face[axis, kk + az, jj + ay, ii + ax] > 0.0
                         and face[axis, kk - az, jj - ay, ii - ax] > 0.0
                     ):

@@ -537,7 +537,7 @@ class Multigrid:
             return
         below = self.levels[number + int(self._small)]
         rows = below.grid.cells[1] * below.grid.cells[2]
-        share_rows(below.grid, _count_split, grid.spec, face, inverse, self._divided)
+        share_rows(below.grid, _count_split, grid.spec, face, inverse, dirichlet, self._divided)
         if int(self._divided[:rows].sum()) > _SPLIT_BLOCKS + below.grid.cell_count // 1000:
             self._graph = GraphCycle(grid, self.periodic, face, inverse, dirichlet, _OPENNESS)
             self._graph_number = number
