@@ -114,12 +114,14 @@ def make_camera(
 ) -> tuple[Camera, int, int]:
     """A camera with the width and height [pixels] of its picture, the longer one being ``size``.
 
-    The camera is the scene's {position, look_at} [m] or, where there is none, one that frames the domain.
+    The camera is the scene's {position, look_at} [m], 4 : 3, of tall domains 3 : 4, or, where there is none, one that
+    frames the domain.
     """
     centre, radius = 0.5 * (lower + upper), 0.5 * float(np.linalg.norm(upper - lower))
     corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]) * (upper - lower) + lower
     if chosen:
-        width, height = size, round(0.75 * size)
+        tall = upper[1] - lower[1] > 1.5 * max(upper[0] - lower[0], upper[2] - lower[2])
+        width, height = (round(0.75 * size), size) if tall else (size, round(0.75 * size))
         position = np.asarray(chosen["position"], dtype=float)
         target = np.asarray(chosen.get("look_at") or centre, dtype=float)
         return look_at(position, target, width / height), width, height
@@ -231,12 +233,10 @@ def draw(
     return out
 
 
-def rasterize(
-    corners: np.ndarray, camera: Camera, width: int, height: int, farthest: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """1 / distance along the camera's axis (0: nothing) and triangle of 2 x 2 samples per pixel, of the nearest or the
-    farthest triangle; corners (m, 3, 3) [m]."""
-    depth = np.full((2 * height, 2 * width), -np.inf if farthest else 0.0, dtype=np.float32)
+def rasterize(corners: np.ndarray, camera: Camera, width: int, height: int) -> tuple[np.ndarray, np.ndarray]:
+    """1 / distance along the camera's axis (0: nothing) and triangle of 2 x 2 samples per pixel, of the nearest
+    triangle; corners (m, 3, 3) [m]."""
+    depth = np.zeros((2 * height, 2 * width), dtype=np.float32)
     triangle = np.full(depth.shape, -1, dtype=np.int32)
     local = (corners - camera.position) @ camera.axes.T
     ahead = np.flatnonzero((local[..., 2] > 1e-6).all(axis=1)) if len(corners) else np.zeros(0, dtype=int)
@@ -245,11 +245,9 @@ def rasterize(
         inverse = 1.0 / local[..., 2]
         local[..., 0] = (local[..., 0] * inverse / camera.half_width + 1.0) * width
         local[..., 1] = (1.0 - local[..., 1] * inverse / camera.half_height) * height
-        local[..., 2] = -inverse if farthest else inverse
+        local[..., 2] = inverse
         _rasterize_triangles(np.ascontiguousarray(local), depth, triangle)
         triangle[triangle >= 0] = ahead[triangle[triangle >= 0]]
-    if farthest:
-        depth = np.where(np.isfinite(depth), -depth, np.float32(0.0))
     return depth, triangle
 
 

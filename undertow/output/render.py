@@ -99,11 +99,12 @@ def make_painter(
         if field is not None:
             raise UserError(f"field {field!r}: the run has no fluid; leave --field out")
         return _solids_painter(samples, view.get("camera"), title, width)
-    name = default_field(samples[-1], field or view.get("field"))
+    chosen = field or view.get("field")
+    name = default_field(samples[-1], chosen)
     if samples[0].dimensions == 3 and name == "smoke":
         return _volume_painter(samples, view.get("camera"), title, width, quick)
     if name == "level_set":
-        if samples[0].dimensions == 2 or field is not None:
+        if samples[0].dimensions == 2 or chosen is not None:
             return lambda frame: water_image(frame, width, title)
         return _water_painter(samples, view.get("camera"), title, width)
     return _slice_painter(samples, name, title, width)
@@ -111,7 +112,7 @@ def make_painter(
 
 def _water_painter(samples: Sequence[FrameData], camera: dict[str, Any] | None, title: str, width: int) -> Painter:
     from undertow.output import raymarch
-    from undertow.output.water import add_water, in_daylight
+    from undertow.output.water import add_water, in_daylight, square_edges
 
     lower, upper = samples[0].extent()
     stage = in_daylight(raymarch.make_stage(lower, upper))
@@ -123,7 +124,10 @@ def _water_painter(samples: Sequence[FrameData], camera: dict[str, Any] | None, 
         medium = raymarch.make_medium(np.zeros((1, 1, 1), dtype=np.float32), 1.0, lower, 1.0, lights, stage)
         linear = raymarch.draw(eye, solids, lights, medium, stage, wide, high, 1.0)
         if frame.surface is not None:
-            linear = add_water(linear, frame.surface, solids, eye, stage)
+            # fluids of particles have no grid, and their surface no edges
+            water = frame.surface if frame.grid is None else square_edges(frame.surface, frame.grid)
+            gap = 0.01 * stage.radius if frame.grid is None else frame.grid.dx
+            linear = add_water(linear, water, solids, lights, medium, eye, stage, gap)
         return stamp(raymarch.tone_map(linear), title, frame.time)
 
     return paint

@@ -6,13 +6,13 @@ import numpy as np
 
 from undertow.scene.domain import Domain
 from undertow.scene.objects import RigidBody, Water
-from undertow.scene.scene import Camera, Fluid, Scene, Surface, Time, View
+from undertow.scene.scene import Fluid, Scene, Surface, Time, View
 from undertow.scene.shapes import Box, Hull, Sphere, Torus
 
 CARD = {
     "description": "a ball sinks into the neck of an hour-glass and stops the water that runs through it",
     "source": "Carlson, Mucha and Turk 2004, section 8 (named there as what their method cannot do)",
-    "cost": "about 15 minutes",
+    "cost": "about 5 minutes (64 x 128 x 64: 6 s of processor time per frame)",
 }
 
 WIDTH, HEIGHT = 0.5, 1.0
@@ -55,19 +55,17 @@ def _sector(index: int) -> Hull:
 
 
 def make_scene(drop: float = DROP, resolution: int = 32) -> Scene:
-    """The hour-glass in a square tank, water above the neck, the ball ``drop`` [m] over its seat."""
+    """The hour-glass in a square tank, water above the neck, the ball ``drop`` [m] over its seat; seen in section."""
     x, z = WIDTH / 2, WIDTH / 2
     low, high = MIDDLE + touch(), 0.85
     glass = {
-        f"glass{i:02d}": RigidBody(
-            shape=_sector(i), position=(x, MIDDLE, z), color=(0.80, 0.84, 0.86), drawn=(i + 0.5) / SECTORS > 0.5
-        )
+        f"glass{i:02d}": RigidBody(shape=_sector(i), position=(x, MIDDLE, z), color=(0.80, 0.84, 0.86))
         for i in range(SECTORS)
     }
     ring = 2 * np.pi * (np.arange(BEADS) + 0.5) / BEADS
     beads = {
         f"bead{i}": RigidBody(
-            shape=Sphere(radius=TUBE + STEP), drawn=False,
+            shape=Sphere(radius=TUBE + STEP), color=(0.80, 0.84, 0.86),
             position=(round(x + RING * float(np.cos(angle)), 9), MIDDLE, round(z + RING * float(np.sin(angle)), 9)),
         )
         for i, angle in enumerate(ring)
@@ -87,7 +85,7 @@ def make_scene(drop: float = DROP, resolution: int = 32) -> Scene:
                 shape=Box(size=(2 * WIDTH, high - low, 2 * WIDTH)), position=(x, 0.5 * (high + low), z)
             ),
             "lip": RigidBody(
-                shape=Torus(radius=RING, tube=TUBE), position=(x, MIDDLE, z), color=(0.80, 0.84, 0.86), drawn=False
+                shape=Torus(radius=RING, tube=TUBE), position=(x, MIDDLE, z), color=(0.80, 0.84, 0.86)
             ),
             **beads,
             **glass,
@@ -96,5 +94,5 @@ def make_scene(drop: float = DROP, resolution: int = 32) -> Scene:
                 color=(0.80, 0.30, 0.22),
             ),
         },
-        view=View(camera=Camera(position=(0.62, 0.95, 1.75), look_at=(0.25, 0.42, 0.22))),
+        view=View(field="level_set"),
     )  # fmt: skip

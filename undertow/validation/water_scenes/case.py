@@ -15,6 +15,8 @@ from undertow.validation.analysis import Quantity, quantity
 GRAVITY = 9.81
 LATE = 0.3
 """The last part of a run over which heights are averaged [s]: what floats still bobs."""
+SEALED = 0.6
+"""When the ball of ``plug`` is in its seat and the stream below it has fallen [s]."""
 
 
 class Story:
@@ -184,6 +186,26 @@ def dam_break_bodies(story: Story) -> Iterator[tuple[str, float]]:
     yield "stone", story.late(story.place("stone")[:, 1]) / 0.06
 
 
+def drop_pool(story: Story) -> Iterator[tuple[str, float]]:
+    """Nothing drives it: the energy of the water does not rise, and its volume stays."""
+    story.run()
+    energy = story.row("kinetic_energy") + story.row("potential_energy")
+    yield "energy", float((energy - np.minimum.accumulate(energy)).max() / energy[0])
+    yield "volume", story.drift()
+
+
+def plug(story: Story) -> Iterator[tuple[str, float]]:
+    """The ball stays in its seat, and no more water comes to be below it once what ran through has fallen."""
+    from undertow.scene.gallery import plug as scene
+    from undertow.validation.plug.case import volumes
+
+    story.sim.advance_to(SEALED)
+    below, above = volumes(story.sim, scene.MIDDLE)
+    story.run()
+    yield "seat", abs(float(story.place("ball")[-1, 1]) - scene.MIDDLE - scene.seat()) / story.sim.flow.grid.dx
+    yield "below", (volumes(story.sim, scene.MIDDLE)[0] - below) / above
+
+
 SCENES: dict[str, tuple[int, float | None, Callable[[Story], Iterator[tuple[str, float]]]]] = {
     "gears-and-bunnies": (28, None, gears_and_bunnies),
     "lead-and-wood": (28, None, lead_and_wood),
@@ -193,6 +215,8 @@ SCENES: dict[str, tuple[int, float | None, Callable[[Story], Iterator[tuple[str,
     "catapult": (36, None, catapult),
     "fountain": (24, 1.0, fountain),
     "dam-break-bodies": (36, None, dam_break_bodies),
+    "drop-pool": (28, None, drop_pool),
+    "plug": (24, 1.6, plug),
 }
 """Cells of the small version, its end [s] if not the scene's own, and what is measured."""
 
