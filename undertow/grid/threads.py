@@ -68,7 +68,7 @@ def _store(typing_context, flags, at, value):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _tell_and_look(flags, told, value, at, seen, looks, lag):  # type: ignore[no-untyped-def]
     """flags[told] = value; then until flags[at] >= seen, at most so many looks, and ``lag`` more."""
-    _store(flags, told, value)
+    _store(flags, told, value)  # type: ignore[call-arg]
     for _ in range(looks):
         if _load(flags, at) >= seen:
             for _ in range(lag):
@@ -119,7 +119,10 @@ class _Helper:
             _tell_and_look(self.flags, _APART, done, 0, done + 1, _LOOKS, _LAG)
             if self.given[0] == done:
                 self.asleep = True
-                self.bell.get()
+                # whoever gave a job before that line rang no bell
+                if self.given[0] == done:
+                    self.bell.get()
+                self.asleep = False
             done, job = self.given
             if job is not None:
                 job.work()
@@ -130,7 +133,7 @@ class _Helper:
         self.given = (number, job)
         self.flags[0] = number
         if self.asleep:
-            self.asleep = False
+            # once too often does no harm: a job that is done has no pieces left
             self.bell.put(None)
 
     def look(self, number: int) -> None:
@@ -139,13 +142,24 @@ class _Helper:
 
 
 class _Pool:
-    """Threads that wait for jobs; as many as were ever asked for."""
+    """Threads that wait for jobs; as many as were ever asked for. One job at a time: a second caller works alone."""
 
     def __init__(self) -> None:
         self.helpers: list[_Helper] = []
         self.number = 0
+        self.used = threading.Lock()
 
     def run(self, job: _Job, helpers: int) -> None:
+        if not self.used.acquire(blocking=False):
+            job.work()
+            job.wait()
+            return
+        try:
+            self._run_together(job, helpers)
+        finally:
+            self.used.release()
+
+    def _run_together(self, job: _Job, helpers: int) -> None:
         while len(self.helpers) < helpers:
             self.helpers.append(_Helper())
         self.number += 1
