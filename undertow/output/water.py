@@ -47,7 +47,7 @@ _SCATTERED = np.array([0.012, 0.060, 0.085])
 _SURFACES = 8
 """Surfaces of water that a ray is followed through."""
 
-_CONTRAST = 0.06
+_CONTRAST = 0.12
 """Pixels whose light differs from that of a neighbour by this share are drawn with four rays."""
 
 _COLORS = np.array(
