@@ -51,7 +51,7 @@ def _read_count(context, counter):  # type: ignore[no-untyped-def]
 
 @helper
 def meet(counter, goal):  # type: ignore[no-untyped-def]
-    """Come, and go on when ``goal`` threads have come: the pieces for the first time, twice as many for the second ..."""
+    """Come, and go on when ``goal`` have come: all pieces at the first place, twice as many at the second ..."""
     _count_one(counter)
     looks = 0
     while _read_count(counter) < goal:

@@ -1,6 +1,7 @@
-"""Conjugate gradients for the velocities of nodes and the pressures of rings, a whole solve in one call of every thread.
+"""Conjugate gradients for velocities of nodes and pressures of rings, a whole solve in one call of every thread.
 
-    q = A p,   x += alpha p,   r -= alpha q,   z = M^-1 r,   p <- z + beta p,     alpha = r.z / p.q,   beta = r.z / before
+    q = A p,   x += alpha p,   r -= alpha q,   z = M^-1 r,   p <- z + beta p
+    alpha = r.z / p.q,         beta = r.z / (r.z of the iteration before)
 
     nodes     A = P (m + K + contacts), K 3x3 blocks by rows, P the free directions of every node; M its own blocks
     rings     A = G^T P m^-1 G + slack, G^T the rows of the rings; M its diagonal
@@ -81,11 +82,11 @@ NO_RINGS = RingSystem(
 
 
 @helper
-def _add_up(partial):  # type: ignore[no-untyped-def]
+def _add_up(sums):  # type: ignore[no-untyped-def]
     """The sum of partial sums, in their order."""
     total = 0.0
-    for c in range(len(partial)):
-        total += partial[c]
+    for c in range(len(sums)):
+        total += sums[c]
     return total
 
 
@@ -197,16 +198,17 @@ def _advance(system, alpha, p, q, x, r, z, start, stop):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _iterate(system, contacts, rings, b, again, enough, most, work, partial, out_x, out_end, counter, pieces, piece, stop):  # type: ignore[no-untyped-def]
+def _iterate(system, contacts, rings, b, again, enough, most, work, sums, out_x, out_end, counter, pieces, piece, stop):  # type: ignore[no-untyped-def]
     """At most so many iterations on x (n, k), from 0 unless ``again``, until |r| <= enough; k = 3: nodes, 1: rings.
 
-    work: r, p, q, z (n, k) and what lies between, pushes of contacts (m, 3) or of nodes (n, 3); partial (3, chunks).
+    work: r, p, q, z (n, k) and what lies between, pushes of contacts (m, 3) or of nodes (n, 3); sums (3,
+    chunks): partial ones.
     out_end: iterations, |r| at first and at the end, how they ended, the last p.q and r.z.
     """
     r, p, q, z, push = work
     n, k = b.shape
     m = n if k == 1 else len(contacts.nodes)
-    chunks = partial.shape[1]
+    chunks = sums.shape[1]
     low, high = chunks * piece // pieces, chunks * (piece + 1) // pieces
     first, last = low * CHUNK, min(n, high * CHUNK)
     goal, done, how, alpha, rz, pq, residual, start = 0, 0, LIMIT, 0.0, 0.0, 1.0, 0.0, 0.0
@@ -222,12 +224,12 @@ def _iterate(system, contacts, rings, b, again, enough, most, work, partial, out
             for c in range(low, high):
                 c0, c1 = c * CHUNK, min(n, c * CHUNK + CHUNK)
                 if k == 1:
-                    partial[1, c], partial[2, c] = _advance_rings(rings, alpha, p, q, out_x, r, z, c0, c1)
+                    sums[1, c], sums[2, c] = _advance_rings(rings, alpha, p, q, out_x, r, z, c0, c1)
                 else:
-                    partial[1, c], partial[2, c] = _advance(system, alpha, p, q, out_x, r, z, c0, c1)
+                    sums[1, c], sums[2, c] = _advance(system, alpha, p, q, out_x, r, z, c0, c1)
             goal += pieces
             meet(counter, goal)
-            residual, before, rz = np.sqrt(_add_up(partial[1])), rz, _add_up(partial[2])
+            residual, before, rz = np.sqrt(_add_up(sums[1])), rz, _add_up(sums[2])
             if turn == 1:
                 start = residual
             if residual <= enough:
@@ -253,9 +255,9 @@ def _iterate(system, contacts, rings, b, again, enough, most, work, partial, out
         for c in range(low, high):
             c0, c1 = c * CHUNK, min(n, c * CHUNK + CHUNK)
             if k == 1:
-                partial[0, c] = _measure_rings(rings, push, p, q, c0, c1)
+                sums[0, c] = _measure_rings(rings, push, p, q, c0, c1)
             else:
-                partial[0, c] = _multiply_rows(system, contacts, push, p, q, c0, c1)
+                sums[0, c] = _multiply_rows(system, contacts, push, p, q, c0, c1)
         goal += pieces
         meet(counter, goal)
         if turn == 0:
@@ -264,7 +266,7 @@ def _iterate(system, contacts, rings, b, again, enough, most, work, partial, out
                     r[i, j] -= q[i, j]
                     q[i, j] = 0.0
         else:
-            pq = _add_up(partial[0])
+            pq = _add_up(sums[0])
             if not pq > 0.0:
                 how = NOT_POSITIVE
                 break
@@ -281,7 +283,7 @@ class Gradients:
     def __init__(self, count: int, width: int = 3) -> None:
         self._work = [np.zeros((count, width)) for _ in range(4)]
         self._push = np.zeros((count if width == 1 else 0, 3))
-        self._partial = np.zeros((3, -(-count // CHUNK)))
+        self._sums = np.zeros((3, -(-count // CHUNK)))
         self._end = np.zeros(6)
         self._system, self._contacts, self._rings = NO_NODES, NO_CONTACTS, NO_RINGS
 
@@ -341,8 +343,8 @@ class Gradients:
     def _iterate(self, b: Array, x: Array, again: bool, enough: float, most: int) -> None:
         size = self._system.blocks.size + 2 * self._rings.rows.size
         share_together(
-            _iterate, self._partial.shape[1], size, self._system, self._contacts, self._rings, b, again, enough, most,
-            (*self._work, self._push), self._partial, x, self._end,
+            _iterate, self._sums.shape[1], size, self._system, self._contacts, self._rings, b, again, enough, most,
+            (*self._work, self._push), self._sums, x, self._end,
         )  # fmt: skip
 
     def _fail(self, reason: str, tolerance: float, scale: float) -> PhysicsError:

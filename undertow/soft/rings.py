@@ -78,7 +78,7 @@ class RingRows:
         self.nodes = np.flatnonzero(chosen)
         self.pattern = Pattern([g.nodes for g in self.groups], bodies.count)
         places = len(self.pattern.columns)
-        self._rows, self._columns = np.zeros((places, 3)), np.zeros((places, 3))
+        self._rows, self._columns, self._squares = (np.zeros((places, 3)) for _ in range(3))
         self._volume = np.zeros(bodies.count)
         self.shape: tuple[int, ...] = (bodies.count,)
         self.target: Array | None = None
@@ -110,8 +110,10 @@ class RingRows:
             w["slack"][...] += z
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
-        squares = np.einsum("pi,pi,pi->p", self._rows, self._rows, inv_mass["soft"][self.pattern.columns])
-        out += np.add.reduceat(squares, self.pattern.rows[:-1])
+        p, found = self.pattern, np.zeros(self.shape)
+        np.multiply(self._rows, self._rows, out=self._squares)
+        share(_apply_rings, len(out), self._rows.size, p.rows, p.columns, self._squares, inv_mass["soft"], found)
+        out += found
         if "slack" in inv_mass:
             out += inv_mass["slack"]
 
