@@ -67,8 +67,14 @@ def test_overlaps_are_those_of_brute_force() -> None:
     tree.fit(boxes)
     meet = ((boxes[:, None, :3] <= boxes[None, :, 3:]) & (boxes[None, :, :3] <= boxes[:, None, 3:])).all(axis=2)
     assert {tuple(p) for p in tree.overlaps(boxes).tolist()} == {tuple(p) for p in np.argwhere(meet).tolist()}
-    later = tree.overlaps(boxes, later=True)
-    assert {tuple(p) for p in later.tolist()} == {tuple(p) for p in np.argwhere(np.triu(meet, 1)).tolist()}
+    once = tree.overlaps(boxes, np.arange(37))
+    assert {tuple(p) for p in once.tolist()} == {tuple(p) for p in np.argwhere(np.triu(meet, 1)).tolist()}
+    # some of the things, each of two nodes: no pair twice, none with a common node
+    some, nodes = np.sort(rng.permutation(37)[:20]), rng.integers(0, 12, size=(37, 2))
+    found = tree.overlaps(np.ascontiguousarray(boxes[some]), some, (np.ascontiguousarray(nodes[some]), nodes))
+    joined = (nodes[:, None, :, None] == nodes[None, :, None, :]).any(axis=(2, 3))
+    wanted = {(min(p), max(p)) for p in np.argwhere(meet & ~joined).tolist() if p[0] in some and p[0] != p[1]}
+    assert sorted((min(some[q], t), max(some[q], t)) for q, t in found.tolist()) == sorted(wanted)
 
 
 def _sheets() -> tuple[SurfaceCollisions, np.ndarray, np.ndarray]:

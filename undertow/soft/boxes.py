@@ -12,9 +12,13 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array, share
+from undertow.grid.jitting import inlined
 
 _DEPTH = 64
 """Most nodes of the tree that wait to be looked at."""
+
+_GROUP = 4
+"""Boxes that are looked for together."""
 
 
 @njit(cache=True, nogil=True)
@@ -32,38 +36,70 @@ def _fit_boxes(order, boxes, leaves, out_tree):  # type: ignore[no-untyped-def]
             out_tree[k, 3 + i] = max(out_tree[2 * k, 3 + i], out_tree[2 * k + 1, 3 + i])
 
 
+@inlined
+def _apart(a, i, b, j):  # type: ignore[no-untyped-def]
+    """Whether boxes a[i] and b[j] are apart."""
+    return (
+        a[i, 0] > b[j, 3] or a[i, 1] > b[j, 4] or a[i, 2] > b[j, 5]
+        or a[i, 3] < b[j, 0] or a[i, 4] < b[j, 1] or a[i, 5] < b[j, 2]
+    )  # fmt: skip
+
+
+@inlined
+def _joined(a, i, b, j):  # type: ignore[no-untyped-def]
+    """Whether a[i] and b[j] have a node in common."""
+    for k in range(a.shape[1]):
+        for l in range(b.shape[1]):  # noqa: E741
+            if a[i, k] == b[j, l]:
+                return True
+    return False
+
+
 @njit(cache=True, nogil=True)
-def _find_overlaps(tree, order, boxes, later, starts, out_count, out_pairs, start, stop):  # type: ignore[no-untyped-def]
-    """Things whose boxes meet box q of (n, 6): how many, and, where out_pairs is long enough, which: (q, thing) from
-    starts[q] on. later: only things of a number above q."""
-    leaves = len(tree) // 2
-    stack = np.zeros(_DEPTH, dtype=np.int64)
-    for q in range(start, stop):
-        count, top = 0, 0
-        stack[0] = 1
-        while top >= 0:
-            k = stack[top]
-            top -= 1
-            if (
-                tree[k, 0] > boxes[q, 3] or tree[k, 1] > boxes[q, 4] or tree[k, 2] > boxes[q, 5]
-                or tree[k, 3] < boxes[q, 0] or tree[k, 4] < boxes[q, 1] or tree[k, 5] < boxes[q, 2]
-            ):  # fmt: skip
-                continue
-            if k < leaves:
-                stack[top + 1], stack[top + 2] = 2 * k + 1, 2 * k
-                top += 2
-                continue
-            thing = order[k - leaves]
-            if later and thing <= q:
-                continue
-            if starts[q] + count < len(out_pairs):
-                out_pairs[starts[q] + count, 0], out_pairs[starts[q] + count, 1] = q, thing
-            count += 1
-        out_count[q] = count
+def _find_overlaps(tree, order, boxes, number, asked, own, things, chunks, room, out_count, out_pairs, start, stop):  # type: ignore[no-untyped-def]
+    """Pairs (box q, thing) that meet, of the boxes of chunks start ... stop: how many, and the first ``room`` of them
+    from room times the chunk on.
+
+    Boxes that follow each other are near each other: ``_GROUP`` of them go down the tree together. number (n,): the
+    thing that a box is, -1: none; asked (m,): whether a thing is a box, and its pairs are given once. own (n, k),
+    things (m, l): nodes; pairs with a common one are left out.
+    """
+    leaves, groups = len(tree) // 2, (len(boxes) + _GROUP - 1) // _GROUP
+    stack, hull = np.zeros(_DEPTH, dtype=np.int64), np.zeros((1, 6))
+    for chunk in range(start, stop):
+        count = 0
+        for group in range(groups * chunk // chunks, groups * (chunk + 1) // chunks):
+            first, last = group * _GROUP, min(len(boxes), group * _GROUP + _GROUP)
+            for i in range(3):
+                hull[0, i], hull[0, 3 + i] = boxes[first, i], boxes[first, 3 + i]
+                for q in range(first + 1, last):
+                    hull[0, i] = min(hull[0, i], boxes[q, i])
+                    hull[0, 3 + i] = max(hull[0, 3 + i], boxes[q, 3 + i])
+            top = 0
+            stack[0] = 1
+            while top >= 0:
+                k = stack[top]
+                top -= 1
+                if _apart(tree, k, hull, 0):
+                    continue
+                if k < leaves:
+                    stack[top + 1], stack[top + 2] = 2 * k + 1, 2 * k
+                    top += 2
+                    continue
+                thing = order[k - leaves]
+                for q in range(first, last):
+                    if _apart(tree, k, boxes, q) or (asked[thing] and thing <= number[q]):
+                        continue
+                    if _joined(own, q, things, thing):
+                        continue
+                    if count < room:
+                        out_pairs[room * chunk + count, 0], out_pairs[room * chunk + count, 1] = q, thing
+                    count += 1
+        out_count[chunk] = count
 
 
-_ROOM = 16
-"""Things that a box has room for at first."""
+_CHUNKS = 64
+"""Parts of the boxes, whose pairs follow each other: their number does not depend on that of the threads."""
 
 
 class BoxTree:
@@ -75,28 +111,37 @@ class BoxTree:
         self.order = _split(centres)
         self.leaves = 1 << max(0, (m - 1).bit_length())
         self._tree = np.zeros((2 * self.leaves, 6))
+        self._pairs = np.zeros((4 * m, 2), dtype=np.int64)
 
     def fit(self, boxes: Array) -> None:
         """Take the boxes (m, 6) of now."""
         _fit_boxes(self.order, boxes, self.leaves, self._tree)
 
-    def overlaps(self, boxes: Array, later: bool = False) -> Any:
-        """Pairs (k, 2) of a box of (n, 6) and a thing that meet, in the order of the boxes.
+    def overlaps(self, boxes: Array, number: Any = None, nodes: tuple[Any, Any] | None = None) -> Any:
+        """Pairs (k, 2) of a box of (n, 6) and a thing that meet.
 
-        later: only things of a higher number than the box, for the pairs within one set.
+        number (n,): which things the boxes are; of two of these a pair is given once, the lower number first. nodes:
+        those of the boxes (n, i) and of the things (m, j); pairs with a common node are left out.
         """
-        n = len(boxes)
-        count, starts = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        # most boxes meet few things: room for these, and a second time for all only where one meets more
-        starts[...] = _ROOM * np.arange(n)
-        pairs = np.zeros((_ROOM * n, 2), dtype=np.int64)
-        share(_find_overlaps, n, 256 * n, self._tree, self.order, boxes, later, starts, count, pairs)
-        if n == 0 or count.max() <= _ROOM:
-            return np.ascontiguousarray(pairs[(np.arange(_ROOM) < count[:, None]).reshape(-1)])
-        starts[0], starts[1:] = 0, np.cumsum(count[:-1])
-        pairs = np.zeros((int(count.sum()), 2), dtype=np.int64)
-        share(_find_overlaps, n, 256 * n, self._tree, self.order, boxes, later, starts, count, pairs)
-        return pairs
+        n, m = len(boxes), len(self.order)
+        if n == 0:
+            return np.zeros((0, 2), dtype=np.int64)
+        asked = np.zeros(m, dtype=bool)
+        if number is None:
+            number = np.full(n, -1)
+        else:
+            asked[number] = True
+        own, things = (np.zeros((n, 0), dtype=np.int64), np.zeros((m, 0), dtype=np.int64)) if nodes is None else nodes
+        count = np.zeros(_CHUNKS, dtype=np.int64)
+        while True:
+            room = len(self._pairs) // _CHUNKS
+            args = number, asked, own, things, _CHUNKS, room, count, self._pairs
+            share(_find_overlaps, _CHUNKS, 256 * n, self._tree, self.order, boxes, *args)
+            if count.max() <= room:
+                break
+            # memory that is new costs more than what is written to it: kept from step to step
+            self._pairs = np.zeros((2 * _CHUNKS * int(count.max()), 2), dtype=np.int64)
+        return np.concatenate([self._pairs[room * c : room * c + k] for c, k in enumerate(count)])
 
 
 def _split(centres: Array) -> Any:

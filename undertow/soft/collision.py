@@ -25,7 +25,7 @@ from numba import njit
 
 from undertow.errors import PhysicsError
 from undertow.grid import Array, share
-from undertow.grid.jitting import helper
+from undertow.grid.jitting import borrowing
 from undertow.soft.boxes import BoxTree
 
 ROUNDS = 8
@@ -41,12 +41,12 @@ _KEPT = 0.2
 """Part of the distance at the start of a step, or of the thickness if that is less, that a sweep keeps."""
 
 
-@helper
+@borrowing
 def _dot3(ax, ay, az, bx, by, bz):  # type: ignore[no-untyped-def]
     return ax * bx + ay * by + az * bz
 
 
-@helper
+@borrowing
 def _near_triangle(p, w):  # type: ignore[no-untyped-def]
     """Weights w (4,) of the shortest vector from triangle 1, 2, 3 to point 0 of p (4, 3) (Ericson 2005, 5.1.5)."""
     abx, aby, abz = p[2, 0] - p[1, 0], p[2, 1] - p[1, 1], p[2, 2] - p[1, 2]
@@ -89,7 +89,7 @@ def _near_triangle(p, w):  # type: ignore[no-untyped-def]
     w[1], w[2], w[3] = -va * s, -vb * s, -vc * s
 
 
-@helper
+@borrowing
 def _near_edges(p, w):  # type: ignore[no-untyped-def]
     """Weights w (4,) of the shortest vector from edge 2, 3 to edge 0, 1 of p (4, 3) (Ericson 2005, 5.1.9)."""
     ux, uy, uz = p[1, 0] - p[0, 0], p[1, 1] - p[0, 1], p[1, 2] - p[0, 2]
@@ -108,7 +108,7 @@ def _near_edges(p, w):  # type: ignore[no-untyped-def]
     w[0], w[1], w[2], w[3] = 1.0 - s, s, t - 1.0, -t
 
 
-@helper
+@borrowing
 def _near(edges, p, w, n):  # type: ignore[no-untyped-def]
     """Distance, its weights w and unit normal n of a stencil of four points p (4, 3)."""
     if edges:
@@ -309,7 +309,7 @@ class SurfaceCollisions:
         """How many edges cross triangles at x (n, 3), each pair counted: 0 for surfaces that have stayed apart."""
         still, nothing = np.zeros_like(x), np.zeros_like(self.reach)
         self._triangle_tree.fit(_boxes(x, still, self.triangles, nothing))
-        pairs = self._triangle_tree.overlaps(_boxes(x, still, self.edges, nothing))
+        pairs = self._triangle_tree.overlaps(_boxes(x, still, self.edges, nothing), nodes=(self.edges, self.triangles))
         crosses = np.zeros(len(pairs), dtype=np.int64)
         share(_mark_crossings, len(pairs), 16 * len(pairs), x, self.edges, self.triangles, pairs, crosses)
         return int(crosses.sum())
@@ -342,31 +342,25 @@ class SurfaceCollisions:
         reach = self.reach + self._margin
         boxes = _boxes(self._near_x, self._near_way, things, reach)
         tree.fit(boxes)
-        every, moved = bool(strayed.all()), strayed[things].any(axis=1)
+        moved = strayed[things].any(axis=1)
         if edges:
             chosen = np.flatnonzero(moved)
-            pairs = tree.overlaps(np.ascontiguousarray(boxes[chosen]), later=every)
+            p = self.edges[chosen]
+            pairs = tree.overlaps(np.ascontiguousarray(boxes[chosen]), chosen, (p, self.edges))
             one, two = chosen[pairs[:, 0]], pairs[:, 1]
-            once = (one < two) | ~moved[two]
-            one, two = np.minimum(one, two)[once], np.maximum(one, two)[once]
-            p, q = self.edges[one], self.edges[two]
-            apart = (p[:, 0] != q[:, 0]) & (p[:, 0] != q[:, 1]) & (p[:, 1] != q[:, 0]) & (p[:, 1] != q[:, 1])
-            return np.concatenate([p[apart], q[apart]], axis=1)
-        own = _boxes(self._near_x, self._near_way, self.nodes[:, None], reach)
-        chosen = np.flatnonzero(strayed[self.nodes])
-        pairs = tree.overlaps(np.ascontiguousarray(own[chosen]))
-        one, two = self.nodes[chosen[pairs[:, 0]]], pairs[:, 1]
-        if not every:
-            # nodes that kept their ways, against triangles that did not
-            boxes[~moved, :3], boxes[~moved, 3:] = np.inf, -np.inf
-            tree.fit(boxes)
-            chosen = np.flatnonzero(~strayed[self.nodes])
-            pairs = tree.overlaps(np.ascontiguousarray(own[chosen]))
-            one = np.concatenate([one, self.nodes[chosen[pairs[:, 0]]]])
-            two = np.concatenate([two, pairs[:, 1]])
-        q = self.triangles[two]
-        apart = (one != q[:, 0]) & (one != q[:, 1]) & (one != q[:, 2])
-        return np.concatenate([one[apart, None], q[apart]], axis=1)
+            one, two = np.minimum(one, two), np.maximum(one, two)
+            return np.concatenate([self.edges[one], self.edges[two]], axis=1)
+        parts, own = [], _boxes(self._near_x, self._near_way, self.nodes[:, None], reach)
+        for kept in (False, True):
+            chosen = np.flatnonzero(strayed[self.nodes] != kept)
+            if kept and len(chosen):
+                # nodes that kept their ways, against triangles that did not
+                boxes[~moved, :3], boxes[~moved, 3:] = np.inf, -np.inf
+                tree.fit(boxes)
+            nodes = self.nodes[chosen]
+            pairs = tree.overlaps(np.ascontiguousarray(own[chosen]), nodes=(nodes[:, None], self.triangles))
+            parts.append(np.concatenate([nodes[pairs[:, 0], None], self.triangles[pairs[:, 1]]], axis=1))
+        return np.concatenate(parts)
 
     def _sweep(self, edges: bool, nodes: Any, x: Array, u: Array) -> Stencils:
         """Stencils of nodes (m, 4) of one kind, swept on the way u (n, 3) [m]."""

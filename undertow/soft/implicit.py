@@ -21,6 +21,7 @@ from undertow.linalg import CoupledSystem, Stencil
 from undertow.linalg.krylov import ConjugateGradients, KrylovStats
 from undertow.soft.assembly import Forces, _multiply_blocks
 from undertow.soft.bodies import SoftBodies
+from undertow.soft.gradients import Gradients, NodeSystem
 from undertow.soft.touching import Touching, point_rows
 
 
@@ -196,20 +197,6 @@ def _project_sum(free, mass, v, weight, force, out, start, stop):  # type: ignor
 
 
 @njit(cache=True, nogil=True)
-def _apply_system(starts, columns, blocks, free, mass, x, out, start, stop):  # type: ignore[no-untyped-def]
-    """out = (mass + A) x in the free directions of every node, for 3x3 blocks by rows."""
-    for i in range(start, stop):
-        a, b, c = mass[i] * x[i, 0], mass[i] * x[i, 1], mass[i] * x[i, 2]
-        for p in range(starts[i], starts[i + 1]):
-            j = columns[p]
-            u, v, w = x[j, 0], x[j, 1], x[j, 2]
-            a += blocks[p, 0] * u + blocks[p, 1] * v + blocks[p, 2] * w
-            b += blocks[p, 3] * u + blocks[p, 4] * v + blocks[p, 5] * w
-            c += blocks[p, 6] * u + blocks[p, 7] * v + blocks[p, 8] * w
-        out[i, 0], out[i, 1], out[i, 2] = _project(free, i, a, b, c)
-
-
-@njit(cache=True, nogil=True)
 def _sweep_joined(nodes, weight, normal, free, inv_mass, rounds, v):  # type: ignore[no-untyped-def]
     """v (n, 3) without the normal velocity of stencils of four nodes, one after another up and down the list: every
     one is an orthogonal projection in the norm of the masses, so that a whole sweep is symmetric."""
@@ -299,7 +286,8 @@ class NodeBlock:
         self.inv_mass, self.free = np.zeros((n, 3)), np.zeros((n, 9))
         self.inv_mass_alone = np.zeros((n, 3))
         """What ``inv_mass``, of the free directions, would be if nothing were held (n, 3) [1/kg]."""
-        self._mass, self._inverse, self._one, self._none = (np.zeros(n) for _ in range(4))
+        self._mass, self.inverse, self._one, self._none = (np.zeros(n) for _ in range(4))
+        """Masses, and inverse masses, 0 of held nodes (n,)."""
         self._own = np.zeros((n, 9))
         bodies.when_let_go.append(self.refresh)
         self.refresh()
@@ -308,9 +296,9 @@ class NodeBlock:
         """Take note that masses or held nodes have changed; extra (n,) [kg]: mass beside the nodes' own."""
         bodies = self.bodies
         self._mass[...], self._one[...] = bodies.mass if extra is None else bodies.mass + extra, 1.0
-        self._inverse[...] = 0.0
-        np.divide(1.0, self._mass, out=self._inverse, where=bodies.inv_mass > 0)
-        self.inv_mass_alone[...] = self._inverse[:, None]
+        self.inverse[...] = 0.0
+        np.divide(1.0, self._mass, out=self.inverse, where=bodies.inv_mass > 0)
+        self.inv_mass_alone[...] = self.inverse[:, None]
         self.inv_mass_alone[:, bodies.dimensions :] = 0.0
         self._own[:, ::4] = self.inv_mass_alone > 0
         self.hold(self.held)
@@ -337,10 +325,10 @@ class NodeBlock:
         self._sum(self._one, v, self._none, v, out)
 
     def apply_inverse_mass(self, force: Array, out: Array) -> None:
-        self._sum(self._inverse, force, self._none, force, out)
+        self._sum(self.inverse, force, self._none, force, out)
         joined = self.joined
         if len(joined.nodes):
-            _sweep_joined(joined.nodes, joined.weight, joined.normal, self.free, self._inverse, SWEEPS, out)
+            _sweep_joined(joined.nodes, joined.weight, joined.normal, self.free, self.inverse, SWEEPS, out)
 
     def apply_inertia(self, v: Array, force: Array, out: Array) -> None:
         self._sum(self._mass, v, self._one, force, out)
@@ -402,7 +390,7 @@ class _BlockJacobi:
         self.nodes, self.rows = nodes, rows
         n = len(nodes.inv_mass)
         self.inverse, self._own = np.zeros((n, 9)), np.zeros((n, 9))
-        self._places, self._starts = np.arange(n), np.arange(n + 1)
+        self._places, self._starts = np.arange(n, dtype=np.int32), np.arange(n + 1)
 
     def setup(self, touching: Touching | None = None, carried: Array | None = None) -> None:
         """With what touches, whose part of the carriers is added to ``carried`` (b, 6, 6)."""
@@ -417,28 +405,6 @@ class _BlockJacobi:
         z[...] = 0.0
         n = len(r)
         share(_multiply_blocks, n, 8 * n, self._starts, self._places, self.inverse, r, z)
-
-
-class _Operator:
-    """The system of the nodes as ``CoupledSystem`` has it, in one pass over the matrix."""
-
-    def __init__(self, system: ImplicitSystem) -> None:
-        self.system = system
-        self._force = np.zeros((system.bodies.count, 3))
-        self._still, self._push = np.zeros((0, 6)), np.zeros((0, 6))
-
-    def apply(self, x: Array, out: Array) -> None:
-        rows, nodes, touching = self.system.rows, self.system.nodes, self.system.touching
-        pattern, blocks, v, f = rows.forces.pattern, rows.blocks, x.reshape(-1, 3), out.reshape(-1, 3)
-        share(
-            _apply_system, len(nodes._mass), blocks.size, pattern.rows, pattern.columns, blocks, nodes.free,
-            nodes._mass, v, f,
-        )  # fmt: skip
-        if touching.count:
-            self._force[...] = 0.0
-            touching.add_product(v, self._still, self._still, self._force, self._push)
-            nodes.project(self._force, self._force)
-            f += self._force
 
 
 class _CarriedSystem:
@@ -541,8 +507,7 @@ class ImplicitSystem:
         self.system = CoupledSystem([self.nodes], [self.rows], {"soft": self._jacobi})
         self.touching = Touching()
         """Soft surfaces that touch in the next solves."""
-        self._operator = _Operator(self)
-        self._solver = ConjugateGradients(3 * bodies.count)
+        self._solver = Gradients(bodies.count)
         self.carried = _CarriedSystem(self)
         self._b = np.zeros((bodies.count, 3))
 
@@ -563,15 +528,22 @@ class ImplicitSystem:
             self._eliminate(b, out)
             return 1
         self._jacobi.setup(self.touching)
-        stats = self._solver.solve(self._operator, b.reshape(-1), out.reshape(-1), tolerance, iterations, self._jacobi)
-        return stats.iterations
+        self._set_nodes()
+        return self._solver.solve(b, out, tolerance, iterations).iterations
 
     def improve(self, r: Array, out: Array, tolerance: float, iterations: int) -> KrylovStats:
         """The same from 0 by at most so many iterations of conjugate gradients."""
         self.nodes.project(r, self._b)
         self._jacobi.setup(self.touching)
-        b, x = self._b.reshape(-1), out.reshape(-1)
-        return self._solver.improve(self._operator, b, x, tolerance, iterations, self._jacobi)
+        self._set_nodes()
+        return self._solver.improve(self._b, out, tolerance, iterations)
+
+    def _set_nodes(self) -> None:
+        pattern, nodes = self.bodies.forces.pattern, self.nodes
+        self._solver.set_nodes(
+            NodeSystem(pattern.rows, pattern.columns, self.rows.blocks, nodes.free, nodes._mass, self._jacobi.inverse),
+            self.touching.by_node(self.bodies.count),
+        )
 
     def _eliminate(self, b: Array, out: Array) -> None:
         import scipy.sparse as sparse

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from undertow.errors import PhysicsError
 from undertow.grid import Array
 from undertow.soft.bodies import SoftBodies
 from undertow.soft.implicit import Held
@@ -47,6 +48,9 @@ class LinearisedEuler(BackwardEuler):
         """v_l (n, 3) [m/s] of the next step."""
         self._lag = np.zeros((bodies.count, 3))
         """dt (-D) v_l (n, 3) [N s]."""
+        self._known = np.full((bodies.count, 3), np.nan)
+        """v (n, 3) of which ``_drag`` is known."""
+        self._before, self._more = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
 
     def prepare(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
         """Begin a step: force and stiffness at x^n + dt v_l, and the best of three guesses of v."""
@@ -64,6 +68,7 @@ class LinearisedEuler(BackwardEuler):
                 bodies.forces.add_product(system.rows.blocks, self.about, self._lag)
                 system.rows.blocks += stiff
         self._own[...] = system.rows.blocks[bodies.forces.pattern.diagonal]
+        self._known[...] = np.nan
         self.scale = dt * float(np.linalg.norm(external[bodies.inv_mass > 0]))
         self._choose_guess(dt, external, held, before, v)
 
@@ -99,11 +104,17 @@ class LinearisedEuler(BackwardEuler):
     def _evaluate(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> tuple[float, float]:
         """(potential of the linear model, elastic energy where it is linearised) at v; ``reaction`` the gradient of the
         first."""
+        if not np.array_equal(v, self._known):
+            self._set_stiffness(dt)
+            self._drag[...] = 0.0
+            self.bodies.forces.add_product(self.system.rows.blocks, v - self.about, self._drag)
+            self._known[...] = v
+        return self._add_up(dt, external, held, before, v), self._energy
+
+    def _add_up(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> float:
+        """The potential at v, with ``_drag`` the product of the matrix with v - v_l; its gradient is ``reaction``."""
         g, change, off = self.reaction, v - before, v - self.about
         np.multiply(self.bodies.mass[:, None], change, out=g)
-        self._set_stiffness(dt)
-        self._drag[...] = 0.0
-        self.bodies.forces.add_product(self.system.rows.blocks, off, self._drag)
         potential = 0.5 * float((g * change).sum() + (self._drag * off).sum())
         g += self._drag
         np.add(self._force, external, out=self._trial)
@@ -111,4 +122,28 @@ class LinearisedEuler(BackwardEuler):
         self._trial -= self._lag
         potential -= float((self._trial * v).sum())
         g -= self._trial
-        return potential + self._add_contact(held, v), self._energy
+        return potential + self._add_contact(held, v)
+
+    def _descend(
+        self, dt: float, external: Array, held: Held, before: Array, v: Array, turn: Array, potential: float,
+        slope: float, least: float,
+    ) -> tuple[float, float, float]:  # fmt: skip
+        """As ``BackwardEuler._descend``; one product with the matrix serves all shares of the change."""
+        self._set_stiffness(dt)
+        self._more[...] = 0.0
+        self.bodies.forces.add_product(self.system.rows.blocks, self._change, self._more)
+        self._v[...], self._before[...] = v, self._drag
+        w, share = held.carriers.w.copy(), 1.0
+        while share >= least:
+            np.add(self._v, share * self._change, out=v)
+            np.add(self._before, share * self._more, out=self._drag)
+            held.carriers.w[...] = w + share * turn
+            new = self._add_up(dt, external, held, before, v)
+            if new <= potential + 1e-4 * share * slope + 1e-11 * abs(potential):
+                self._known[...] = v
+                return share, new, self._energy
+            share *= 0.5
+        if not np.isfinite(new):
+            raise PhysicsError("soft bodies: velocities of a step are not finite; shorten the time step")
+        v[...], self._drag[...], held.carriers.w[...] = self._v, self._before, w
+        return 0.0, self._add_up(dt, external, held, before, v), self._energy

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from math import log, sqrt
 
-from undertow.grid.jitting import helper, inlined
+from undertow.grid.jitting import borrowing, inlined
 
 _LEAST_J = 0.2
 """Below this J the logarithms of the energy go on as the parabola that touches them."""
@@ -22,7 +22,7 @@ _MOST = 1.3
 """-f' s_max / mu up to which f' is raised; with more, negative modes are taken away one by one."""
 
 
-@helper
+@borrowing
 def _volume_energy(mu, lam, J):  # type: ignore[no-untyped-def]
     """f(J) = -mu log J + lam / 2 log^2 J and its two derivatives; below ``_LEAST_J`` the parabola that goes on from
     there."""
@@ -35,7 +35,7 @@ def _volume_energy(mu, lam, J):  # type: ignore[no-untyped-def]
     return f + f1 * d + 0.5 * f2 * d * d, f1 + f2 * d, f2
 
 
-@helper
+@borrowing
 def _set_cofactor(F, C):  # type: ignore[no-untyped-def]
     """C = cof F, the derivative of det F; returns det F."""
     for i in range(3):
@@ -58,7 +58,7 @@ def _bound_stretch(F):  # type: ignore[no-untyped-def]
     return sqrt(max(a + d + e, b + d + f, c + e + f))
 
 
-@helper
+@borrowing
 def _complete_blocks(K):  # type: ignore[no-untyped-def]
     """The blocks below the diagonal, and those of node 0, from K_ab, 1 <= a <= b: rows of a stiffness add up to 0."""
     for a in range(1, 4):
@@ -76,7 +76,7 @@ def _complete_blocks(K):  # type: ignore[no-untyped-def]
         K[0, 0, i] = -(K[1, 0, i] + K[2, 0, i] + K[3, 0, i])
 
 
-@helper
+@borrowing
 def _set_bounded(w, mu, lam, g, F, C, c, K):  # type: ignore[no-untyped-def]
     """K (4, 4, 9): w times the stiffness of a neo-Hookean tetrahedron with the gradients g (4, 3), f' raised as the
     head of the module says; C (3, 3), c (4, 3) are scratch. Returns whether that could be done; if not, K is not

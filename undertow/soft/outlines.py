@@ -37,10 +37,8 @@ class OutlineCollisions(SurfaceCollisions):
         still, nothing = np.zeros_like(x), np.zeros_like(self.reach)
         boxes = _boxes(x, still, self.edges, nothing)
         self._edge_tree.fit(boxes)
-        pairs = self._edge_tree.overlaps(boxes, later=True)
-        one, two = self.edges[pairs[:, 0]], self.edges[pairs[:, 1]]
-        apart = (one[:, :, None] != two[:, None, :]).all(axis=(1, 2))
-        a, b, c, d = (x[nodes] for nodes in (*one[apart].T, *two[apart].T))
+        pairs = self._edge_tree.overlaps(boxes, np.arange(len(boxes)), (self.edges, self.edges))
+        a, b, c, d = (x[nodes] for nodes in (*self.edges[pairs[:, 0]].T, *self.edges[pairs[:, 1]].T))
         sides = _side(a, b, c) * _side(a, b, d) < 0, _side(c, d, a) * _side(c, d, b) < 0
         return int((sides[0] & sides[1]).sum())
 
@@ -48,10 +46,9 @@ class OutlineCollisions(SurfaceCollisions):
         self._near_x, self._near_way = x.copy(), u.copy()
         reach = self.reach + self._margin
         self._edge_tree.fit(_boxes(x, u, self.edges, reach))
-        pairs = self._edge_tree.overlaps(_boxes(x, u, self.nodes[:, None], reach))
-        nodes = self.nodes[pairs[:, 0]]
-        apart = (nodes[:, None] != self.edges[pairs[:, 1]]).all(axis=1)
-        self._pairs = np.stack([nodes[apart], pairs[apart, 1]], axis=1)
+        boxes = _boxes(x, u, self.nodes[:, None], reach)
+        pairs = self._edge_tree.overlaps(boxes, nodes=(self.nodes[:, None], self.edges))
+        self._pairs = np.stack([self.nodes[pairs[:, 0]], pairs[:, 1]], axis=1)
 
     def _find(self, x: Array, u: Array) -> Stencils:
         moved = float(np.abs(u - self._near_way).max(initial=0.0)) if np.array_equal(x, self._near_x) else np.inf

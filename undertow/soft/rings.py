@@ -24,6 +24,7 @@ from undertow.grid import Array, share
 from undertow.linalg import CoupledSystem, Stencil, VelocityBlock
 from undertow.linalg.coupled import SolveStats
 from undertow.soft.bodies import SoftBodies
+from undertow.soft.gradients import Gradients, RingSystem
 from undertow.soft.implicit import Held, Joined, NodeBlock
 from undertow.soft.simplices import PLANE, SOLID, Simplices, _add_ring_rows
 from undertow.soft.spread import Pattern
@@ -77,7 +78,7 @@ class RingRows:
         self.nodes = np.flatnonzero(chosen)
         self.pattern = Pattern([g.nodes for g in self.groups], bodies.count)
         places = len(self.pattern.columns)
-        self._rows, self._columns = np.zeros((places, 3)), np.zeros((places, 3))
+        self._rows, self._columns, self._squares = (np.zeros((places, 3)) for _ in range(3))
         self._volume = np.zeros(bodies.count)
         self.shape: tuple[int, ...] = (bodies.count,)
         self.target: Array | None = None
@@ -109,10 +110,19 @@ class RingRows:
             w["slack"][...] += z
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
-        squares = np.einsum("pi,pi,pi->p", self._rows, self._rows, inv_mass["soft"][self.pattern.columns])
-        out += np.add.reduceat(squares, self.pattern.rows[:-1])
+        p, found = self.pattern, np.zeros(self.shape)
+        np.multiply(self._rows, self._rows, out=self._squares)
+        share(_apply_rings, len(out), self._rows.size, p.rows, p.columns, self._squares, inv_mass["soft"], found)
+        out += found
         if "slack" in inv_mass:
             out += inv_mass["slack"]
+
+    def system(self, block: NodeBlock, slack: Array, inverse: Array) -> RingSystem:
+        """The rows on the velocities of ``block``, with slack (rows,) and the inverse (rows,) of the diagonal."""
+        p = self.pattern
+        return RingSystem(
+            p.rows, p.columns, self._rows, self._columns, block.free, block.inverse, slack, inverse[:, None]
+        )  # fmt: skip
 
     def matrix(self) -> Any:
         """G^T as a sparse matrix (rows, 3 n)."""
@@ -162,6 +172,7 @@ class RingProjection:
         self._slack = VelocityBlock("slack", np.zeros(self.rows.shape))
         self._yielded = np.zeros(self.rows.shape)
         self.system = CoupledSystem([self.block, self._slack], [self.rows])
+        self._solver = Gradients(bodies.count, 1)
         self._length = float(np.mean(self.rows.rest[self.rows.nodes])) ** (1.0 / bodies.dimensions)
         self._pressure = {False: np.zeros(self.rows.shape), True: np.zeros(self.rows.shape)}
         self._steps = np.zeros(2)
@@ -249,9 +260,29 @@ class RingProjection:
         self._slack.inv_mass[...] = 0.0
         if held is not None and len(held.body):
             np.multiply(self._diagonal(), SLACK, out=self._slack.inv_mass)
+        if not len(self.block.joined.nodes):
+            return self._solve_alone(w, pressure, scale)
         self._yielded[...] = 0.0
         found = {"soft": w, "slack": self._yielded}
         return self.system.solve(found, {"rings": pressure}, self.tolerance, ITERATIONS, scale)
+
+    def _solve_alone(self, w: Array, pressure: Array, scale: float) -> SolveStats:
+        """The same system where nothing is joined, which is swept one after another: solved by all threads at once."""
+        rows, block, slack = self.rows, self.block, self._slack.inv_mass
+        b, diagonal = np.zeros(rows.shape), slack.copy()
+        rows.apply({"soft": w}, b)
+        if rows.target is not None:
+            b -= rows.target
+        rows.add_diagonal({"soft": block.inv_mass}, diagonal)
+        inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
+        self._solver.set_rings(rows.system(block, slack, inverse))
+        stats = self._solver.solve(b[:, None], pressure[:, None], self.tolerance, ITERATIONS, scale)
+        impulse = np.zeros_like(w)
+        rows.add_transpose(pressure, {"soft": impulse})
+        block.apply_inverse_mass(impulse, impulse)
+        w -= impulse
+        residuals = stats.residual_start, stats.residual, stats.relative
+        return SolveStats(stats.iterations, *residuals, True, 0, 0.0, "dual")
 
     def _diagonal(self) -> Array:
         """That of the operator of the rings (rows,) if nothing held their nodes."""

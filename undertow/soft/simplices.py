@@ -29,7 +29,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
-from undertow.grid.jitting import helper, inlined
+from undertow.grid.jitting import borrowing, inlined
 from undertow.soft.neo_hookean import _set_bounded, _set_cofactor, _volume_energy
 
 STVK, NEO_HOOKEAN, COROTATED = 0, 1, 2
@@ -79,7 +79,7 @@ def _rotate_columns(A, V, p, q):  # type: ignore[no-untyped-def]
     return apq * apq / square
 
 
-@helper
+@borrowing
 def _set_perpendicular(U, a, b, c):  # type: ignore[no-untyped-def]
     """Column c of U = cross product of columns a and b."""
     U[0, c] = U[1, a] * U[2, b] - U[2, a] * U[1, b]
@@ -108,7 +108,7 @@ def _turn_columns(V, p, q, c, s):  # type: ignore[no-untyped-def]
         V[i, p], V[i, q] = c * a - s * b, s * a + c * b
 
 
-@helper
+@borrowing
 def _diagonalise_gram(F, V):  # type: ignore[no-untyped-def]
     """V: the eigenvectors of F^T F (columns) by Jacobi's method; F becomes F V. Whether its columns are orthogonal to
     round-off: not so where the stretches differ by much, since F^T F squares them."""
@@ -138,7 +138,7 @@ def _diagonalise_gram(F, V):  # type: ignore[no-untyped-def]
     return min(a, b, c) > 1e-4 * max(a, b, c)
 
 
-@helper
+@borrowing
 def decompose(F, U, s, V):  # type: ignore[no-untyped-def]
     """F = U diag(s) V^T with rotations U, V; the s of smallest size carries the sign of det F. F becomes U diag(s)."""
     for i in range(3):
@@ -182,7 +182,7 @@ def decompose(F, U, s, V):  # type: ignore[no-untyped-def]
     s[small] = U[0, small] * F[0, small] + U[1, small] * F[1, small] + U[2, small] * F[2, small]
 
 
-@helper
+@borrowing
 def _deform(group, e, x, F):  # type: ignore[no-untyped-def]
     """F = sum_a x_a (x) g_a + F_0, the third column of a membrane its unit normal."""
     for i in range(3):
@@ -203,7 +203,7 @@ def _deform(group, e, x, F):  # type: ignore[no-untyped-def]
             F[i, 2] = F[i, 2] / size if size > 1e-300 else 0.0
 
 
-@helper
+@borrowing
 def _respond(model, mu, lam, a, b, c):  # type: ignore[no-untyped-def]
     """(psi, g_1, g_2, g_3) of an energy density at the stretches a, b, c [Pa]."""
     if model == STVK:
@@ -224,7 +224,7 @@ def _respond(model, mu, lam, a, b, c):  # type: ignore[no-untyped-def]
     return psi, 2 * mu * (a - 1.0) + q * b * c, 2 * mu * (b - 1.0) + q * a * c, 2 * mu * (c - 1.0) + q * a * b
 
 
-@helper
+@borrowing
 def _stretch_stiffness(model, mu, lam, s, A):  # type: ignore[no-untyped-def]
     """A = h_ij (3, 3) [Pa]."""
     J = s[0] * s[1] * s[2]
@@ -245,7 +245,7 @@ def _stretch_stiffness(model, mu, lam, s, A):  # type: ignore[no-untyped-def]
         A[k, j] = A[j, k]
 
 
-@helper
+@borrowing
 def _pair_stiffness(model, mu, lam, s, i, j):  # type: ignore[no-untyped-def]
     """(d_ij, t_ij) in closed form, without the cancellation of their definition [Pa]."""
     J = s[0] * s[1] * s[2]
@@ -264,7 +264,7 @@ def _pair_stiffness(model, mu, lam, s, i, j):  # type: ignore[no-untyped-def]
     return 2 * mu - q, 2 * mu - 4 * mu / total + q
 
 
-@helper
+@borrowing
 def _eigen(A, W):  # type: ignore[no-untyped-def]
     """A symmetric (3, 3) becomes diagonal, its eigenvectors the columns of W (cyclic Jacobi)."""
     for i in range(3):
@@ -293,7 +293,7 @@ def _eigen(A, W):  # type: ignore[no-untyped-def]
                     W[k, p], W[k, q] = c * a - s * b, s * a + c * b
 
 
-@helper
+@borrowing
 def _stress(model, mu, lam, F, U, s, V, P):  # type: ignore[no-untyped-def]
     """Energy density [Pa] and stress P = dpsi/dF [Pa]; only the corotated model needs U diag(s) V^T, which take F."""
     if model == NEO_HOOKEAN:
@@ -346,7 +346,7 @@ def _add_simplex_forces(group, spread, x, out_energy, out_force, start, stop):  
                     out_force[n, i] -= w * (f + P[i, 2] * group.gradient[e, a, 2])
 
 
-@helper
+@borrowing
 def _project_positive(A, W, B):  # type: ignore[no-untyped-def]
     """A symmetric (3, 3) without its negative eigenvalues; W, B are scratch."""
     first = A[0, 0] * A[1, 1] - A[0, 1] * A[0, 1]
@@ -370,7 +370,7 @@ def _project_positive(A, W, B):  # type: ignore[no-untyped-def]
                 A[i, j] += max(B[r, r], 0.0) * W[i, r] * W[j, r]
 
 
-@helper
+@borrowing
 def _set_moduli(group, e, elastic, damping, project, s, A, D, X, W, B):  # type: ignore[no-untyped-def]
     """Moduli in the frame of U and V [Pa]: A_ij = C_iijj, D_ij = C_ijij, X_ij = C_ijji; all others vanish.
 
@@ -410,7 +410,7 @@ def _set_moduli(group, e, elastic, damping, project, s, A, D, X, W, B):  # type:
             D[2, i] = elastic * (max(value, 0.0) if project else value)
 
 
-@helper
+@borrowing
 def _set_element(w, A, D, X, U, h, k, B, K):  # type: ignore[no-untyped-def]
     """K (k, k, 9) = w U C(a, b) U^T, C_ij = sum C_irjs h_ar h_bs: the stiffness between nodes a and b with gradients h
     in the frame of V. Gradients add up to 0, and so do the blocks of a row: those of node 0 are the rest."""
@@ -478,7 +478,7 @@ def _add_simplex_blocks(group, spread, x, elastic, damping, project, bounded, ou
                         out_blocks[p, i] += K[a, b, i]
 
 
-@helper
+@borrowing
 def _set_mode(U, h, r, e, k, i, j, ci, cj, out_modes):  # type: ignore[no-untyped-def]
     """Mode r of element e = U Q V^T g_a of its nodes for Q = ci e_i e_j^T + cj e_j e_i^T, with h_a = V^T g_a."""
     for a in range(k):
@@ -487,7 +487,7 @@ def _set_mode(U, h, r, e, k, i, j, ci, cj, out_modes):  # type: ignore[no-untype
             out_modes[e, r, a, c] = U[c, i] * p + U[c, j] * q
 
 
-@helper
+@borrowing
 def _add_damping(flip, twist, rate, a, b):  # type: ignore[no-untyped-def]
     """Values and turn (c, d) of the flip f and twist g of a pair with stretches a, b after damping ``rate`` is added.
 

@@ -42,7 +42,8 @@ class Pattern:
         keys += [(n[:, :, None] * count + n[:, None, :]).reshape(-1) for n in elements]
         unique, place = np.unique(np.concatenate(keys), return_inverse=True)
         self._keys, self._count = unique, count
-        self.columns = np.ascontiguousarray(unique % max(count, 1))
+        # half the bytes: products with the matrix wait for memory
+        self.columns = (unique % max(count, 1)).astype(np.int32)
         self.rows = np.searchsorted(unique, np.arange(count + 1) * count)
         self.diagonal = np.ascontiguousarray(place[:count])
         self.spreads: list[Spread] = []

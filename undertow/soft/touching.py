@@ -24,6 +24,7 @@ import numpy as np
 from numba import njit
 
 from undertow.grid import Array
+from undertow.soft.gradients import Contacts
 
 STIFF = 30.0
 """Stiffness of a contact in parts of the mass and dt^2 K of the nodes it is between."""
@@ -100,6 +101,14 @@ class Touching:
         names = ("nodes", "weight", "normal", "wanted", "stiff", "mu", "rub", "body", "arm", "base", "block")
         for name, array in zip(names, more, strict=True):
             setattr(self, name, np.ascontiguousarray(np.concatenate([getattr(self, name), array])))
+
+    def by_node(self, count: int) -> Contacts:
+        """The rows by the nodes 0 ... count that they touch, in their order: what several threads can add up."""
+        row, a = np.nonzero(self.weight)
+        nodes = self.nodes[row, a]
+        order = np.argsort(nodes, kind="stable")
+        starts = np.searchsorted(nodes[order], np.arange(count + 1))
+        return Contacts(self.nodes, self.weight, self.block, starts, row[order], self.weight[row, a][order])
 
     def relative(self, v: Array, w: Array) -> Array:
         """Relative velocities u (m, 3) for nodes with v (n, 3) and carriers with w (b, 6)."""
