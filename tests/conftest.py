@@ -96,11 +96,11 @@ def handed_over(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     names: list[str] = []
     original = threads._Pool.run
 
-    def run(pool: threads._Pool, job: threads._Job, helpers: int) -> None:
+    def run(pool: threads._Pool, job: threads._Job, helpers: int) -> bool:
         assert job.pieces == helpers + 1, "one piece per thread"
         names.append(getattr(job.kernel, "__name__", repr(job.kernel)))
         job.left = _Together(job.pieces)  # type: ignore[assignment]
-        original(pool, job, helpers)
+        return original(pool, job, helpers)
 
     monkeypatch.setattr(threads, "_LEAST", 1)
     monkeypatch.setattr(threads._Pool, "run", run)

@@ -24,6 +24,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from undertow.grid.grid import Grid
+from undertow.grid.jitting import helper
 
 _LEAST = 16384
 """Cells below which a piece is not worth handing over."""
@@ -38,6 +39,11 @@ to find the lock taken is to go to sleep."""
 
 _APART = 16
 """Numbers between two flags: two cache lines, so that threads do not wait for each other's memory."""
+
+_PATIENCE = 2000
+"""Looks of a thread that waits inside a kernel before it lets others have its core between two of them."""
+
+_let_others: Any = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
 
 
 @intrinsic
@@ -63,6 +69,29 @@ def _store(typing_context, flags, at, value):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
 
     return types.void(flags, at, value), generate
+
+
+@intrinsic
+def _count_one(typing_context, counter):  # type: ignore[no-untyped-def]
+    """Add 1 to counter[0]; what it was before."""
+
+    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        return builder.atomic_rmw("add", array.data, context.get_constant(types.int64, 1), "seq_cst")
+
+    return types.int64(counter), generate
+
+
+@helper
+def meet(counter, goal):  # type: ignore[no-untyped-def]
+    """A place inside a kernel of ``share_together`` where all its threads wait for each other: come, and go on when
+    ``goal`` have come, all pieces at the first place, twice as many at the second ..."""
+    _count_one(counter)  # type: ignore[call-arg]
+    looks = 0
+    while _load(counter, 0) < goal:
+        looks += 1
+        if looks > _PATIENCE:
+            _let_others()
 
 
 @njit(cache=True, nogil=True)
@@ -149,27 +178,27 @@ class _Pool:
         self.number = 0
         self.used = threading.Lock()
 
-    def run(self, job: _Job, helpers: int) -> None:
+    def run(self, job: _Job, helpers: int) -> bool:
+        """Do a job with so many helpers; False, and nothing done, while they work for another thread."""
         if not self.used.acquire(blocking=False):
-            job.work()
-            job.wait()
-            return
+            return False
         try:
-            self._run_together(job, helpers)
+            self._run(job, helpers)
         finally:
             self.used.release()
+        return True
 
-    def _run_together(self, job: _Job, helpers: int) -> None:
+    def _run(self, job: _Job, helpers: int) -> None:
         while len(self.helpers) < helpers:
             self.helpers.append(_Helper())
         self.number += 1
         number = self.number
-        for helper in self.helpers[:helpers]:
-            helper.give(number, job)
+        for one in self.helpers[:helpers]:
+            one.give(number, job)
         job.work()
-        for helper in self.helpers[:helpers]:
+        for one in self.helpers[:helpers]:
             if job.answers.qsize() < job.pieces:
-                helper.look(number)
+                one.look(number)
         job.wait()
 
 
@@ -187,10 +216,21 @@ def share(kernel: Callable[..., Any], count: int, cells: int, *args: Any, pieces
     """
     threads = numba.get_num_threads()
     pieces = min(count, cells // _LEAST, pieces * threads)
-    if threads == 1 or pieces <= 1:
+    if threads == 1 or pieces <= 1 or not _pool.run(_Job(kernel, args, count, pieces), min(threads, pieces) - 1):
         kernel(*args, 0, count)
-    else:
-        _pool.run(_Job(kernel, args, count, pieces), min(threads, pieces) - 1)
+
+
+def share_together(kernel: Callable[..., Any], count: int, cells: int, *args: Any) -> None:
+    """kernel(*args, counter, pieces, piece, piece + 1) by as many threads as Numba is set to, all at the same time.
+
+    For a solve of a thousand short passes, which takes longer to hand over pass by pass than to compute: each thread
+    takes one of ``pieces`` parts of ``count`` things, the same in all passes, and they ``meet`` at the counter, which
+    is 0 at first, between two of them. cells: as of ``share``. The kernel must not raise: the others would wait.
+    """
+    pieces = min(count, cells // _LEAST, numba.get_num_threads())
+    counter = np.zeros(1, dtype=np.int64)
+    if pieces <= 1 or not _pool.run(_Job(kernel, (*args, counter, pieces), pieces, pieces), pieces - 1):
+        kernel(*args, counter, 1, 0, 1)
 
 
 def share_rows(grid: Grid, kernel: Callable[..., Any], *args: Any) -> None:

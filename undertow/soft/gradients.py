@@ -21,8 +21,8 @@ from numba import njit
 from undertow.errors import PhysicsError
 from undertow.grid import Array
 from undertow.grid.jitting import helper, inlined
+from undertow.grid.threads import meet, share_together
 from undertow.linalg.krylov import KrylovStats
-from undertow.soft.barrier import meet, share_together
 
 CHUNK = 256
 """Nodes of a partial sum."""
