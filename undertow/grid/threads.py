@@ -68,7 +68,7 @@ def _store(typing_context, flags, at, value):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _tell_and_look(flags, told, value, at, seen, looks, lag):  # type: ignore[no-untyped-def]
     """flags[told] = value; then until flags[at] >= seen, at most so many looks, and ``lag`` more."""
-    _store(flags, told, value)
+    _store(flags, told, value)  # type: ignore[call-arg]
     for _ in range(looks):
         if _load(flags, at) >= seen:
             for _ in range(lag):
