@@ -138,8 +138,7 @@ def test_released_body_feels_its_added_mass(share: float) -> None:
 
 
 def test_variants_of_buoyancy_differ_in_the_leak() -> None:
-    """A floating disc: the paper's source lets water pass through the body, the prediction keeps its volume. What was
-    lost is repaid within some forty steps: what is missing at the end was lost since then."""
+    """A floating disc: the paper's source lets water pass through the body, the prediction keeps its volume."""
     change = {}
     for buoyancy in ("source", "body_force", "predicted"):
         sim = make(0.5, 0.5, buoyancy)
@@ -148,7 +147,7 @@ def test_variants_of_buoyancy_differ_in_the_leak() -> None:
         assert report is not None
         change[buoyancy] = abs(report.ledger["fluid_volume"] / before - 1.0)
         assert abs(sim.body("disc").position[1] - 0.5) < 0.06
-    assert change["predicted"] < 0.0002 < 0.002 < change["source"]
+    assert change["predicted"] < 0.01 < change["source"]
     assert change["body_force"] < 0.3 * change["source"]
 
 

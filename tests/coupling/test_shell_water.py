@@ -71,6 +71,8 @@ def test_pins_carry_the_weight_of_rope_and_water_and_nothing_seeps_through():
     weight = GRAVITY * (1000.0 * 0.25 + float(soft.mass[~fixed].sum()))
     assert -elastic[fixed, 1].sum() == pytest.approx(weight, rel=0.02)
     assert sim.model.forces("rope").pressure[1] == pytest.approx(-2500.0, rel=0.02)
+    # drops that the book made beside the rope, on whose side was anybody's guess, fell through: 3% of the water
+    assert len(flow.state.surface.spray.position) == 0
     assert flow.volume() == pytest.approx(0.25, rel=0.03)
     assert np.abs(soft.v).max() < 0.02
 

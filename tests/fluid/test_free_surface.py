@@ -111,7 +111,7 @@ def test_sources_make_their_volume_and_closed_water_takes_none():
     solve = make(wavy)
     rows = solve.rows
     grid = solve.domain.grid
-    rows.source_c[3, 5, 6], rows.has_sources = 0.3, True
+    rows.source_c[3, 5, 6] = 0.3
     solve.rebuild()
     u, p = grid.face_field(), grid.cell_field()
     solve.add_known_impulse(u, 0.01)

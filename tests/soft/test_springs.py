@@ -164,3 +164,13 @@ def _elements(group: Any) -> list[Any]:
     """The springs of a group by elements, each a group: the bends of a triangle together."""
     _, element = np.unique(group.nodes, axis=0, return_inverse=True)
     return [type(group)(*(a[element.reshape(-1) == i] for a in group)) for i in range(element.max() + 1)]
+
+
+def test_the_projection_of_a_nearly_flat_star_is_finite():
+    """Entries whose squares are no longer numbers that can be divided by."""
+    x = _fold(0.0)
+    x[3, 2] = 1e-158
+    forces = Forces([_bend(0.0)], len(x))
+    blocks = forces.make_matrix()
+    forces.assemble(x, 1.0, 0.0, blocks)
+    assert np.isfinite(blocks).all()

@@ -160,13 +160,14 @@ class OwedVolume:
         at = planes[lines], rows[lines], columns
         found = owed[at]
         owed[at] = 0.0
-        drops = (found > DROP) & (phi[at] > 0.0)
+        # in a cell that a shell cuts nobody knows on which side of it the water is
+        drops = (found > DROP) & (phi[at] > 0.0) & ~surface.level_set.beside_shells(at)
         if drops.any():
-            place = np.stack([x[drops] for x in at[::-1]], axis=1).astype(np.float64)
-            place += np.random.default_rng([surface.settings.seed, surface.step]).random(place.shape)
-            x = np.array(grid.lower) + place * grid.dx
+            cell = np.stack([x[drops] for x in at[::-1]], axis=1)
+            part = np.random.default_rng([surface.settings.seed, surface.step]).random(cell.shape)
             if grid.dimensions == 2:
-                x[:, 2] = grid.lower[2] + 0.5 * grid.dx
+                part[:, 2] = 0.5
+            x = np.array(grid.lower) + (cell + part) * grid.dx
             surface.spray.add(x, sample_velocity(grid, u_f, x), found[drops] * grid.cell_volume)
         return float(found[~drops].sum())
 

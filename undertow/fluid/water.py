@@ -297,7 +297,11 @@ class WaterFlow:
         """Rates of what the level set owes and of volume sources, these spread evenly over the liquid cells of their
         regions."""
         rows = self.solve.rows
-        self.owed.rates(dt, rows.source_c)
+        if self.bodies is None:
+            self.owed.rates(dt, rows.source_c)
+        else:
+            # what is repaid would flow into bodies that are fluid to the solve, and hold them up (record 107)
+            rows.source_c[...] = 0.0
         for source in self.sources:
             if source.is_on(time):
                 cells = source.inside_c & (rows.phi_c <= 0.0) & (self.open_c == 1)

@@ -106,11 +106,17 @@ def _tell_and_look(flags, told, value, at, seen, looks, lag):  # type: ignore[no
 
 
 class _Job:
-    """One call of ``share``: the pieces not yet taken, and one answer (None or an error) per piece done."""
+    """One call of ``share``: the pieces not yet taken, and one answer (None or an error) per piece done.
 
-    def __init__(self, kernel: Callable[..., Any], args: tuple[Any, ...], count: int, pieces: int) -> None:
+    counter: where the threads of a kernel meet, None: nowhere.
+    """
+
+    def __init__(
+        self, kernel: Callable[..., Any], args: tuple[Any, ...], count: int, pieces: int, counter: Any = None
+    ) -> None:
         self.kernel = kernel
         self.args = args
+        self.counter = counter
         self.count = count
         self.pieces = pieces
         self.left = iter(range(pieces))
@@ -122,6 +128,9 @@ class _Job:
                 self.kernel(*self.args, self.count * n // self.pieces, self.count * (n + 1) // self.pieces)
                 self.answers.put(None)
             except BaseException as error:
+                if self.counter is not None:
+                    # a call that failed before its kernel began: the others wait for it nowhere
+                    self.counter[0] = 1 << 62
                 self.answers.put(error)
 
     def wait(self) -> None:
@@ -229,7 +238,7 @@ def share_together(kernel: Callable[..., Any], count: int, cells: int, *args: An
     """
     pieces = min(count, cells // _LEAST, numba.get_num_threads())
     counter = np.zeros(1, dtype=np.int64)
-    if pieces <= 1 or not _pool.run(_Job(kernel, (*args, counter, pieces), pieces, pieces), pieces - 1):
+    if pieces <= 1 or not _pool.run(_Job(kernel, (*args, counter, pieces), pieces, pieces, counter), pieces - 1):
         kernel(*args, counter, 1, 0, 1)
 
 

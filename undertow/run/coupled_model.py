@@ -70,8 +70,10 @@ def calm_slits(flow: Flow, work_f: np.ndarray, touching: bool) -> None:
 def in_the_place_of_u(flow: Flow, u_f: Array) -> Iterator[None]:
     """For what acts on the velocity of the flow: on u_f."""
     own, flow.state.u = flow.state.u, u_f
-    yield
-    flow.state.u = own
+    try:
+        yield
+    finally:
+        flow.state.u = own
 
 
 class CoupledModel(WithoutExtras):

@@ -86,6 +86,9 @@ def _find_overlaps(tree, order, boxes, number, asked, own, things, chunks, room,
                     stack[top + 1], stack[top + 2] = 2 * k + 1, 2 * k
                     top += 2
                     continue
+                if k - leaves >= len(order):
+                    # a box that is no number meets leaves without a thing too
+                    continue
                 thing = order[k - leaves]
                 for q in range(first, last):
                     if _apart(tree, k, boxes, q) or (asked[thing] and thing <= number[q]):

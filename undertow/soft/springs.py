@@ -381,7 +381,8 @@ def _make_tridiagonal(A, V, d, e, v, w, n):  # type: ignore[no-untyped-def]
             rest += A[k, p] * A[k, p]
         first = A[k, k + 1]
         d[k], e[k] = A[k, k], first
-        if rest == 0.0:
+        # what is less than 1e-140 is nothing, and its square would be
+        if rest < 1e-280:
             continue
         size = sqrt(first * first + rest)
         e[k] = size if first < 0.0 else -size
@@ -566,7 +567,7 @@ def _factor_springs(group, x, elastic, damping, out_modes, out_values, start, st
                 for i in range(3):
                     z[a, i] = x[group.nodes[e, a], i]
             if group.kind[e] != LENGTH and elastic != 0.0:
-                end = _end_of_family(group, e, k)
+                end = _end_of_family(group, e, k) if group.kind[e] == BEND else e + 1
                 _set_family(group, first, end, k, z, y, h, angle, g, moment, elastic, 0.0, True, S)
                 _reduce(S, k, R)
                 _diagonalise(R, V, values, work, 3 * k - 3)

@@ -326,9 +326,9 @@ class SoftSolids:
             if done.converged and not news and not (differs and done_passes < RUBBED):
                 break
             if done_passes < PASSES_LINEARISED:
-                # after the last pass impulses are those that v was solved with; halfway, as whole ones can go to and
-                # fro between two states with thousands of times the weight on one node
-                rows.rub = 0.5 * (rows.rub + rub)
+                # after the last pass impulses are those that v was solved with; the first whole, then halfway: whole
+                # ones can go to and fro between two states with thousands of times the weight on one node
+                rows.rub = np.where(rows.rub > 0.0, 0.5 * (rows.rub + rub), rub)
         contacts.follow(carriers.w)
         self.impulse[...] = 0.0
         found = np.zeros(len(nodes))
@@ -541,7 +541,7 @@ class SoftSolids:
             way[...] = solved
             self.rings.join(joined)
             iterations += self.rings.correct(way, dt, held, stiffness).iterations
-            more, entered = self.touches.join_met(joined, way), self._entered(way, dt, state, deep)
+            more, entered = self.touches.join_met(joined, way), self._entered(way, solved, dt, state, deep)
             if more is None and not len(entered):
                 break
             joined = joined if more is None else more
@@ -549,12 +549,14 @@ class SoftSolids:
             state[entered] = SLIDES
         return iterations, held
 
-    def _entered(self, way: Array, dt: float, state: Any, deep: float) -> Any:
-        """The free contacts (m,) whose nodes way (n, 3) [m/s] leads into rigid bodies by more than deep [m]."""
+    def _entered(self, way: Array, solved: Array, dt: float, state: Any, deep: float) -> Any:
+        """The free contacts (m,) whose nodes way (n, 3) [m/s] leads into rigid bodies by more than deep [m], and by
+        more than ``solved`` (n, 3) did."""
         contacts = self.contacts
+        further = np.einsum("ki,ki->k", (way - solved)[contacts.nodes], contacts.normal) < 0.0
         approach = np.einsum("ki,ki->k", way[contacts.nodes] - contacts.velocity, contacts.normal)
         loose = (contacts.body >= 0) & (state == FREE) & (self.soft.inv_mass[contacts.nodes] > 0)
-        return np.flatnonzero(loose & (contacts.gap + dt * approach < -deep))
+        return np.flatnonzero(loose & further & (contacts.gap + dt * approach < -deep))
 
     def _stop(self, held: Held, entered: Any) -> Held:
         """What is held, and beside it the contacts ``entered`` (m,), which slide without friction."""

@@ -124,6 +124,10 @@ class LevelSet:
         cell = np.floor((position - np.array(self.grid.lower)) / self.grid.dx).astype(np.int64)
         return np.asarray(np.clip(cell, 0, np.array(self.grid.cells) - 1) + GHOSTS)
 
+    def beside_shells(self, at: tuple[np.ndarray, ...]) -> np.ndarray:
+        """Whether cells of the domain, indices (n,) along z, y and x, have a shell in them or beside them (n,)."""
+        return np.zeros(len(at[0]), dtype=bool)
+
     def advect(self, phi_c: Array, u_f: Array, dt: float) -> float:
         """phi(x) <- phi(departure point of x) over dt [s] by the frozen velocity u [m/s], in place, ghosts included.
 

@@ -86,6 +86,10 @@ class OneSidedLevelSet(LevelSet):
             cell[near] = self._nearest_seen(position[near], cell[near])
         return cell
 
+    def beside_shells(self, at: tuple[np.ndarray, ...]) -> np.ndarray:
+        """See ``LevelSet``."""
+        return np.asarray(self.shells.sight.away_c[self.grid.interior][at] <= 1)
+
     def _nearest_seen(self, position: Array, cell: np.ndarray) -> np.ndarray:
         """Of the cells around ``cell`` (m, 3), in the domain, those whose centre is the nearest in sight of places
         (m, 3) [m]; ``cell`` itself where none is."""
