@@ -18,7 +18,7 @@ fluxes into a cell sum to what its wall sweeps over. Shells close the faces that
 and nothing is handed to cells behind them.
 
 What is owed where no liquid cell is near belongs to water that the grid cannot hold: it becomes a drop of spray of that
-volume. What is less than a drop, or negative, is shared by all liquid cells.
+volume, unless a shell is in the cell or beside it. What is less than a drop, or negative, all liquid cells share.
 """
 
 from __future__ import annotations
