@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3
 DEMO := boat-spheres
-# of 36: two and a half minutes after the installation on two cores, most of them compilation
+# of 36: within two minutes after the installation on two cores, half of them compilation
 DEMO_FRAMES := 20
 
 .PHONY: help setup demo test lint validate bench lock clean

@@ -9,6 +9,7 @@ whose torque -2 mu V omega is a row sqrt(2 dt mu V) omega of its own.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -34,10 +35,11 @@ class DragSpec(NamedTuple):
     j: np.ndarray  # (m, 6) what the twist is multiplied by to give the wall's velocity across the face
 
 
-class DragRows:
-    """Damping rows named ``drag``, folded into the masses of faces and bodies; slip_b: 1 for bodies without them.
+class TwistDrag(ABC):
+    """Damping rows between faces and bodies, named ``drag``, folded into the masses of both.
 
-    The number of rows follows the geometry: only sums over them leave this class.
+    turning_b (n,): what turning is damped with [kg m2/s]. The number of rows follows the geometry: only sums over them
+    leave this class.
     """
 
     name = "drag"
@@ -46,44 +48,16 @@ class DragRows:
     target: Array | None = None
     stencil: Stencil | None = None
 
-    def __init__(
-        self, domain: FluidDomain, bodies: RigidBodies, viscosity: float | Array, slip_b: np.ndarray, volume_b: Array
-    ) -> None:
-        """viscosity [Pa s]: of the fluid, or of every face where no body has a volume that damps its turning."""
-        if domain.solids is None:
-            raise ValueError("drag: the domain has no solids")
-        self.domain, self.bodies = domain, bodies
+    def __init__(self, bodies: RigidBodies, turning_b: Array) -> None:
+        self.bodies, self.turning_b = bodies, turning_b
         self.time_step = 0.0
-        dynamic = bodies.kind_b == DYNAMIC
-        others = np.where(dynamic[: len(slip_b)], slip_b, 1).astype(np.int64)
-        self._weights = WallRows(domain, viscosity, others, folded=True, half=False)
-        sticks = np.zeros(bodies.count)
-        sticks[: len(slip_b)] = others == 0
-        self.turning_b = 2.0 * viscosity * volume_b * sticks if isinstance(viscosity, float) else np.zeros_like(sticks)
-        """What turning is damped with (n,) [kg m2/s]."""
         self.spec = DragSpec(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 6)))
         self.size = 0
         self.shape: tuple[int, ...] = (0,)
 
+    @abstractmethod
     def rebuild(self) -> None:
         """Weights and arms of the bodies where they are now."""
-        d = self.domain
-        assert d.solids is not None
-        self._weights.rebuild()
-        while True:
-            self.size = int(
-                _gather_drag(
-                    d.grid.spec, d.periodic, self._weights.solid_weight_f, d.solids.phi_n, d.solids.distance_f,
-                    d.solids.body_c, self.bodies.x_b, d.solids.period, self.spec,
-                )
-            )  # fmt: skip
-            if self.size <= len(self.spec.face):
-                self.shape = (self.size,)
-                return
-            room = 2 * self.size
-            self.spec = DragSpec(
-                np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room), np.zeros((room, 6))
-            )
 
     def keep(self, inv_mass_f: Array) -> None:
         """Without faces that no fluid moves, such as those in the air."""
@@ -137,10 +111,48 @@ class DragRows:
         out_b[:, 3:] -= self.time_step * self.turning_b[:, None] * twist[:, 3:]
 
 
+class DragRows(TwistDrag):
+    """The rows to the walls of dynamic bodies inside the dual cells; slip_b: 1 for bodies without them."""
+
+    def __init__(
+        self, domain: FluidDomain, bodies: RigidBodies, viscosity: float | Array, slip_b: np.ndarray, volume_b: Array
+    ) -> None:
+        """viscosity [Pa s]: of the fluid, or of every face where no body has a volume that damps its turning."""
+        if domain.solids is None:
+            raise ValueError("drag: the domain has no solids")
+        others = np.where(bodies.kind_b[: len(slip_b)] == DYNAMIC, slip_b, 1).astype(np.int64)
+        sticks = np.zeros(bodies.count)
+        sticks[: len(slip_b)] = others == 0
+        turning_b = 2.0 * viscosity * volume_b * sticks if isinstance(viscosity, float) else np.zeros_like(sticks)
+        super().__init__(bodies, turning_b)
+        self.domain = domain
+        self._weights = WallRows(domain, viscosity, others, folded=True, half=False)
+
+    def rebuild(self) -> None:
+        """Weights and arms of the bodies where they are now."""
+        d = self.domain
+        assert d.solids is not None
+        self._weights.rebuild()
+        while True:
+            self.size = int(
+                _gather_drag(
+                    d.grid.spec, d.periodic, self._weights.solid_weight_f, d.solids.phi_n, d.solids.distance_f,
+                    d.solids.body_c, self.bodies.x_b, d.solids.period, self.spec,
+                )
+            )  # fmt: skip
+            if self.size <= len(self.spec.face):
+                self.shape = (self.size,)
+                return
+            room = 2 * self.size
+            self.spec = DragSpec(
+                np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room), np.zeros((room, 6))
+            )
+
+
 class BodiesInverse:
     """Preconditioner of the twists in the viscous solve: each body with its own mass and drag, as joints allow it."""
 
-    def __init__(self, rows: DragRows, block: DenseBlock) -> None:
+    def __init__(self, rows: TwistDrag, block: DenseBlock) -> None:
         self.rows, self.block = rows, block
         self._inverse = np.zeros_like(block.inv_mass)
 

@@ -26,14 +26,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from undertow.coupling.drag import DragSpec, TwistDrag
 from undertow.coupling.fractions import LumpedFields
-from undertow.coupling.monolithic import CoupledBodies, MonolithicSolve
+from undertow.coupling.monolithic import CoupledBodies, MonolithicSolve, ViscousMonolithicSolve
 from undertow.coupling.rows import CoupledRows
 from undertow.errors import UserError
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.free_surface import FreeSurfaceRows
 from undertow.fluid.solve import ImplicitSolve
+from undertow.fluid.viscosity import WallRows
 from undertow.grid import GHOSTS, Array
 from undertow.linalg import DenseBlock, SolveStats
 from undertow.rigid.bodies import DYNAMIC
@@ -116,9 +118,7 @@ class LumpedSolve(MonolithicSolve):
         chosen = inside & ~seam & (body >= 0)
         chosen[chosen] &= bodies.kind_b[body[chosen]] == DYNAMIC
         face, axis, index, body = face[chosen], axis[chosen], index[chosen], body[chosen].astype(np.int64)
-        centre = np.array(grid.lower) + (index - GHOSTS + 0.5 * (1.0 - np.eye(3)[axis])) * grid.dx
-        arm, normal = fields.arms(centre, bodies.x_b[body]), np.eye(3)[axis]
-        across = np.concatenate([normal, np.cross(arm, normal)], axis=1)
+        arm, across = _rows_across(fields, axis, index, bodies.x_b[body])
         beta = self.domain.density * grid.cell_volume * carried[face]
         self.faces = self.wet = CarriedFaces(face, body, across, beta, axis, arm)
         if isinstance(self.rows, FreeSurfaceRows):
@@ -162,23 +162,108 @@ class LumpedSolve(MonolithicSolve):
         self.bring(u_f)
         return super().solve(u_f, z_c, viscous_dt)
 
-    def push(self, u_f: Array, z_c: Array) -> list[SolveStats]:
-        """As in ``MonolithicSolve``, with what the carried fluid has brought along; it takes away J v."""
-        coupled = self.coupled
-        given, had = coupled.impulse_b.copy(), coupled.pressure_b.copy()
-        coupled.impulse_b += self._brought
-        found = super().push(u_f, z_c)
-        coupled.impulse_b[...] = given
+    def _begin(self) -> Array:
+        """v* <- v* + Mt^-1 J^T beta (u* - J v*)."""
+        twist = super()._begin()
+        self.block.apply_inverse_mass(self._brought, self._brought)
+        twist += self._brought
         self._brought[...] = 0.0
-        u_f.reshape(-1)[self.wet.face] = self.wet.velocity(self.rows.twist_b)
-        # what the body itself got
-        before, after = self._before, self.rows.twist_b
+        return twist
+
+    def _end(self, u_f: Array, twist: Array, z_c: Array) -> None:
+        """As in ``MonolithicSolve``; of what moves body and carried fluid together the body itself got the rest. The
+        fluid takes away J v."""
+        coupled = self.coupled
+        had = coupled.pressure_b.copy()
+        super()._end(u_f, twist, z_c)
+        u_f.reshape(-1)[self.wet.face] = self.wet.velocity(twist)
         own = np.linalg.pinv(self.block.inv_mass, hermitian=True) - self.carried_b
         dynamic = coupled.bodies.kind_b == DYNAMIC
-        changed = np.einsum("bij,bj->bi", own, after - before) - given
+        changed = np.einsum("bij,bj->bi", own, twist - self._before) - coupled.impulse_b
         coupled.pressure_b[...] = had
         coupled.pressure_b[dynamic] += changed[dynamic]
-        return found
+
+
+class ExtraFaces(TwistDrag):
+    """No slip at voxels: the extra faces of figure 5.2 of the thesis.
+
+    Faces beside solid cells have the velocity of the body at their centres: those between solid and fluid cells, and
+    the extra ones behind them, between two solid cells. Every open face f exchanges momentum with each such
+    neighbour g of its own component through a row like those between two open faces (``fluid.viscosity``),
+
+        sqrt(dt mu A / h) (u_f - J_g v),
+
+    of first order, since the walls stand where those faces are. Bodies that move as prescribed are among them.
+    """
+
+    def __init__(self, domain: FluidDomain, coupled: CoupledBodies, viscosity: float) -> None:
+        assert isinstance(domain.solids, LumpedFields)
+        self.domain, self.fields = domain, domain.solids
+        self.flux = viscosity * domain.grid.face_area / domain.grid.dx
+        self.sticks_b = coupled.slip_b == 0
+        super().__init__(coupled.bodies, 2.0 * viscosity * coupled.volume_b * self.sticks_b)
+
+    def rebuild(self) -> None:
+        grid, fields, domain = self.domain.grid, self.fields, self.domain
+        cells = int(np.prod(grid.padded))
+        stride = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])
+        count, periodic = np.array(grid.cells), domain.periodic > 0
+        closed = np.flatnonzero(domain.open_f.reshape(-1) == 0)
+        axis, cell = np.divmod(closed, cells)
+        index = cell[:, None] // stride % np.array(grid.padded[::-1])
+        at = index[np.arange(len(closed)), axis]
+        lower = cell - stride[axis] * np.where((at == GHOSTS) & periodic[axis], 1 - count[axis], 1)
+        solid, label = fields.volume_c.reshape(-1) == 0.0, fields.body_c.reshape(-1)
+        body = np.where(solid[cell], label[cell], label[lower]).astype(np.int64)
+        # periodic faces are there once
+        chosen = (solid[cell] | solid[lower]) & (body >= 0) & ~((at == GHOSTS + count[axis]) & periodic[axis])
+        chosen[chosen] &= self.sticks_b[body[chosen]]
+        closed, axis, index, body = closed[chosen], axis[chosen], index[chosen], body[chosen]
+        _, across = _rows_across(fields, axis, index, self.bodies.x_b[body])
+        inverse = domain.inv_mass_f.reshape(-1)
+        # of a face on an open side half of the dual cell is in the domain
+        ends = (index == GHOSTS) | (index == GHOSTS + count)
+        half = ends[np.arange(len(closed)), axis] & ~periodic[axis]
+        found = []
+        for b in grid.axes:
+            weight = np.where(half & (axis != b), 0.5, 1.0)
+            for sign in (-1, 1):
+                leaves = index[:, b] == (GHOSTS if sign < 0 else GHOSTS + count[b] - 1)
+                step = np.where(leaves & periodic[b], sign * (1 - count[b]), sign)
+                face = closed + stride[b] * step
+                there = inverse[face] > 0.0
+                found.append((face[there], body[there], self.flux * weight[there], across[there]))
+        self.spec = DragSpec(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+        self.size = len(self.spec.face)
+        self.shape = (self.size,)
+
+
+class ViscousLumpedSolve(ViscousMonolithicSolve, LumpedSolve):
+    """Viscous: the fluid of mixed dual cells is lumped on the bodies first, then as in ``ViscousMonolithicSolve``."""
+
+    def __init__(
+        self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies, viscosity: float, mass: str = "full"
+    ) -> None:
+        LumpedSolve.__init__(self, domain, tolerance, coupled, mass=mass)
+        self._add_viscosity(viscosity)
+
+    def _make_walls(self, viscosity: float) -> tuple[WallRows, TwistDrag]:
+        """The rows of the domain's sides, and those of all bodies."""
+        none = np.ones(len(self.fields.solids), dtype=np.int64)
+        walls = WallRows(self.domain, viscosity, none, folded=True, half=False)
+        return walls, ExtraFaces(self.domain, self.coupled, viscosity)
+
+    def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
+        self.bring(u_f)
+        return ViscousMonolithicSolve.solve(self, u_f, z_c, viscous_dt)
+
+
+def _rows_across(fields: LumpedFields, axis: np.ndarray, index: np.ndarray, centre: Array) -> tuple[Array, Array]:
+    """Places of faces (m, 3) from the centres of their bodies, and J (m, 6): the velocity of a body across them."""
+    grid, normal = fields.grid, np.eye(3)[axis]
+    place = np.array(grid.lower) + (index - GHOSTS + 0.5 * (1.0 - normal)) * grid.dx
+    arm = fields.arms(place, centre)
+    return arm, np.concatenate([normal, np.cross(arm, normal)], axis=1)
 
 
 def _cross_matrix(a: Array) -> Array:
@@ -191,6 +276,8 @@ def lumped(coupled: CoupledBodies, mass: str = "full") -> Callable[[FluidDomain,
     """What makes the implicit solve of a ``Flow`` whose solids are the ``LumpedFields`` of the bodies ``coupled``."""
 
     def make(domain: FluidDomain, settings: FlowSettings) -> ImplicitSolve:
+        if settings.viscosity > 0.0:
+            return ViscousLumpedSolve(domain, settings.tolerance, coupled, settings.viscosity, mass)
         return LumpedSolve(domain, settings.tolerance, coupled, mass=mass)
 
     return make

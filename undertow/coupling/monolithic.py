@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from undertow.coupling.added_mass import AddedMass
-from undertow.coupling.drag import BodiesInverse, DragRows
+from undertow.coupling.drag import BodiesInverse, DragRows, TwistDrag
 from undertow.coupling.indefinite import IndefiniteSystem
 from undertow.coupling.poles import EndVelocities
 from undertow.coupling.rows import CoupledRows, block_diagonal
@@ -181,7 +181,7 @@ class MonolithicSolve:
         self._target = max(self._target, self.tolerance * self._scale(u_f, twist))
         self._start(u_f, twist, z_c)
         solves = self._project(u_f, twist, z_c)
-        self._end(twist, z_c)
+        self._end(u_f, twist, z_c)
         return solves
 
     def conform(self, u_f: Array, twist_b: Array, z_c: Array) -> list[SolveStats]:
@@ -206,8 +206,8 @@ class MonolithicSolve:
             self.block.project(self._twist)
         return self._twist
 
-    def _end(self, twist: Array, z_c: Array) -> None:
-        """Give the twists to the bodies and sum up what pressure and joints did."""
+    def _end(self, u_f: Array, twist: Array, z_c: Array) -> None:
+        """Give the twists to the bodies and sum up what pressure and joints did; u_f: the fluid's velocities."""
         coupled = self.coupled
         self._change[...] = 0.0
         self.rows.walls.add_force(1.0, z_c, self._change)
@@ -323,14 +323,14 @@ class ViscousMonolithicSolve(MonolithicSolve):
 
     def __init__(self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies, viscosity: float) -> None:
         super().__init__(domain, tolerance, coupled)
-        solids = domain.solids
-        assert solids is not None
-        bodies = coupled.bodies
-        count = len(solids.solids)
-        still = np.where(bodies.kind_b[:count] == DYNAMIC, 1, coupled.slip_b[:count]).astype(np.int64)
+        self._add_viscosity(viscosity)
+
+    def _add_viscosity(self, viscosity: float) -> None:
+        """Rows and system of the viscous solve."""
+        domain = self.domain
         self.viscous: ViscousRows = ViscousRows(domain, viscosity, folded=True, half=False)
-        self.walls: WallRows = WallRows(domain, viscosity, still, folded=True, half=False)
-        self.drag = DragRows(domain, bodies, viscosity, coupled.slip_b[:count], coupled.volume_b)
+        self.walls: WallRows
+        self.walls, self.drag = self._make_walls(viscosity)
         self.walls_z = np.zeros(self.walls.shape)
         self.bodies_inverse = BodiesInverse(self.drag, self.block)
         planar = domain.grid.dimensions == 2
@@ -340,6 +340,16 @@ class ViscousMonolithicSolve(MonolithicSolve):
             {BLOCK: self.bodies_inverse}, planar,
         )  # fmt: skip
         self.incremental = self._lightness < HEAVY_ENOUGH
+
+    def _make_walls(self, viscosity: float) -> tuple[WallRows, TwistDrag]:
+        """Rows between the fluid and what moves as prescribed, and those between the fluid and bodies."""
+        domain, coupled = self.domain, self.coupled
+        assert domain.solids is not None
+        count = len(domain.solids.solids)
+        slip_b, dynamic = coupled.slip_b[:count], coupled.bodies.kind_b[:count] == DYNAMIC
+        still = np.where(dynamic, 1, slip_b).astype(np.int64)
+        walls = WallRows(domain, viscosity, still, folded=True, half=False)
+        return walls, DragRows(domain, coupled.bodies, viscosity, slip_b, coupled.volume_b)
 
     def rebuild(self) -> None:
         super().rebuild()
@@ -369,7 +379,7 @@ class ViscousMonolithicSolve(MonolithicSolve):
             self._start(u_f, twist, z_c)
         found = [first, *self._project(u_f, twist, z_c)]
         coupled.impulse_b += coupled.viscous_b
-        self._end(twist, z_c)
+        self._end(u_f, twist, z_c)
         # faces inside bodies take the velocity that the bodies have now
         assert self.domain.solids is not None
         self.domain.solids.update(self.domain.solids.time)

@@ -58,7 +58,8 @@ class Flow:
         self.settings = settings
         self.side_velocity = side_velocity
         self.thin = ThinWalls(solids) if solids is not None else None
-        voxel = settings.no_slip == "extra_faces" and settings.viscosity > 0.0
+        # a solve of its own has its own solid cells
+        voxel = settings.no_slip == "extra_faces" and settings.viscosity > 0.0 and make_solve is None
         self.domain = FluidDomain(grid, sides, solids, settings.density, voxel)
         self.advection = Advection(grid, sides, settings.advection, settings.limiter)
         # walls of viscous flow have one velocity, whichever side they are seen from; smoke is another on each

@@ -142,6 +142,12 @@ class CoupledModel(WithoutExtras):
     def _take_forces(self, dt: float) -> None:
         """Forces of the fluid; on bodies that it moves, what the solve gave them and buoyancy."""
         self._forces = self.flow.forces()
+        for b, solid in enumerate(self.placed):
+            # what bodies that move as prescribed got from rows on their twists
+            if not self.within.dynamic_b[b] and self.coupled.viscous_b[b].any():
+                found, viscous = self._forces[solid.name], self.coupled.viscous_b[b] / dt
+                torque = vector(np.array(found.torque) + viscous[3:])
+                self._forces[solid.name] = SolidForce(found.pressure, vector(viscous[:3]), torque)
         self._joint_force = self.coupled.joint_b[:, :3] / dt
         buoyancy = -self.flow.settings.density * self.coupled.volume_b[:, None] * self.gravity
         for name, force in self.within.fluid_forces(dt).items():

@@ -86,8 +86,8 @@ def check_monolithic(scene: Scene) -> None:
         raise complain(
             f"time.stepper = {scene.time.stepper!r}: bodies in fluid have the first-order stepper; remove it"
         )
-    if scene.fluid.viscosity > 0 and scene.fluid.no_slip != "wall_rows":
-        raise complain("fluid.no_slip = 'extra_faces': belongs to solids that move as prescribed; remove it")
+    if scene.fluid.viscosity > 0:
+        _check_no_slip(scene)
     if scene.fluid.viscosity_form != "split":
         raise complain(
             f"fluid.viscosity_form = {scene.fluid.viscosity_form!r}: where fluid moves bodies viscosity comes before "
@@ -100,13 +100,30 @@ def check_monolithic(scene: Scene) -> None:
             )
 
 
+def _check_no_slip(scene: Scene) -> None:
+    """Bodies that are cells have the extra faces, others the wall rows."""
+    if scene.coupling == "lumped" and scene.fluid.no_slip != "extra_faces":
+        raise complain(
+            "coupling = 'lumped': bodies are cells, along which fluid is held by extra faces; set fluid.no_slip = "
+            "'extra_faces', or use 'monolithic'"
+        )
+    if scene.coupling != "lumped" and scene.fluid.no_slip != "wall_rows":
+        raise complain(
+            "fluid.no_slip = 'extra_faces': belongs to solids that move as prescribed and to coupling = 'lumped'; "
+            "remove it, or use that"
+        )
+
+
 def _check_compared(scene: Scene) -> None:
-    """The couplings that the monolithic one is compared with move rigid bodies in an inviscid fluid."""
-    says = f"coupling = {scene.coupling!r}: moves rigid bodies in an inviscid fluid; "
+    """The couplings that the monolithic one is compared with move rigid bodies, batty's and in water without
+    viscosity."""
+    says = f"coupling = {scene.coupling!r}: moves rigid bodies "
     if scene.coupling == "batty" and (scene.waters or scene.water_regions):
-        raise complain(f"{says}it fills the domain: remove the water, or use 'monolithic' or 'lumped'")
-    if scene.is_viscous:
-        raise complain(f"{says}remove {_name_viscosity(scene)}, or use 'monolithic'")
+        raise complain(f"{says}in a fluid that fills the domain: remove the water, or use 'monolithic' or 'lumped'")
+    if scene.is_viscous and (scene.coupling == "batty" or scene.has_surface):
+        where = "in water without viscosity" if scene.has_surface else "in an inviscid fluid"
+        raise complain(f"{says}{where}; remove {_name_viscosity(scene)}, or use 'monolithic'")
+    says += "one by one; "
     for name in scene.joints:
         raise complain(f"{says}remove the joint objects.{name}, or use 'monolithic'")
 

@@ -103,7 +103,9 @@ class Fluid(Model):
         "split", description="viscosity before the pressure, or both in one system (Schroeder 2011, 5.31)"
     )
     no_slip: Literal["wall_rows", "extra_faces"] = Field(
-        "wall_rows", description="no-slip on solids: second order, or the extra faces of Schroeder 2011, figure 5.2"
+        "wall_rows",
+        description="no-slip on solids: second order, or the extra faces of Schroeder 2011, figure 5.2, which bodies "
+        "have with coupling = 'lumped'",
     )
     acceleration: Acceleration = Field((0.0, 0.0, 0.0), description="uniform acceleration that drives the fluid [m/s2]")
     initial_velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
