@@ -372,7 +372,6 @@ def test_saved_and_loaded_it_goes_on_bit_for_bit(goes_on):
         ({"disc": {"incompressible": True}, "soft": {"stepper": "linearised"}}, "incompressible bodies must be held"),
         ({"disc": {"incompressible": True}, "soft": {"stepper": "newmark"}}, "incompressible: in fluid needs"),
         ({"soft": {"tolerance": 1e-5}}, "soft.tolerance = 1e-05: .* remove it"),
-        ({"fluid": ut.Fluid(viscosity=1.0, viscosity_form="coupled")}, "fluid.viscosity_form = 'coupled': .* remove"),
     ],
 )
 def test_what_is_not_coupled_is_refused(changes, words):
@@ -404,7 +403,7 @@ element_size = 0.2
     ("fluid", "soft", "words"),
     [
         ("", "stepper = 'leapfrog'", ("soft.stepper = 'leapfrog'", "part of the solve", "use 'implicit'")),
-        ("viscosity = 0.1\nviscosity_form = 'coupled'", "", ("fluid.viscosity_form = 'coupled'",)),
+        ("viscosity = 0.1\nno_slip = 'extra_faces'", "", ("fluid.no_slip = 'extra_faces'", "coupling = 'lumped'")),
     ],
 )
 def test_the_command_line_refuses_what_would_be_ignored(tmp_path, fluid, soft, words):

@@ -242,10 +242,11 @@ class ViscousLumpedSolve(ViscousMonolithicSolve, LumpedSolve):
     """Viscous: the fluid of mixed dual cells is lumped on the bodies first, then as in ``ViscousMonolithicSolve``."""
 
     def __init__(
-        self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies, viscosity: float, mass: str = "full"
-    ) -> None:
+        self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies, viscosity: float, form: str = "split",
+        mass: str = "full",
+    ) -> None:  # fmt: skip
         LumpedSolve.__init__(self, domain, tolerance, coupled, mass=mass)
-        self._add_viscosity(viscosity)
+        self._add_viscosity(viscosity, form)
 
     def _make_walls(self, viscosity: float) -> tuple[WallRows, TwistDrag]:
         """The rows of the domain's sides, and those of all bodies."""
@@ -277,7 +278,8 @@ def lumped(coupled: CoupledBodies, mass: str = "full") -> Callable[[FluidDomain,
 
     def make(domain: FluidDomain, settings: FlowSettings) -> ImplicitSolve:
         if settings.viscosity > 0.0:
-            return ViscousLumpedSolve(domain, settings.tolerance, coupled, settings.viscosity, mass)
+            form = settings.viscosity_form
+            return ViscousLumpedSolve(domain, settings.tolerance, coupled, settings.viscosity, form, mass)
         return LumpedSolve(domain, settings.tolerance, coupled, mass=mass)
 
     return make

@@ -20,6 +20,7 @@ from undertow.coupling.drag import BodiesInverse, DragRows, TwistDrag
 from undertow.coupling.indefinite import IndefiniteSystem
 from undertow.coupling.poles import EndVelocities
 from undertow.coupling.rows import CoupledRows, block_diagonal
+from undertow.coupling.unsplit import Unsplit
 from undertow.errors import PhysicsError
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
@@ -27,6 +28,7 @@ from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array, largest_entry
 from undertow.linalg import CoupledSystem, DenseBlock, Multigrid, SolveStats, VelocityBlock, used_ranges
+from undertow.linalg.coupled import RowBlock
 from undertow.linalg.vectors import VectorSpace
 from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotation_matrix_of
 from undertow.rigid.joints import Joints
@@ -319,13 +321,16 @@ class ViscousMonolithicSolve(MonolithicSolve):
     Both solves start from the pressure of the step before (Van Kan 1986): in a steady state the second finds nothing
     left to do and the terminal velocity of a body does not depend on the step. A body far lighter than the fluid would
     be thrown about by a pressure that is not its own: with one the viscous solve goes first, without any.
+    form ``coupled``: both in one system (``coupling.unsplit``); the second solve mends what its tolerance left of rows.
     """
 
-    def __init__(self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies, viscosity: float) -> None:
+    def __init__(
+        self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies, viscosity: float, form: str = "split"
+    ) -> None:
         super().__init__(domain, tolerance, coupled)
-        self._add_viscosity(viscosity)
+        self._add_viscosity(viscosity, form)
 
-    def _add_viscosity(self, viscosity: float) -> None:
+    def _add_viscosity(self, viscosity: float, form: str) -> None:
         """Rows and system of the viscous solve."""
         domain = self.domain
         self.viscous: ViscousRows = ViscousRows(domain, viscosity, folded=True, half=False)
@@ -334,12 +339,16 @@ class ViscousMonolithicSolve(MonolithicSolve):
         self.walls_z = np.zeros(self.walls.shape)
         self.bodies_inverse = BodiesInverse(self.drag, self.block)
         planar = domain.grid.dimensions == 2
-        self.viscous_system = CoupledSystem(
-            [EndVelocities("fluid", domain.inv_mass_f, planar, self.rows.poles), self.block],
-            [self.viscous, self.walls, self.drag],
-            {BLOCK: self.bodies_inverse}, planar,
-        )  # fmt: skip
+        blocks = [EndVelocities("fluid", domain.inv_mass_f, planar, self.rows.poles), self.block]
+        damping: list[RowBlock] = [self.viscous, self.walls, self.drag]
         self.incremental = self._lightness < HEAVY_ENOUGH
+        self.unsplit: Unsplit | None = None
+        if form == "coupled":
+            self.unsplit = Unsplit(
+                domain, viscosity, blocks, self.rows, damping, self.added_mass, self.bodies_inverse, self.rows.poles
+            )
+        else:
+            self.viscous_system = CoupledSystem(blocks, damping, {BLOCK: self.bodies_inverse}, planar)
 
     def _make_walls(self, viscosity: float) -> tuple[WallRows, TwistDrag]:
         """Rows between the fluid and what moves as prescribed, and those between the fluid and bodies."""
@@ -369,13 +378,18 @@ class ViscousMonolithicSolve(MonolithicSolve):
             given[...] = 0.0
         twist = self._begin()
         self._target = self.tolerance * self._scale(u_f, twist)
-        if self.incremental:
-            self._absorb(u_f, twist, z_c)
         w = {"fluid": u_f, BLOCK: twist.reshape(self.block.shape)}
         self.bodies_inverse.setup()
-        first = self.viscous_system.solve(w, {"walls": self.walls_z}, self.tolerance)
+        if self.unsplit is not None:
+            self._space.clear(self._z.reshape(-1))
+            self._absorb(u_f, twist, self._z)
+            first = self.unsplit.solve(w, z_c, self.walls_z, self.tolerance, viscous_dt)
+        else:
+            if self.incremental:
+                self._absorb(u_f, twist, z_c)
+            first = self.viscous_system.solve(w, {"walls": self.walls_z}, self.tolerance)
         self.drag.add_impulse(u_f, twist, coupled.viscous_b)
-        if not self.incremental:
+        if self.unsplit is None and not self.incremental:
             self._start(u_f, twist, z_c)
         found = [first, *self._project(u_f, twist, z_c)]
         coupled.impulse_b += coupled.viscous_b
@@ -391,7 +405,9 @@ def monolithic(coupled: CoupledBodies) -> Callable[[FluidDomain, FlowSettings], 
 
     def make(domain: FluidDomain, settings: FlowSettings) -> ImplicitSolve:
         if settings.viscosity > 0.0:
-            return ViscousMonolithicSolve(domain, settings.tolerance, coupled, settings.viscosity)
+            return ViscousMonolithicSolve(
+                domain, settings.tolerance, coupled, settings.viscosity, settings.viscosity_form
+            )
         return MonolithicSolve(domain, settings.tolerance, coupled)
 
     return make

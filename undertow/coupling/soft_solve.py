@@ -34,6 +34,7 @@ from undertow.coupling.soft_rows import (
     seeing,
 )
 from undertow.coupling.solid_velocities import BLOCK, Bound, SolidVelocities
+from undertow.coupling.unsplit import Unsplit
 from undertow.errors import PhysicsError
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
@@ -106,14 +107,15 @@ class SoftSolve:
     """The implicit solve of a ``Flow`` whose solids are ``SoftFields``; viscosity 0: pressure alone.
 
     Viscous: fluid and solids exchange momentum through the drag rows first, then through the pressure, both from the
-    pressure of the step before (Van Kan 1986), unless a body is far lighter than the fluid.
+    pressure of the step before (Van Kan 1986), unless a body is far lighter than the fluid; form ``coupled``: through
+    both at once (``coupling.unsplit``).
     """
 
     strain_z = np.zeros(0)
 
     def __init__(
         self, domain: FluidDomain, tolerance: float, viscosity: float, gravity: Array, coupled: CoupledSoft,
-        make_rows: Callable[[SolidVelocities], SoftRows] | None = None,
+        make_rows: Callable[[SolidVelocities], SoftRows] | None = None, form: str = "split",
     ) -> None:  # fmt: skip
         """make_rows: the rows where they are not those of a fluid that fills the domain."""
         self.gravity = gravity
@@ -136,6 +138,7 @@ class SoftSolve:
         self.viscous: ViscousRows | None = None
         self.walls: WallRows | None = None
         self.walls_z = np.zeros(0)
+        self.unsplit: Unsplit | None = None
         if viscosity > 0.0:
             slip = np.array([solid.slip for solid in fields.solids], dtype=np.int64)
             self.viscous = ViscousRows(domain, viscosity, folded=True, half=False)
@@ -150,9 +153,13 @@ class SoftSolve:
                 RigidDrag(self.block, seen, rigid.bodies, viscosity, slip, rigid.volume_b),
             ]
             self.nodes_inverse = NodesInverse(self.drags, self.block)
-            self.viscous_system = CoupledSystem(
-                [fluid, self.block], [self.viscous, self.walls, *self.drags], {BLOCK: self.nodes_inverse}, planar
-            )
+            damping = [self.viscous, self.walls, *self.drags]
+            if form == "coupled":
+                self.unsplit = Unsplit(
+                    domain, viscosity, [fluid, self.block], self.rows, damping, self.level, self.nodes_inverse
+                )
+            else:
+                self.viscous_system = CoupledSystem([fluid, self.block], damping, {BLOCK: self.nodes_inverse}, planar)
         heavy = rigid.bodies.mass_b[self.displaced_b > 0.0] / self.displaced_b[self.displaced_b > 0.0]
         lightest = np.min(heavy, initial=np.inf)
         self.incremental = min(coupled.density / domain.density, float(lightest)) > 0.05
@@ -241,11 +248,12 @@ class SoftSolve:
         target = self.tolerance * self._scale(w)
         self._drag = np.zeros(self.block.shape)
         found: list[SolveStats] = []
-        if self.walls is None or self.incremental:
+        unsplit = self.unsplit is not None
+        if self.walls is None or (self.incremental and not unsplit):
             self._absorb(w, z_c)
         if self.walls is not None:
-            found.append(self._diffuse(w, dt))
-            if not self.incremental:
+            found.append(self._diffuse(w, z_c, dt))
+            if not self.incremental and not unsplit:
                 self._absorb(w, z_c)
         found += self._project(w, z_c, target)
         for _ in range(VOLUME_PASSES):
@@ -343,15 +351,19 @@ class SoftSolve:
         self.block.apply_inverse_mass(change, change)
         w[BLOCK] += change
 
-    def _diffuse(self, w: dict[str, Array], dt: float) -> SolveStats:
-        """Viscosity between faces and at walls, those of soft bodies included."""
+    def _diffuse(self, w: dict[str, Array], z_c: Array, dt: float) -> SolveStats:
+        """Viscosity between faces and at walls, those of soft bodies included; in one system with the pressure if so
+        wanted."""
         assert self.viscous is not None and self.walls is not None
         self.viscous.time_step = dt
         for drag in self.drags:
             drag.time_step = dt
         self.walls.set_time_step(dt)
         self.nodes_inverse.setup()
-        stats = self.viscous_system.solve(w, {"walls": self.walls_z}, self.tolerance)
+        if self.unsplit is None:
+            stats = self.viscous_system.solve(w, {"walls": self.walls_z}, self.tolerance)
+        else:
+            stats = self.unsplit.solve(w, z_c, self.walls_z, self.tolerance, dt)
         for drag in self.drags:
             self._drag += drag.impulse(w["fluid"], w[BLOCK])
         return stats
@@ -436,6 +448,7 @@ def soft_monolithic(coupled: CoupledSoft) -> Callable[[FluidDomain, FlowSettings
     """What makes the implicit solve of a ``Flow`` whose solids are the fields of the soft bodies ``coupled``."""
 
     def make(domain: FluidDomain, settings: FlowSettings) -> ImplicitSolve:
-        return SoftSolve(domain, settings.tolerance, settings.viscosity, np.array(settings.gravity), coupled)
+        gravity, form = np.array(settings.gravity), settings.viscosity_form
+        return SoftSolve(domain, settings.tolerance, settings.viscosity, gravity, coupled, form=form)
 
     return make

@@ -183,8 +183,12 @@ class RowBlock(Protocol):
     damping: bool
     folded: bool
     shape: tuple[int, ...]
-    target: Array | None
-    stencil: Stencil | None
+
+    @property
+    def target(self) -> Array | None: ...
+
+    @property
+    def stencil(self) -> Stencil | None: ...
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         """out = K w"""

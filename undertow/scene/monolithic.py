@@ -88,11 +88,6 @@ def check_monolithic(scene: Scene) -> None:
         )
     if scene.fluid.viscosity > 0:
         _check_no_slip(scene)
-    if scene.fluid.viscosity_form != "split":
-        raise complain(
-            f"fluid.viscosity_form = {scene.fluid.viscosity_form!r}: where fluid moves bodies viscosity comes before "
-            "the pressure; remove it, or let bodies move as prescribed with coupling = 'none'"
-        )
     for name, body in scene.bodies.items():
         if isinstance(body.shape, MeshSequence):
             raise complain(

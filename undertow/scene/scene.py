@@ -100,7 +100,9 @@ class Fluid(Model):
     )
     limiter: Flag = Field(True, description="maccormack: false switches its limiter off (smooth flows only)")
     viscosity_form: Literal["split", "coupled"] = Field(
-        "split", description="viscosity before the pressure, or both in one system (Schroeder 2011, 5.31)"
+        "split",
+        description="viscosity before the pressure, or both in one system (Schroeder 2011, 5.30, 5.31), with bodies "
+        "that the fluid moves too",
     )
     no_slip: Literal["wall_rows", "extra_faces"] = Field(
         "wall_rows",

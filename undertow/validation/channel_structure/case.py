@@ -36,7 +36,11 @@ def terminal(cells: int, coupling: Literal["monolithic", "lumped"] = "monolithic
         domain=ut.Domain(upper=(1.0, HEIGHT), resolution=cells, sides={"y_low": "open", "y_high": "open"}),
         time=ut.Time(end=100.0, frame_rate=20.0, fixed_step=0.05),
         fluid=ut.Fluid(
-            density=DENSITY, viscosity=VISCOSITY, acceleration=(0.0, -GRAVITY), advection="none", tolerance=1e-10,
+            density=DENSITY,
+            viscosity=VISCOSITY,
+            acceleration=(0.0, -GRAVITY),
+            advection="none",
+            tolerance=1e-10,
             no_slip="wall_rows" if coupling == "monolithic" else "extra_faces",
         ),  # fmt: skip
         objects={"plate": ut.RigidBody(shape=ut.Box(size=(GAP, LENGTH)), position=(0.5, 0.5), mass=MASS)},

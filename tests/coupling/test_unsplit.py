@@ -1,0 +1,188 @@
+"""Pressure, viscosity and solids in one system: the dense system of thesis 5.30, energy, steady states."""
+
+import numpy as np
+import pytest
+
+import undertow as ut
+from undertow.coupling.lumped import LumpedSolve
+from undertow.coupling.monolithic import JoinedVelocities
+from undertow.coupling.soft_solve import SoftSolve
+from undertow.coupling.solid_velocities import BLOCK as SOLIDS
+from undertow.rigid.rows import BLOCK as RIGID
+
+
+def tank(kind, **changes):
+    """A small tank with an open top, and what ``kind`` says in it."""
+    disc = {"shape": ut.Box(size=(0.31, 0.24)), "position": (0.47, 0.41), "rotation": ut.Rotation(degrees=20.0)}
+    light = ut.RigidBody(**disc, density=0.3, velocity=(0.3, 0.1), angular_velocity=(0.0, 0.0, 2.0))
+    arm = ut.RigidBody(shape=ut.Box(size=(0.1, 0.2)), position=(0.78, 0.55), density=3.0)
+    held = ut.RigidBody(shape=ut.Sphere(radius=0.13), position=(0.8, 0.5))
+    soft = ut.SoftBody(
+        shape=ut.Box(size=(0.3, 0.24)), position=(0.43, 0.41), element_size=0.12, youngs_modulus=3e2, density=0.5,
+        velocity=(0.4, 0.2),
+    )  # fmt: skip
+    rope = ut.Rope(position=(0.72, 0.2), end=(0.78, 0.6), element_size=0.1, density=0.2)
+    hinge = ut.Joint(kind="hinge", parent="disc", child="arm", position=(0.7, 0.5))
+    objects = {
+        "rigid": {"disc": light, "held": held},
+        "joined": {"disc": light, "arm": arm, "hinge": hinge},
+        "lumped": {"disc": light, "held": held},
+        "soft": {"disc": soft, "rope": rope},
+    }[kind]
+    fields = {
+        "name": "tank",
+        "coupling": "lumped" if kind == "lumped" else "monolithic",
+        "gravity": (0.0, 0.0),
+        "domain": ut.Domain(upper=(1.0, 0.8), resolution=10, sides={"y_high": "open"}),
+        "time": ut.Time(end=1.0, frame_rate=100.0, fixed_step=0.05),
+        "fluid": ut.Fluid(
+            density=1.0, viscosity=0.4, tolerance=1e-11, viscosity_form="coupled", advection="none",
+            no_slip="extra_faces" if kind == "lumped" else "wall_rows",
+        ),
+        "objects": objects,
+    }  # fmt: skip
+    return ut.Scene(**{**fields, **changes})
+
+
+class Packed:
+    """The velocities of the blocks of a system in one vector, without faces that no fluid moves."""
+
+    def __init__(self, system):
+        self.blocks = {block.name: block for block in system.blocks}
+        self.used, self.parts, start = {}, {}, 0
+        for name, block in self.blocks.items():
+            moves = block.inv_mass > 0.0 if name == "fluid" else np.ones(block.shape, dtype=bool)
+            self.used[name] = np.flatnonzero(moves)
+            self.parts[name] = slice(start, start := start + len(self.used[name]))
+        self.size = start
+
+    def pack(self, w):
+        return np.concatenate([w[name].reshape(-1)[used] for name, used in self.used.items()])
+
+    def views(self, packed):
+        found = {name: np.zeros(block.shape) for name, block in self.blocks.items()}
+        for name, part in self.parts.items():
+            found[name].reshape(-1)[self.used[name]] = packed[part]
+        return found
+
+    def matrix(self, apply):
+        """Of a linear function of named velocities to a vector."""
+        return np.array([apply(self.views(unit)) for unit in np.eye(self.size)]).T
+
+
+def dense(solve):
+    """(packed, B^-1, C^T C, K, s, C^T s_C) of the blocks and rows of the unsplit system.
+
+    Directions that are prescribed, or held by joints, have no inverse mass.
+    """
+    system, rows = solve.unsplit.system, solve.rows
+    packed = Packed(system)
+    active = rows.stencil.diagonal_c > 0.0
+
+    def inertia(w):
+        out = packed.views(np.zeros(packed.size))
+        for name, block in packed.blocks.items():
+            block.apply_inertia(w[name], np.zeros(block.shape), out[name])
+        return packed.pack(out)
+
+    def gram(w):
+        out = packed.views(np.zeros(packed.size))
+        for row in system.folded:
+            row.add_gram(w, out)
+        return packed.pack(out)
+
+    def divergence(w):
+        out = np.zeros(rows.shape)
+        rows.apply(w, out)
+        return out[active]
+
+    pushed = packed.views(np.zeros(packed.size))
+    for row in system.folded:
+        if row.target is not None:
+            row.add_transpose(row.target, pushed)
+    inverse = np.linalg.pinv(packed.matrix(inertia), rcond=1e-12, hermitian=True)
+    K = packed.matrix(divergence)
+    return packed, inverse, packed.matrix(gram), K, rows.target[active], packed.pack(pushed)
+
+
+def solved(sim, seed, dt):
+    """(w*, w, the dense system): random velocities of the fluid, before and after a solve over dt."""
+    flow, solve, rng = sim.flow, sim.flow.solve, np.random.default_rng(seed)
+    u = np.where(flow.domain.inv_mass_f > 0.0, rng.normal(size=flow.state.u.shape), 0.0)
+    before, coupled = {"fluid": u.copy()}, solve.coupled
+    if isinstance(solve, SoftSolve):
+        block, given = SOLIDS, np.zeros(solve.block.shape)
+        carried = solve.set_masses(dt)
+        solve.block.take(given)
+        solve._add_forces(given, dt, solve.carried_momentum(u, given, carried))
+        solve.block.settle(given, np.zeros(0))
+    else:
+        block, given = RIGID, np.zeros((coupled.bodies.count, 6))
+        coupled.impulse_b[...] = 0.0
+        coupled.take_twists(given)
+        if isinstance(solve, LumpedSolve):
+            # no fluid comes in with the body: what it carries is at rest
+            given = given - np.einsum("bij,bjk,bk->bi", solve.block.inv_mass, solve.carried_b, given)
+        if isinstance(solve.block, JoinedVelocities):
+            solve.block.project(given)
+    before[block] = given
+    solve.solve(u, flow.grid.cell_field(), dt)
+    after = {"fluid": u, block: np.zeros_like(given)}
+    if block == SOLIDS:
+        solve.block.take(after[SOLIDS])
+    else:
+        coupled.take_twists(after[RIGID])
+        u[flow.domain.inv_mass_f == 0.0] = 0.0
+    return before, after, dense(solve)
+
+
+@pytest.mark.parametrize("kind", ["rigid", "joined", "lumped", "soft"])
+def test_the_solve_is_that_of_the_dense_system(kind):
+    """(5.30): rows K and C with duals z of their own, symmetric and positive, and velocities w* - B^-1 [K C]^T z."""
+    before, after, (packed, inverse, gram, K, wanted, pushed) = solved(ut.Simulation(tank(kind)), 1, 0.05)
+    w = packed.pack(before)
+    values, vectors = np.linalg.eigh(gram)
+    assert values.min() > -1e-12 * values.max()
+    C = (np.sqrt(np.maximum(values, 0.0)) * vectors).T[values > 1e-13 * values.max()]
+    rows = np.concatenate([K, C])
+    A = rows @ inverse @ rows.T + np.diag(np.concatenate([np.zeros(len(K)), np.ones(len(C))]))
+    np.testing.assert_allclose(A, A.T, atol=1e-10 * np.abs(A).max())
+    assert np.linalg.eigvalsh(A).min() > -1e-10 * np.abs(A).max()
+    target = np.concatenate([wanted, np.linalg.lstsq(C.T, pushed, rcond=1e-13)[0]])
+    z = np.linalg.lstsq(A, rows @ w - target, rcond=1e-14)[0]
+    expected = w - inverse @ rows.T @ z
+    free = np.abs(inverse).sum(axis=1) > 0.0
+    assert np.abs(expected - w)[free].max() > 0.1
+    np.testing.assert_allclose(packed.pack(after)[free], expected[free], atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["rigid", "joined", "lumped", "soft"])
+@pytest.mark.parametrize("dt", [0.02, 5.0])
+def test_energy_falls_whatever_the_step(kind, dt):
+    """5.8: w^T B w of fluid and solids is not more after the solve than before, here much less."""
+    before, after, (packed, inverse, *_) = solved(ut.Simulation(tank(kind)), 3, dt)
+    mass = np.linalg.pinv(inverse, rcond=1e-12, hermitian=True)
+    energy = [packed.pack(w) @ mass @ packed.pack(w) for w in (before, after)]
+    assert energy[1] < 0.9 * energy[0]
+
+
+def test_a_steady_state_is_reached_at_once():
+    """A disc that sinks in a fluid so thick that it follows its weight: with the split form the pressure lags behind by
+    steps (0.5% off after 50 of them, dt mu / rho dx^2 being 8), the one system has the answer of small steps."""
+    disc = {"disc": ut.RigidBody(shape=ut.Sphere(radius=0.15), position=(0.5, 0.4), density=4.0)}
+
+    def speed(form, dt, steps):
+        scene = tank("rigid", gravity=(0.0, -9.81), objects=disc, time=ut.Time(end=9.0, fixed_step=dt))
+        fluid = scene.fluid.model_copy(update={"viscosity_form": form, "viscosity": 4.0, "tolerance": 1e-9})
+        sim = ut.Simulation(scene.model_copy(update={"fluid": fluid}))
+        place = sim.model.bodies.x_b.copy()
+        for _ in range(steps):
+            sim.step()
+            sim.model.bodies.x_b[...] = place
+        return float(sim.body("disc").velocity[1])
+
+    steady = speed("coupled", 0.02, 12)
+    assert speed("coupled", 0.02, 8) == pytest.approx(steady, rel=1e-5)
+    assert 1.002 < speed("split", 0.02, 50) / steady < 1.01
+    assert speed("split", 0.005, 200) == pytest.approx(speed("coupled", 0.005, 40), rel=1e-5)
+    assert steady == pytest.approx(-0.0192384, rel=1e-5)

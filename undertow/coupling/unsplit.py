@@ -1,0 +1,99 @@
+"""Pressure, viscosity and the coupling to solids in one system: no step is split (thesis 5.30 [@schroeder2011]).
+
+With C all damping rows (between faces, at walls, between faces and solids; the elasticity and damping of solids are in
+their masses) and K those of incompressibility, velocities and pressures are solved for together,
+
+    [ B + C^T C   K^T ] [ w - w* ]   [ C^T (s_C - C w*) ]
+    [     K        0  ] [   z    ] = [     s - K w*     ]
+
+the same w and z as those of (5.30), in which the duals of C are the unknowns in the place of w: nine numbers in a cell
+for three, and more iterations the more viscous the fluid is, since that system has no preconditioner for them but its
+diagonal. Here velocities of solids have the inverse of their masses with their drag, and pressures
+
+    (K (B + C^T C)^-1 K^T)^-1  ~  (K B^-1 K^T)^-1 + dt mu / V                                (Cahouet and Chabard 1988)
+
+V being the volume of a cell: the first is right where the fluid is thin, the second where it is thick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from undertow.coupling.poles import Poles
+from undertow.fluid.domain import FluidDomain
+from undertow.fluid.pressure import DivergenceRows
+from undertow.grid import Array
+from undertow.linalg import CoupledSystem, SolveStats
+from undertow.linalg.coupled import MassBlock, RowBlock
+from undertow.linalg.krylov import Preconditioner
+from undertow.linalg.stencil import Stencil
+
+MOST_ITERATIONS = 5000
+"""Of the solve, before it is given up."""
+
+
+class WholeRows:
+    """Divergence rows with the whole of K^T: that of the ends of bodies is part of the force on the fluid.
+
+    (Where the pressure is solved for alone it cancels against their masses, see ``coupling.poles``.)
+    """
+
+    name = "pressure"
+    damping = False
+    folded = False
+
+    def __init__(self, rows: DivergenceRows, poles: Poles | None) -> None:
+        self.rows, self.poles, self.shape = rows, poles, rows.shape
+
+    @property
+    def target(self) -> Array | None:
+        return self.rows.target
+
+    @property
+    def stencil(self) -> Stencil | None:
+        return self.rows.stencil
+
+    def apply(self, w: Mapping[str, Array], out: Array) -> None:
+        self.rows.apply(w, out)
+
+    def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
+        self.rows.add_transpose(z, w)
+        if self.poles is not None:
+            self.poles.add_push(z, w["fluid"])
+
+    def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
+        self.rows.add_diagonal(inv_mass, out)
+
+
+class _ThickPressure:
+    """The preconditioner of the pressures: that of an inviscid fluid, and dt mu / V."""
+
+    def __init__(self, thin: Preconditioner, rows: DivergenceRows) -> None:
+        self.thin, self.rows, self.thickness = thin, rows, 0.0
+
+    def apply(self, x: Array, out: Array) -> None:
+        self.thin.apply(x, out)
+        assert self.rows.stencil is not None
+        out += self.thickness * x * (self.rows.stencil.diagonal_c.reshape(x.shape) > 0.0)
+
+
+class Unsplit:
+    """The system of a fluid and solids; ``thin``, ``solids_inverse``: preconditioners, set up by their owners."""
+
+    def __init__(
+        self, domain: FluidDomain, viscosity: float, blocks: Sequence[MassBlock], rows: DivergenceRows,
+        damping: Sequence[RowBlock], thin: Preconditioner, solids_inverse: Preconditioner, poles: Poles | None = None,
+    ) -> None:  # fmt: skip
+        self.domain, self.viscosity = domain, viscosity
+        self._pressure = _ThickPressure(thin, rows)
+        self.system = CoupledSystem(
+            blocks, [WholeRows(rows, poles), *damping],
+            {"pressure": self._pressure, blocks[1].name: solids_inverse}, domain.grid.dimensions == 2,
+        )  # fmt: skip
+
+    def solve(
+        self, w: Mapping[str, Array], z_c: Array, walls_z: Array, tolerance: float, viscous_dt: float
+    ) -> SolveStats:
+        """w* -> w; z_c: guess on entry, dt p on exit [Pa s]; walls_z: dual of the walls that move as prescribed."""
+        self._pressure.thickness = viscous_dt * self.viscosity / self.domain.grid.cell_volume
+        return self.system.solve(w, {"pressure": z_c, "walls": walls_z}, tolerance, MOST_ITERATIONS)
