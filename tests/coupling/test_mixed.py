@@ -71,7 +71,7 @@ def test_momentum_passes_without_loss_and_energy_does_not_grow(viscosity):
         before, size = momentum(sim, u, mass), np.abs(mass * u).sum()
         solve.block.set_masses(0.05, 1.0)
         star = v.copy()
-        solve._add_forces(star, 0.05, np.zeros_like(star))
+        solve.add_forces(star, 0.05, np.zeros_like(star))
         matrix = solve.block.matrix
         energy = (mass * u**2).sum() + star.reshape(-1) @ matrix @ star.reshape(-1)
         solve.place()

@@ -183,7 +183,6 @@ def test_with_a_ball_in_it_saved_and_loaded_it_goes_on_bit_for_bit(goes_on):
     [
         ({"coupling": "lumped"}, "objects.boat: a shell in fluid needs coupling = 'monolithic', not 'lumped'"),
         ({"coupling": "rigid_fluid"}, "needs coupling = 'monolithic', not 'rigid_fluid'"),
-        ({"fluid": ut.Fluid(density=1000.0, viscosity=1.0)}, "moves thin rigid shells without viscosity"),
         ({"boat": {"slip": True}}, "objects.boat.slip: a viscous fluid sticks to shells"),
         (
             {"boat": {"shape": ut.Shell(form=ut.Plate(size=(1.0, 1.0)), thickness=0.01)}},

@@ -183,7 +183,7 @@ def test_the_solve_is_that_of_the_dense_saddle_point(stepper):
     bodies.v[:, :2] = rng.normal(size=(bodies.count, 2))
     solve.block.set_masses(dt, {"implicit": 1.0, "newmark": 0.25}[stepper])
     star = bodies.v.copy()
-    solve._add_forces(star, dt, np.zeros_like(star))
+    solve.add_forces(star, dt, np.zeros_like(star))
     faces, u_dense, v_dense = dense_answer(sim, u, star, dt)
     before = (mass * u).sum(axis=(1, 2, 3)) + (bodies.mass[:, None] * bodies.v).sum(axis=0)
     size = np.abs(mass * u).sum() + np.abs(bodies.mass[:, None] * bodies.v).sum()

@@ -114,7 +114,7 @@ def solved(sim, seed, dt):
         block, given = SOLIDS, np.zeros(solve.block.shape)
         carried = solve.set_masses(dt)
         solve.block.take(given)
-        solve._add_forces(given, dt, solve.carried_momentum(u, given, carried))
+        solve.add_forces(given, dt, solve.carried_momentum(u, given, carried))
         solve.block.settle(given, np.zeros(0))
     else:
         block, given = RIGID, np.zeros((coupled.bodies.count, 6))

@@ -227,10 +227,10 @@ class RigidFluidSolve(FreeSurfaceSolve):
         self.regions.gather(self.water_c, self.rows.inv_mass_f)
         self.fluid_weight_b[...] = self.regions.weight_of_fluid(np.array(self.rows.gravity), self.displaced_b)
 
-    def add_known_impulse(self, u_f: Array, dt: float) -> None:
+    def add_known_impulse(self, u_f: Array, p_c: Array, dt: float) -> None:
         """u_a of the head in place of u*, then viscosity and the impulse of the surface."""
         self.prepare(u_f, dt)
-        super().add_known_impulse(u_f, dt)
+        super().add_known_impulse(u_f, p_c, dt)
 
     def prepare(self, u_f: Array, dt: float) -> None:
         """u -> u_a, in place."""

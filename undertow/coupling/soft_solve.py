@@ -190,7 +190,7 @@ class SoftSolve:
         carried = self.set_masses(dt)
         v, start = self._v, np.zeros(block.shape)
         block.take(start)
-        self._add_forces(start, dt, self.carried_momentum(u_f, start, carried))
+        self.add_forces(start, dt, self.carried_momentum(u_f, start, carried))
         loose = start.copy()
         block.settle(start, np.zeros(0))
         np.copyto(self._start_f, u_f)
@@ -327,7 +327,7 @@ class SoftSolve:
             nodes = self.coupled.bodies.v if v is None else v[self.block.nodes]
             u_f.reshape(-1)[voxel.face] = voxel.wall @ nodes.reshape(-1)
 
-    def _add_forces(self, v: Array, dt: float, impulse: Array) -> None:
+    def add_forces(self, v: Array, dt: float, impulse: Array) -> None:
         """v^n -> v*: elasticity, what acts from outside, and an impulse (n + 2 m, 3) [N s, N m s]; joints aside."""
         bodies, block, coupled = self.coupled.bodies, self.block, self.coupled
         nodes = block.nodes

@@ -161,7 +161,7 @@ class SoftWaterSolve(FreeSurfaceSolve):
         self.hydrostatic.measure()
 
     def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
-        self.viscous = SoftViscosity(self.soft, self.rows, viscosity, slip_b)
+        self.viscous = SoftViscosity(self.soft, self.rows, viscosity, slip_b, self.hydrostatic)
 
     def carried(self) -> tuple[np.ndarray, np.ndarray]:
         lower, upper = self.rows.wet_sides()
@@ -198,11 +198,15 @@ class SoftViscosity(FreeViscosity):
 
     Mt being the masses of the solve that follows, elasticity and the water that shells carry included: a stiff body is
     slowed down as a whole, not its outermost nodes alone. That water's velocity is handed over here, so that none of
-    the momentum which shells are given is taken for water that goes slower than they do.
+    the momentum which shells are given is taken for water that goes slower than they do. Solids too have the velocities
+    that forces and the last pressure lead to, which are taken back after the step.
     """
 
-    def __init__(self, soft: SoftSolve, rows: SoftWaterRows, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
-        self.soft, rigid = soft, soft.coupled.rigid
+    def __init__(
+        self, soft: SoftSolve, rows: SoftWaterRows, viscosity: float | Mixture, slip_b: np.ndarray,
+        hydrostatic: Hydrostatic,
+    ) -> None:  # fmt: skip
+        self.soft, self.hydrostatic, rigid = soft, hydrostatic, soft.coupled.rigid
         still = np.where(rigid.bodies.kind_b[: len(slip_b)] == DYNAMIC, 1, slip_b).astype(np.int64)
         super().__init__(rows, soft.tolerance, viscosity, still)
         exchange = viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
@@ -221,7 +225,18 @@ class SoftViscosity(FreeViscosity):
             [self.block, soft.block], [self.strain, self.walls, *self.drags], {BLOCK: self.nodes_inverse}, self.planar
         )
         self._drag, self._joint = np.zeros(soft.block.shape), np.zeros(soft.block.shape)
+        self._expected: Array | None = None
         self.dissipated = 0.0
+
+    def expect(self, p_c: Array, dt: float) -> None:
+        """Solids that touch something have no more than they have: what contact gives them is not known yet."""
+        super().expect(p_c, dt)
+        soft, contacts, self._expected = self.soft, self.soft.coupled.contacts, None
+        if soft.incremental and (contacts is None or not contacts.count):
+            self._expected = soft.rows.push(self.z_c)
+            known = np.zeros((soft.coupled.rigid.bodies.count, 6))
+            self.hydrostatic.impulse(dt, known)
+            soft.block.twists(self._expected)[...] += known
 
     def solve(self, u_f: Array, dt: float) -> SolveStats:
         soft, block = self.soft, self.soft.block
@@ -233,9 +248,16 @@ class SoftViscosity(FreeViscosity):
         v = np.zeros(block.shape)
         carried = soft.set_masses(dt)
         block.take(v)
-        v += block.loose_answer(soft.carried_momentum(u_f, v, carried))
-        block.settle(v, np.zeros(0))
-        before = v.copy()
+        brought = soft.carried_momentum(u_f, v, carried)
+        start = v + block.loose_answer(brought)
+        block.settle(start, np.zeros(0))
+        if self._expected is None:
+            v[...] = start
+        else:
+            soft.add_forces(v, dt, brought + self._expected)
+            block.settle(v, np.zeros(0))
+        before, ahead = v.copy(), v - start
+        u_f += self.ahead_f
         self.nodes_inverse.setup()
         w = {"fluid": u_f, BLOCK: v}
         momenta = soft.coupled.bodies.mass[:, None] * v[block.nodes], soft.coupled.rigid.bodies.p_b
@@ -243,6 +265,8 @@ class SoftViscosity(FreeViscosity):
         self._drag = np.asarray(sum(drag.impulse(u_f, v) for drag in self.drags))
         self._joint = np.asarray(block.matrix @ (v - before).reshape(-1)).reshape(block.shape) - self._drag
         self._measure(w)
+        v -= ahead
+        u_f -= self.ahead_f
         block.give(v)
         soft.set_coupled_faces(u_f)
         return stats

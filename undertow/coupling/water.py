@@ -15,7 +15,7 @@ import numpy as np
 from undertow.coupling.drag import BodiesInverse, DragRows
 from undertow.coupling.hydrostatic import Hydrostatic
 from undertow.coupling.lumped import LumpedSolve
-from undertow.coupling.monolithic import CoupledBodies, MonolithicSolve
+from undertow.coupling.monolithic import HEAVY_ENOUGH, CoupledBodies, MonolithicSolve
 from undertow.coupling.rows import CoupledOperator, CoupledRows
 from undertow.coupling.walls import BodyWalls
 from undertow.fluid.domain import FluidDomain
@@ -71,7 +71,9 @@ class CoupledWaterSolve(FreeSurfaceSolve):
         return MonolithicSolve(self.domain, self.tolerance, self.coupled, make_rows)
 
     def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
-        self.viscous = CoupledViscosity(self.rows, self.tolerance, viscosity, slip_b, self.coupled, self.monolithic)
+        self.viscous = CoupledViscosity(
+            self.rows, self.tolerance, viscosity, slip_b, self.coupled, self.monolithic, self.hydrostatic
+        )
 
     def rebuild(self) -> None:
         self.monolithic.rebuild()
@@ -140,16 +142,20 @@ class LumpedWaterSolve(CoupledWaterSolve):
 
 
 class CoupledViscosity(FreeViscosity):
-    """The viscous step of a liquid and the bodies that it drags along, both implicit."""
+    """The viscous step of a liquid and the bodies that it drags along, both implicit.
+
+    Bodies too have the velocities that their weight and the last pressure lead to, but for those so light that what is
+    not their own pressure would throw them about.
+    """
 
     def __init__(
         self, rows: CoupledWaterRows, tolerance: float, viscosity: float | Mixture, slip_b: np.ndarray,
-        coupled: CoupledBodies, monolithic: MonolithicSolve,
+        coupled: CoupledBodies, monolithic: MonolithicSolve, hydrostatic: Hydrostatic,
     ) -> None:  # fmt: skip
         bodies, count = coupled.bodies, len(slip_b)
         still = np.where(bodies.kind_b[:count] == DYNAMIC, 1, slip_b).astype(np.int64)
         super().__init__(rows, tolerance, viscosity, still)
-        self.coupled = coupled
+        self.coupled, self.monolithic, self.hydrostatic = coupled, monolithic, hydrostatic
         # rows on the whole strain give no torque to a body that turns with its fluid: no row of turning
         exchange = viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
         self.drag = DragRows(rows.domain, bodies, exchange, slip_b, np.zeros(bodies.count))
@@ -158,7 +164,17 @@ class CoupledViscosity(FreeViscosity):
             [self.block, monolithic.block], [self.strain, self.walls, self.drag], {BLOCK: self.bodies_inverse},
             self.planar,
         )  # fmt: skip
-        self._twist = np.zeros((bodies.count, 6))
+        self._twist, self.ahead_b = np.zeros((bodies.count, 6)), np.zeros((bodies.count, 6))
+
+    def expect(self, p_c: Array, dt: float) -> None:
+        super().expect(p_c, dt)
+        coupled, ahead, block = self.coupled, self.ahead_b, self.monolithic.block
+        assert isinstance(self.rows, CoupledWaterRows)
+        self.hydrostatic.impulse(dt, ahead)
+        self.rows.walls.add_force(1.0, self.z_c, ahead)
+        ahead += coupled.impulse_b
+        ahead[self.monolithic.displaced_b >= HEAVY_ENOUGH * coupled.bodies.mass_b] = 0.0
+        block.apply_inverse_mass(ahead.reshape(block.shape), ahead.reshape(block.shape))
 
     def solve(self, u_f: Array, dt: float) -> SolveStats:
         self.rebuild(dt)
@@ -166,12 +182,16 @@ class CoupledViscosity(FreeViscosity):
         self.drag.keep(self.strain.inv_mass_f)
         self.drag.time_step = dt
         self.bodies_inverse.setup()
-        coupled, twist = self.coupled, self._twist
+        coupled, twist, block = self.coupled, self._twist, self.monolithic.block
         coupled.take_twists(twist)
-        scale = scale_with(self.scale(u_f), u_f, coupled.bodies.p_b)
-        stats = self.system.solve({"fluid": u_f, BLOCK: twist}, {}, self.tolerance, scale=scale)
+        twist += self.ahead_b
+        u_f += self.ahead_f
+        scale = scale_with(self.scale(u_f), u_f, coupled.bodies.mass_b[:, None] * twist[:, :3])
+        stats = self.system.solve({"fluid": u_f, BLOCK: twist.reshape(block.shape)}, {}, self.tolerance, scale=scale)
         coupled.viscous_b[...] = 0.0
         self.drag.add_impulse(u_f, twist, coupled.viscous_b)
+        twist -= self.ahead_b
+        u_f -= self.ahead_f
         coupled.give_twists(twist)
         return stats
 

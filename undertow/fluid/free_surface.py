@@ -185,11 +185,13 @@ class FreeSurfaceSolve:
     def set_carried(self, u_f: Array) -> None:
         """Give those faces the velocity of the solids."""
 
-    def add_known_impulse(self, u_f: Array, dt: float) -> None:
-        """Viscosity, then what is known of the pressure's impulse: of the values at the surface and of the cells they
-        nearly fix."""
-        rows = self.rows
-        self._before = [] if self.viscous is None else [self.viscous.solve(u_f, dt)]
+    def add_known_impulse(self, u_f: Array, p_c: Array, dt: float) -> None:
+        """Viscosity, p being the last pressure [Pa], then what is known of the pressure's impulse: of the values at the
+        surface and of the cells they nearly fix."""
+        rows, self._before = self.rows, []
+        if self.viscous is not None:
+            self.viscous.expect(p_c, dt)
+            self._before.append(self.viscous.solve(u_f, dt))
         rows.start_from_surface(dt, self.start_c)
         rows.add_surface_impulse(dt, self.start_c, u_f)
 

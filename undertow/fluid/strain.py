@@ -12,6 +12,14 @@ f being the liquid and open part of the cell, or the mean over the four cells of
 harmonic mean over the four cells: layers that slide on each other have one shear stress. Rows of a motion that is
 rigid are zero, so that a drop that turns feels nothing. Walls exchange momentum through ``WallRows``. The faces have
 the mass of the liquid that their dual cells hold.
+
+The step comes before the pressure, whose impulses on faces at the surface are large where their liquid is thin. But it
+acts on the velocities that the last pressure leads to, and what that gave is taken back after it,
+
+    u <- V (u + a) - a,      a = -grad z^n / rho,
+
+so that in a steady state viscosity has balanced the pressure when the projection comes (Van Kan 1986). a is that of
+faces a cell and more below the surface, continued to those above them.
 """
 
 from __future__ import annotations
@@ -27,12 +35,16 @@ from undertow.fluid.mixture import Mixture
 from undertow.fluid.viscosity import WallRows
 from undertow.grid import GHOSTS, Array, share_face_rows
 from undertow.linalg import CoupledSystem, SolveStats, Stencil, VelocityBlock, used_planes
+from undertow.transport import Extrapolation
 
 if TYPE_CHECKING:
     from undertow.fluid.free_surface import FreeSurfaceRows
 
 LEAST_PART = 0.05
 """Smallest liquid part of a dual cell that a wet face is given."""
+
+LAYERS = 3
+"""Of faces at the surface to which what the pressure is expected to give is continued."""
 
 
 class StrainRows:
@@ -102,7 +114,7 @@ class FreeViscosity:
 
     def __init__(self, rows: FreeSurfaceRows, tolerance: float, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
         self.domain: FluidDomain = rows.domain
-        self.tolerance = tolerance
+        self.rows, self.tolerance = rows, tolerance
         mu_c = viscosity.mu_c if isinstance(viscosity, Mixture) else np.full(rows.shape, viscosity)
         exchange = viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
         self.strain = StrainRows(rows, mu_c)
@@ -110,6 +122,39 @@ class FreeViscosity:
         self.planar = rows.domain.grid.dimensions == 2
         self.block = VelocityBlock("fluid", self.strain.inv_mass_f, self.planar)
         self.system = CoupledSystem([self.block], [self.strain, self.walls], planar=self.planar)
+        grid = rows.domain.grid
+        self.ahead_f = grid.face_field()
+        """a of the head: what the pressure is expected to give [m/s]."""
+        self.z_c = grid.cell_field()
+        """The impulse of the last pressure [Pa s]."""
+        self._none_c = grid.cell_field()
+        self._deep_c, self._known_c = np.zeros(grid.padded, dtype=bool), np.zeros(grid.padded, dtype=bool)
+        self._deep_f = np.zeros((3, *grid.padded), dtype=bool)
+        self._continued = Extrapolation(grid, rows.domain.sides)
+
+    def expect(self, p_c: Array, dt: float) -> None:
+        """Take note of what the pressure p of the last step would give over dt [s]; the rows are up to date."""
+        rows, ahead, grid = self.rows, self.ahead_f, self.domain.grid
+        ahead[...], self.z_c[...] = 0.0, 0.0
+        if not p_c.any():
+            # nothing has been solved for yet
+            return
+        rows.dual_of(p_c, dt, self._none_c, self.z_c)
+        # cells that a body has hardly left may have had no pressure
+        deep, known = self._deep_c, self._known_c
+        np.less(rows.phi_c, -grid.dx, out=deep)
+        np.greater(self.domain.volume_c, 0.5, out=known)
+        self.z_c *= known
+        self._continued.centred(self.z_c, known, LAYERS)
+        rows.subtract_impulse(self.z_c, rows.inv_mass_f, ahead)
+        for axis in grid.axes:
+            cells, faces = (np.moveaxis(x, 2 - axis, 0) for x in (deep, self._deep_f[axis]))
+            np.logical_and(cells[1:], cells[:-1], out=faces[1:])
+            faces[0] = False
+            ahead[axis] *= self._deep_f[axis]
+        self._continued.velocity(ahead, self._deep_f, LAYERS)
+        for axis in grid.axes:
+            ahead[axis] *= rows.inv_mass_f[axis] > 0.0
 
     def rebuild(self, dt: float) -> None:
         """Rows of the geometry of now for a step dt [s]."""
@@ -121,7 +166,10 @@ class FreeViscosity:
     def solve(self, u_f: Array, dt: float) -> SolveStats:
         """u -> u with the impulse of the viscous stress over dt, in place."""
         self.rebuild(dt)
-        return self.system.solve({"fluid": u_f}, {}, self.tolerance, scale=self.scale(u_f))
+        u_f += self.ahead_f
+        stats = self.system.solve({"fluid": u_f}, {}, self.tolerance, scale=self.scale(u_f))
+        u_f -= self.ahead_f
+        return stats
 
     def scale(self, u_f: Array) -> float:
         """What the tolerance is relative to: ||B u||, the momenta that are there."""

@@ -330,7 +330,7 @@ class WaterFlow:
         s, rows = self.state, self.solve.rows
         self.sides.fill_velocity(u_f)
         self.solve.rebuild()
-        self.solve.add_known_impulse(u_f, dt)
+        self.solve.add_known_impulse(u_f, s.p, dt)
         report = FlowReport()
         report.row_before = self._largest_row(u_f)
         report.solves = self.solve.solve(u_f, s.p, dt)

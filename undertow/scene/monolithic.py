@@ -72,8 +72,6 @@ def check_monolithic(scene: Scene) -> None:
         _check_compared(scene)
     if scene.has_nodes:
         _check_soft_in_fluid(scene)
-        if scene.has_surface:
-            _check_shells_in_water(scene)
     elif not any(body.is_dynamic for body in scene.bodies.values()):
         raise complain(
             f"coupling = {scene.coupling!r}: no body is moved by forces; give one a density, or remove the coupling"
@@ -143,15 +141,6 @@ def _check_soft_in_fluid(scene: Scene) -> None:
             raise complain(f"{path}: the fluid itself drags it; remove wind and drag")
         if isinstance(item, SoftBody) and item.incompressible and scene.soft.stepper != "implicit":
             raise complain(f"{path}.incompressible: in fluid needs soft.stepper = 'implicit'; change it, or remove it")
-
-
-def _check_shells_in_water(scene: Scene) -> None:
-    """Water with a surface moves thin rigid shells without viscosity."""
-    if scene.is_viscous and scene.shells:
-        raise complain(
-            f"{_name_viscosity(scene)}: water with a surface moves thin rigid shells without viscosity; remove it, or "
-            f"give objects.{next(iter(scene.shells))} a solid shape of three cells and more"
-        )
 
 
 def _name_viscosity(scene: Scene) -> str:
