@@ -105,6 +105,21 @@ def test_a_falling_drop_gains_the_energy_it_loses_in_height():
     assert ledger["momentum_y"] == pytest.approx(-1000.0 * water.volume() * 9.81 * 0.1, rel=0.01)
 
 
+@pytest.mark.parametrize("at", ["ceiling", "wall", "solid"])
+def test_water_does_not_stick(at):
+    """A drop that hangs on the ceiling, on a wall or under a solid: suction holds it no longer than air needs to get
+    behind it from its edge, and it falls off whole."""
+    x0, y0 = (0.05, 0.6) if at == "wall" else (0.5, 0.93)
+    beam = [Solid("beam", Box((0.5, 0.3, 1.0)), Static((0.5, 1.1, 0.0)))] if at == "solid" else None
+    water = make(lambda x, y, z: np.hypot(x - x0, y - y0) - 0.15, n=32, particles=True, solids=beam)
+    volume, grid = water.volume(), water.grid
+    run(water, 40)
+    wet = water.state.surface.phi_c[grid.interior] < 0.0
+    y = np.broadcast_to(grid.cell_centres()[1], wet.shape)
+    assert y[wet].max() < 0.7
+    assert water.volume() == pytest.approx(volume, rel=0.08)
+
+
 def test_a_collapsing_column_keeps_volume_and_energy():
     water = make(column, n=32, particles=True)
     volume, start = water.volume(), energy(water)
