@@ -186,3 +186,55 @@ def test_a_steady_state_is_reached_at_once():
     assert 1.002 < speed("split", 0.02, 50) / steady < 1.01
     assert speed("split", 0.005, 200) == pytest.approx(speed("coupled", 0.005, 40), rel=1e-5)
     assert steady == pytest.approx(-0.0192384, rel=1e-5)
+
+
+def disc_in(density, form, tolerance, viscosity=4.0, **changes):
+    """A disc in a small tank, closed unless told else."""
+    fields = {
+        "name": "tank", "coupling": "monolithic", "domain": ut.Domain(upper=(1.0, 1.0), resolution=16),
+        "time": ut.Time(end=9.0, fixed_step=0.01), "gravity": (0.0, -9.81),
+        "fluid": ut.Fluid(density=1.0, viscosity=viscosity, viscosity_form=form, tolerance=tolerance),
+        "objects": {"disc": ut.RigidBody(shape=ut.Sphere(radius=0.15), position=(0.47, 0.45), density=density)},
+    }  # fmt: skip
+    return ut.Simulation(ut.Scene(**{**fields, **changes}))
+
+
+@pytest.mark.parametrize("density", [1e-3, 1e-6])
+def test_light_bodies_are_as_good_as_the_tolerance(density):
+    """It is relative to how fast they are in the fluid, not to how fast they would be without."""
+    found = []
+    for tolerance in (1e-6, 1e-12):
+        sim = disc_in(density, "coupled", tolerance)
+        for _ in range(3):
+            sim.step()
+        found.append(np.append(sim.body("disc").velocity[:2], 0.15 * sim.body("disc").angular_velocity[2]))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-4 * found[1][1])
+    assert found[1][1] > 0.0
+
+
+def test_a_thick_fluid_comes_to_rest():
+    """Down to where rounding is all there is: nothing fails."""
+    thing = ut.RigidBody(shape=ut.Sphere(radius=0.15), position=(0.47, 0.45), density=2.0, velocity=(1.0, 0.3))
+    sim = disc_in(2.0, "coupled", 1e-6, viscosity=10.0, gravity=(0.0, 0.0), objects={"disc": thing})
+    for _ in range(40):
+        sim.step()
+    assert np.abs(sim.state.u).max() < 1e-11
+
+
+def test_the_level_of_a_large_closed_tank_is_free():
+    """1 km of water: the constant pressure is a null vector whatever the units."""
+    sim = disc_in(
+        2000.0, "coupled", 1e-6, viscosity=1.0, domain=ut.Domain(upper=(1000.0, 1000.0), resolution=16),
+        fluid=ut.Fluid(density=1000.0, viscosity=1.0, viscosity_form="coupled", tolerance=1e-6),
+        objects={"disc": ut.RigidBody(shape=ut.Sphere(radius=150.0), position=(470.0, 450.0), density=2000.0)},
+    )  # fmt: skip
+    sim.step()
+    assert sim.flow.solve.unsplit.system.null_space("pressure").count == 1
+
+
+@pytest.mark.parametrize("kind", ["rigid", "joined", "soft", "lumped"])
+def test_it_goes_on_where_it_was(kind, goes_on):
+    sim = ut.Simulation(tank(kind))
+    for _ in range(2):
+        sim.step()
+    goes_on(sim, 2)

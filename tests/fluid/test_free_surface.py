@@ -84,7 +84,7 @@ def test_still_water_keeps_still_and_its_pressure_is_linear(height, dimensions):
     grid = solve.domain.grid
     solve.rebuild()
     u, p = grid.face_field(), grid.cell_field()
-    solve.add_known_impulse(u, 0.01)
+    solve.add_known_impulse(u, np.zeros_like(solve.z_c), 0.01)
     solve.solve(u, p, 0.01)
     assert np.abs(u).max() < 1e-12
     y = grid.coordinates(1, 0.5)[None, :, None]
@@ -99,7 +99,7 @@ def test_water_in_free_fall_feels_gravity_and_no_pressure():
     grid = solve.domain.grid
     solve.rebuild()
     u, p = grid.face_field(), grid.cell_field()
-    solve.add_known_impulse(u, 0.02)
+    solve.add_known_impulse(u, np.zeros_like(solve.z_c), 0.02)
     solve.solve(u, p, 0.02)
     wet = solve.rows.inv_mass_f > 0
     assert np.abs(u[1][wet[1]] + 9.81 * 0.02).max() < 1e-8
@@ -114,7 +114,7 @@ def test_sources_make_their_volume_and_closed_water_takes_none():
     rows.source_c[3, 5, 6] = 0.3
     solve.rebuild()
     u, p = grid.face_field(), grid.cell_field()
-    solve.add_known_impulse(u, 0.01)
+    solve.add_known_impulse(u, np.zeros_like(solve.z_c), 0.01)
     solve.solve(u, p, 0.01)
     row = grid.cell_field()
     rows.apply({"fluid": u}, row)
@@ -125,7 +125,7 @@ def test_sources_make_their_volume_and_closed_water_takes_none():
     full = make(lambda x, y, z: -1.0 + 0 * (x + y + z))
     full.rebuild()
     u[...] = 0.0
-    full.add_known_impulse(u, 0.01)
+    full.add_known_impulse(u, np.zeros_like(full.z_c), 0.01)
     assert full.solve(u, p, 0.01)[0].regions_singular == 1
     assert np.abs(u).max() == 0.0
 
@@ -137,7 +137,7 @@ def test_a_moving_solid_pushes_the_water_before_it():
     grid = solve.domain.grid
     solve.rebuild()
     u, p = grid.face_field(), grid.cell_field()
-    solve.add_known_impulse(u, 0.01)
+    solve.add_known_impulse(u, np.zeros_like(solve.z_c), 0.01)
     solve.solve(u, p, 0.01)
     surface = u[1][grid.interior_faces(1)][0, 12] * solve.domain.area_f[1][grid.interior_faces(1)][0, 12] / 20
     assert surface.sum() == pytest.approx(0.4 * 0.5, rel=1e-6)

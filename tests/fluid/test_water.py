@@ -98,7 +98,7 @@ def test_a_falling_drop_gains_the_energy_it_loses_in_height():
     volume, start = water.volume(), energy(water)
     run(water, 10, 0.01)
     wet = water.solve.rows.inv_mass_f[1] > 0
-    assert np.abs(water.state.u[1][wet] / (-9.81 * 0.1) - 1.0).max() < 1e-3
+    assert np.abs(water.state.u[1][wet] / (-9.81 * 0.1) - 1.0).max() < 2e-3
     assert water.volume() == pytest.approx(volume, rel=2e-3)
     assert energy(water) == pytest.approx(start, rel=0.02)
     ledger = water.ledger()

@@ -10,7 +10,7 @@ import scipy.sparse as sparse
 import scipy.sparse.linalg
 
 from undertow.errors import PhysicsError
-from undertow.soft.gradients import CHUNK, NO_CONTACTS, Gradients, NodeSystem, RingRowsSpec
+from undertow.soft.gradients import CHUNK, NO_CONTACTS, Gradients, NodeSystem, RingSystem
 from undertow.soft.spread import Pattern
 from undertow.soft.touching import Touching
 
@@ -94,7 +94,7 @@ def test_pressures_are_those_of_elimination(two_threads: int) -> None:
     inverse = 1.0 / A.diagonal()[:, None]
     b = rng.normal(size=n)
     solver, x = Gradients(n, 1), np.zeros(n)
-    solver.set_rings(RingRowsSpec(system.starts, system.columns, rows, turned, system.free, inv_mass, slack, inverse))
+    solver.set_rings(RingSystem(system.starts, system.columns, rows, turned, system.free, inv_mass, slack, inverse))
     numba.set_num_threads(two_threads)
     stats = solver.solve(b[:, None], x[:, None], 1e-10, 2000, 5.0)
     assert stats.scale == 5.0 and np.allclose(x, scipy.sparse.linalg.spsolve(A.tocsc(), b), atol=1e-8)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from undertow.geometry import Solid, SolidFields
+from undertow.geometry.solids import ANGULAR, LINEAR
 from undertow.grid import GHOSTS, Array, Grid, Sides
 
 COPIED = ("phi_n", "area_f", "volume_c", "body_c", "distance_f", "velocity_f", "velocity_c")
@@ -120,6 +121,35 @@ class LumpedFields(DualFields):
             self.area_f[axis][above | below] = 0.0
             mixed = above != below
             self.carried_f[axis][mixed] = self.dual_f[axis][mixed]
+        self._move_closed_faces()
+
+    def owners(self, axis: np.ndarray, cell: np.ndarray) -> np.ndarray:
+        """Bodies (m,) whose solid cells lie beside faces (m,), by axis and flat index of the cell above; -1: none.
+
+        Between two bodies it is that of the cell above.
+        """
+        padded, count = self.grid.padded, np.array(self.grid.cells)
+        stride = np.array([1, padded[2], padded[1] * padded[2]])[axis]
+        at = cell // stride % np.array(padded[::-1])[axis]
+        turns = self.period[axis] > 0.0
+        below = cell - np.where((at == GHOSTS) & turns, 1 - count[axis], 1) * stride
+        above = cell - np.where((at == GHOSTS + count[axis]) & turns, count[axis], 0) * stride
+        solid, label = self.volume_c.reshape(-1) == 0.0, self.body_c.reshape(-1).astype(np.int64)
+        return np.where(solid[above], label[above], np.where(solid[below], label[below], -1))
+
+    def _move_closed_faces(self) -> None:
+        """Faces beside solid cells have the velocity of the body at their own centres: what it carries moves as it."""
+        grid = self.grid
+        face = np.flatnonzero(self.area_f.reshape(-1) == 0.0)
+        axis, cell = np.divmod(face, int(np.prod(grid.padded)))
+        body = self.owners(axis, cell)
+        face, axis, cell, body = (x[body >= 0] for x in (face, axis, cell, body))
+        index = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1)
+        centre = np.array(grid.lower) + (index - GHOSTS + 0.5 * (1.0 - np.eye(3)[axis])) * grid.dx
+        rows = self.spec.rows[body]
+        arm = self.arms(centre, self.spec.position[body])
+        moved = rows[:, LINEAR : LINEAR + 3] + np.cross(rows[:, ANGULAR : ANGULAR + 3], arm)
+        self.velocity_f.reshape(-1)[face] = moved[np.arange(len(face)), axis]
 
     def _centre_distance(self) -> Array:
         """Signed distances at the centres of the cells of the domain (nz, ny, nx): nodes of the finer grid."""

@@ -114,10 +114,10 @@ class LumpedSolve(MonolithicSolve):
         most = GHOSTS + np.array(grid.cells) + np.eye(3, dtype=np.int64)[axis]
         inside = np.all((index >= GHOSTS) & (index < most), axis=1)
         seam = (index[np.arange(len(face)), axis] == GHOSTS + np.array(grid.cells)[axis]) & (fields.period[axis] > 0.0)
-        body = fields.body_c.reshape(-1)[cell]
+        body = fields.owners(axis, cell)
         chosen = inside & ~seam & (body >= 0)
         chosen[chosen] &= bodies.kind_b[body[chosen]] == DYNAMIC
-        face, axis, index, body = face[chosen], axis[chosen], index[chosen], body[chosen].astype(np.int64)
+        face, axis, index, body = face[chosen], axis[chosen], index[chosen], body[chosen]
         arm, across = _rows_across(fields, axis, index, bodies.x_b[body])
         beta = self.domain.density * grid.cell_volume * carried[face]
         self.faces = self.wet = CarriedFaces(face, body, across, beta, axis, arm)
@@ -199,9 +199,10 @@ class ExtraFaces(TwistDrag):
     def __init__(self, domain: FluidDomain, coupled: CoupledBodies, viscosity: float) -> None:
         assert isinstance(domain.solids, LumpedFields)
         self.domain, self.fields = domain, domain.solids
-        self.flux = viscosity * domain.grid.face_area / domain.grid.dx
+        self.viscosity, self.flux = viscosity, viscosity * domain.grid.face_area / domain.grid.dx
         self.sticks_b = coupled.slip_b == 0
-        super().__init__(coupled.bodies, 2.0 * viscosity * coupled.volume_b * self.sticks_b)
+        self.moved_b = self.sticks_b & (coupled.bodies.kind_b == DYNAMIC)
+        super().__init__(coupled.bodies, np.zeros(coupled.bodies.count))
 
     def rebuild(self) -> None:
         grid, fields, domain = self.domain.grid, self.fields, self.domain
@@ -211,12 +212,9 @@ class ExtraFaces(TwistDrag):
         closed = np.flatnonzero(domain.open_f.reshape(-1) == 0)
         axis, cell = np.divmod(closed, cells)
         index = cell[:, None] // stride % np.array(grid.padded[::-1])
-        at = index[np.arange(len(closed)), axis]
-        lower = cell - stride[axis] * np.where((at == GHOSTS) & periodic[axis], 1 - count[axis], 1)
-        solid, label = fields.volume_c.reshape(-1) == 0.0, fields.body_c.reshape(-1)
-        body = np.where(solid[cell], label[cell], label[lower]).astype(np.int64)
+        at, body = index[np.arange(len(closed)), axis], fields.owners(axis, cell)
         # periodic faces are there once
-        chosen = (solid[cell] | solid[lower]) & (body >= 0) & ~((at == GHOSTS + count[axis]) & periodic[axis])
+        chosen = (body >= 0) & ~((at == GHOSTS + count[axis]) & periodic[axis])
         chosen[chosen] &= self.sticks_b[body[chosen]]
         closed, axis, index, body = closed[chosen], axis[chosen], index[chosen], body[chosen]
         _, across = _rows_across(fields, axis, index, self.bodies.x_b[body])
@@ -236,6 +234,11 @@ class ExtraFaces(TwistDrag):
         self.spec = DragSpec(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
         self.size = len(self.spec.face)
         self.shape = (self.size,)
+        # of the part that is in the domain, where fluid touches it
+        solid = fields.body_c[grid.interior][fields.volume_c[grid.interior] == 0.0]
+        inside = np.bincount(solid[solid >= 0], minlength=self.bodies.count) * grid.cell_volume
+        touched = np.bincount(self.spec.body, minlength=self.bodies.count) > 0
+        self.turning_b[...] = 2.0 * self.viscosity * inside * touched * self.moved_b
 
 
 class ViscousLumpedSolve(ViscousMonolithicSolve, LumpedSolve):

@@ -381,8 +381,7 @@ class ViscousMonolithicSolve(MonolithicSolve):
         w = {"fluid": u_f, BLOCK: twist.reshape(self.block.shape)}
         self.bodies_inverse.setup()
         if self.unsplit is not None:
-            self._space.clear(self._z.reshape(-1))
-            self._absorb(u_f, twist, self._z)
+            self._start(u_f, twist, z_c)
             first = self.unsplit.solve(w, z_c, self.walls_z, self.tolerance, viscous_dt)
         else:
             if self.incremental:

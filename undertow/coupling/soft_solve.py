@@ -198,14 +198,14 @@ class SoftSolve:
         active = None if coupled.contacts is None or not coupled.contacts.count else ActiveSet(block, coupled.contacts)
         if active is not None:
             active.choose(start + block.free_answer(self.rows.push(z_c)))
-        self.null.setup()
+        self._see_null_space()
         self.level.setup(self.null)
         self.pockets.ask(self.rows, self.rows.v, coupled.reach * dt)
         found: list[SolveStats] = []
         for attempt in range(1, CONTACT_PASSES + 1):
             if attempt > 1:
                 np.copyto(u_f, self._start_f)
-                self.null.setup()
+                self._see_null_space()
                 self.level.correct()
             v[...] = start
             if active is not None:
@@ -224,6 +224,12 @@ class SoftSolve:
                 active.choose(led)
         self._finish(w, z_c, loose)
         return found
+
+    def _see_null_space(self) -> None:
+        """Of the pressures, with the rows that are held now."""
+        self.null.setup()
+        if self.unsplit is not None:
+            self.unsplit.system.null_space("pressure").setup()
 
     def conform(self, u_f: Array, v: Array, z_c: Array) -> list[SolveStats]:
         """The fluid alone takes on the motion of solids with given velocities v (n + 2 m, 3), which nothing changes
@@ -248,13 +254,13 @@ class SoftSolve:
         target = self.tolerance * self._scale(w)
         self._drag = np.zeros(self.block.shape)
         found: list[SolveStats] = []
-        unsplit = self.unsplit is not None
-        if self.walls is None or (self.incremental and not unsplit):
+        before = self.walls is None or self.incremental or self.unsplit is not None
+        if before:
             self._absorb(w, z_c)
         if self.walls is not None:
             found.append(self._diffuse(w, z_c, dt))
-            if not self.incremental and not unsplit:
-                self._absorb(w, z_c)
+        if not before:
+            self._absorb(w, z_c)
         found += self._project(w, z_c, target)
         for _ in range(VOLUME_PASSES):
             if not self.pockets.ask(self.rows, w[BLOCK], self.coupled.reach * dt, again=True):

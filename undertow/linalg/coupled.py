@@ -325,12 +325,13 @@ class CoupledSystem:
 
     def solve(
         self, w: Mapping[str, Array], z: Mapping[str, Array], tolerance: float, max_iterations: int = 1000,
-        scale: float | None = None, known: bool = False,
+        scale: float | None = None, known: bool = False, least: float = 0.0,
     ) -> SolveStats:  # fmt: skip
         """Solve for w and z. w holds w* on entry and w on exit; z the first guess on entry, the solution on exit.
 
-        scale: what the tolerance is relative to, in the place of ||b||. z of folded rows is given when asked for. Ghost
-        and inactive entries of z must be zero. known: K w* - s of the dual form is in ``right_hand_side`` already.
+        scale: what the tolerance is relative to, in the place of ||b||; least: at least that. z of folded rows is given
+        when asked for. Ghost and inactive entries of z must be zero. known: K w* - s of the dual form is in
+        ``right_hand_side`` already.
         Raises PhysicsError when the tolerance is not reached.
         """
         for name, shape in self.velocity_shapes.items():
@@ -350,6 +351,8 @@ class CoupledSystem:
             for row in self.dual:
                 self._add(row.name, 1.0, z, _views(x, self._shapes))
         weight = self._weight if self._weight.size else None
+        if least > 0.0:
+            scale = max(least, self._solver.norm(self._b, weight) if scale is None else scale)
         stats = self._solver.solve(self, self._b, x, tolerance, max_iterations, self._preconditioner, weight, scale)
         for name, null in self._null.items():
             null.remove(self._part(x, name).reshape(-1))
@@ -451,7 +454,16 @@ class CoupledSystem:
         x, out = self._solver.work[0], self._solver.work[1]
         x[...] = 0.0
         np.take(levels, stencil.label, out=self._part(x, name).reshape(-1), mode="clip")
-        self.apply(x, out)
+        if self.reduction == "dual":
+            self.apply(x, out)
+        else:
+            # as K B^-1 K^T has it, which is what the stencil's diagonal can be compared with
+            out[...] = 0.0
+            row = next(row for row in self.dual if row.name == name)
+            self._set_impulse((row,), {name: self._part(x, name)})
+            for block in self.blocks:
+                block.apply_inverse_mass(self._velocity[block.name], self._velocity[block.name])
+            row.apply(self._velocity, self._part(out, name))
         return out
 
     def _fold_diagonals(self, diagonals: Mapping[str, Array]) -> dict[str, Array]:

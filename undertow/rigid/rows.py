@@ -41,6 +41,8 @@ class RigidVelocities(DenseBlock):
 
     def set_masses(self, bodies: RigidBodies) -> None:
         """Inverse masses diag(1/m, R I0^-1 R^T) at the bodies' orientations of now."""
+        # couplings may have written to all of it
+        self.inv_mass[...] = 0.0
         _fill_inverse_masses(bodies.inv_mass_b, bodies.inv_inertia_b, bodies.q_b, self.inv_mass)
         self.refresh()
 

@@ -54,7 +54,7 @@ class Contacts(NamedTuple):
     part: Array
 
 
-class RingRowsSpec(NamedTuple):
+class RingSystem(NamedTuple):
     """starts (n + 1,), columns: the pattern of the rings; rows, turned (., 3): dV_i/dx_j by i and by j; free (n, 9);
     inv_mass (n,); slack (n,); inverse (n, 1): of the diagonal."""
 
@@ -76,7 +76,7 @@ NO_NODES = NodeSystem(np.zeros(0, np.int64), np.zeros(0, np.int32), _none(0, 9),
 NO_CONTACTS = Contacts(
     np.zeros((0, 4), np.int64), _none(0, 4), _none(0, 9), np.zeros(0, np.int64), np.zeros(0, np.int64), _none(0)
 )
-NO_RINGS = RingRowsSpec(
+NO_RINGS = RingSystem(
     np.zeros(0, np.int64), np.zeros(0, np.int32), _none(0, 3), _none(0, 3), _none(0, 9), _none(0), _none(0), _none(0, 1)
 )
 
@@ -293,7 +293,7 @@ class Gradients:
         if len(self._push) < len(contacts.nodes):
             self._push = np.zeros((2 * len(contacts.nodes), 3))
 
-    def set_rings(self, rings: RingRowsSpec) -> None:
+    def set_rings(self, rings: RingSystem) -> None:
         """The system of rings of the next solves."""
         self._rings = rings
 

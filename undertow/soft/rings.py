@@ -24,7 +24,7 @@ from undertow.grid import Array, share
 from undertow.linalg import CoupledSystem, Stencil, VelocityBlock
 from undertow.linalg.coupled import SolveStats
 from undertow.soft.bodies import SoftBodies
-from undertow.soft.gradients import Gradients, RingRowsSpec
+from undertow.soft.gradients import Gradients, RingSystem
 from undertow.soft.implicit import Held, Joined, NodeBlock
 from undertow.soft.simplices import PLANE, SOLID, Simplices, _add_ring_rows
 from undertow.soft.spread import Pattern
@@ -117,10 +117,10 @@ class RingRows:
         if "slack" in inv_mass:
             out += inv_mass["slack"]
 
-    def system(self, block: NodeBlock, slack: Array, inverse: Array) -> RingRowsSpec:
+    def system(self, block: NodeBlock, slack: Array, inverse: Array) -> RingSystem:
         """The rows on the velocities of ``block``, with slack (rows,) and the inverse (rows,) of the diagonal."""
         p = self.pattern
-        return RingRowsSpec(
+        return RingSystem(
             p.rows, p.columns, self._rows, self._columns, block.free, block.inverse, slack, inverse[:, None]
         )  # fmt: skip
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 SCHEMES = ("semi_lagrangian", "maccormack", "eno3", "none")
 
+NEAR = 0.5
+"""Faces beside cells less than this many cells below a surface are not corrected."""
+
 _Spans = tuple[np.ndarray, np.ndarray]
 """First and end index per row (n, 2) of the values to predict, and of those to correct."""
 
@@ -86,6 +89,15 @@ class Advection:
                 share_face_rows(self.grid, _widen_spans, 1, self._own_span, near)
         self._find_band(FACES, by_f, dt)
         self._transport(u_f, FACES, by_f, dt, out_f, self.sides.fill_velocity, (span, near))
+
+    def leave_uncorrected(self, distance_c: Array, out_f: Array) -> None:
+        """After ``velocity``: faces with a cell on either side whose distance is more than -NEAR cells keep what was
+        predicted. Ghosts of distance_c must be filled.
+
+        MacCormack's correction reads the velocities where a path arrives. Beyond a surface they are made up.
+        """
+        if self.scheme == "maccormack":
+            share_face_rows(self.grid, _leave_uncorrected, distance_c, -NEAR * self.grid.dx, self.scratch_f, out_f)
 
     def centred(
         self,
@@ -549,6 +561,21 @@ def _correct_maccormack(  # type: ignore[no-untyped-def]
                             value = low if value < low else value
                             value = high if value > high else value
                     out_flat[p] = value
+
+
+@njit(cache=True, nogil=True)
+def _leave_uncorrected(spec, distance, level, predicted, out, start, stop):  # type: ignore[no-untyped-def]
+    rows_y = spec.ny + 1
+    for line in range(start, stop):
+        k = GHOSTS + line // rows_y
+        j = GHOSTS + line % rows_y
+        for a in range(spec.dimensions):
+            if (j == GHOSTS + spec.ny and a != 1) or (k == GHOSTS + spec.nz and a != 2):
+                continue
+            kl, jl, dx = k - int(a == 2), j - int(a == 1), int(a == 0)
+            for i in range(GHOSTS, GHOSTS + spec.nx + dx):
+                if max(distance[k, j, i], distance[kl, jl, i - dx]) > level:
+                    out[a, k, j, i] = predicted[a, k, j, i]
 
 
 @borrowing
