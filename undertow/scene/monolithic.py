@@ -103,13 +103,13 @@ def _check_no_slip(scene: Scene) -> None:
     if scene.coupling != "lumped" and scene.fluid.no_slip != "wall_rows":
         raise complain(
             "fluid.no_slip = 'extra_faces': belongs to solids that move as prescribed and to coupling = 'lumped'; "
-            "remove it, or use that"
+            "remove it, or set coupling = 'lumped'"
         )
 
 
 def _check_compared(scene: Scene) -> None:
-    """The couplings that the monolithic one is compared with move rigid bodies, batty's and in water without
-    viscosity."""
+    """The couplings that the monolithic one is compared with move rigid bodies; with viscosity lumped ones alone, in a
+    full tank."""
     says = f"coupling = {scene.coupling!r}: moves rigid bodies "
     if scene.coupling == "batty" and (scene.waters or scene.water_regions):
         raise complain(f"{says}in a fluid that fills the domain: remove the water, or use 'monolithic' or 'lumped'")
