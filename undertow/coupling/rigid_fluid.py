@@ -3,28 +3,31 @@
 One projection makes water and bodies, C = F + R, free of divergence with one density rho_f; what that does to the
 momentum inside a body is the impulse of the fluid on it, and the velocities inside become rigid again:
 
-    u* = P(u_a),    u_a = (1 - w) u + w J t^n,    the material velocity before the forces: the transport term of (17)
+    u* = P(u_a),    u_a = (1 - w) u_w + w u_R,    u_R = J t^n + f: the transport term of (17)
     m t^{n+1} = m t^n + collisions + dt (m - rho_f V) g + sum w beta J^T (u* - u_a)      (15) to (18), (24), (25)
-    u^{n+1} = (1 - w) u* + w J t^{n+1}                                                   (26)
+    u^{n+1} = (1 - w) (u_w + u* - u_a) + w J t^{n+1}                                     (26)
 
 with the twists t = (v, omega), the velocity J t = v + omega x r at a face (8), the mass beta of a face and the part w
 of it that belongs to a body. Summed over a body the source (17) is the second line: nothing has to be divided by the
 body's density, and momentum given is momentum received, to rounding.
 
-Two splittings, the paper's and what makes it stand still:
+A face that body and water share has both velocities, that of the water u_w and that of the body: the pressure moves
+both alike, and what crosses the face is their mean (26), formed where it is needed. Kept as one velocity, the mean of
+means would drag the water along step after step until every face with a w > 0 moves with the body: one half a cell
+larger on every side, whatever the time step. With w the area that the body covers the limit of the splitting is the
+cut-cell method of ``monolithic``. Along a body water slips, but for what its viscosity does (``stick``).
+
+Two splittings, the paper's and what makes it stand still; both are in f:
 
 - Where the body wants to go. The projection sees rho_f inside the body. What the body carries beyond that, the impulse
-  E = dt (m - rho_f V) (g - a) + contact, is added to u_a as J G^-1 E, G = sum w beta J^T J, and counts once, in the sum
+  E = dt (m - rho_f V) (g - a) + contact, is added as J G^-1 E, G = sum w beta J^T J, and counts once, in the sum
   above. ``source``: E = 0, all of it acts after the projection (17). ``body_force``: E = dt (m - rho_f V) g
   (section 6.1, step 1; Patankar 2001). ``predicted``: also the last step's contact, and its acceleration a where the
   body is heavier than the fluid.
-- The stress that keeps it rigid. u* inside a body is not rigid, and the water outside has felt that. The difference
-  J t_R - u*, t_R the rigid part of u*, is remembered and added to the next u_a, as incremental projections do with the
-  pressure (Van Kan 1986); it carries no momentum. A floating body then has an exact state of rest; without it water
-  flows through the body at about g dt.
-
-A face that body and water share has one velocity. Where the two are mixed, before the projection and in (26), the water
-in it is taken along and the body pays for it (``share_momentum``): the paper has one velocity field and no other way.
+- The stress that keeps it rigid. u_R + u* - u_a inside a body is not rigid, and the water outside has felt that. What
+  it misses is remembered and added to the next f, as incremental projections do with the pressure (Van Kan 1986); it
+  carries no momentum. A floating body then has an exact state of rest; without it water flows through the body at about
+  g dt.
 
 The explicit source is unstable below a relative density of C / (1 + 2 C), C the added mass over the displaced one.
 """
@@ -41,6 +44,7 @@ from undertow.coupling.drag import set_twist_row
 from undertow.coupling.monolithic import CoupledBodies
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.free_surface import FreeSurfaceSolve
+from undertow.fluid.mixture import Mixture
 from undertow.geometry import SolidFields
 from undertow.geometry.solids import mean_of_corners
 from undertow.grid import GHOSTS, Array, share
@@ -53,6 +57,12 @@ BUOYANCIES = ("source", "body_force", "predicted")
 
 IMPACT = 3.0
 """Contact that gives a body more than so many times its weight in the fluid is an impact, not a support."""
+
+KARMAN = 0.4
+"""Constant of the logarithmic law of the wall."""
+
+ROUGHNESS = 1.0 / 30.0
+"""Height where that law has its zero, for a wall that is as rough as the grid [cells]."""
 
 STANDS_OUT = 4.0
 """A body of which one part in so many stands out of the water is no longer taken for a submerged one."""
@@ -71,14 +81,15 @@ class RigidFaces(NamedTuple):
 
     face: np.ndarray  # (m,) flat index of the padded face field
     body: np.ndarray  # (m,)
-    weight: np.ndarray  # (m,) w: the body's part of the face's mass
+    weight: np.ndarray  # (m,) w: the body's part of the face's area
+    share: np.ndarray  # (m,) the body's part of the dual cell
     wet: np.ndarray  # (m,) 1 below the surface of the water as it goes on through the body, else 0
     j: np.ndarray  # (m, 6) what the twist is multiplied by to give the velocity across the face
 
 
 def _make_faces(room: int) -> RigidFaces:
     face, body = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
-    return RigidFaces(face, body, np.zeros(room), np.zeros(room), np.zeros((room, 6)))
+    return RigidFaces(face, body, np.zeros(room), np.zeros(room), np.zeros(room), np.zeros((room, 6)))
 
 
 class RigidRegions:
@@ -86,7 +97,7 @@ class RigidRegions:
 
     fields: the dynamic bodies as solids; index (k,): the number of each among the rigid bodies. wet_b (n,): 1 for
     bodies that touch water; only these take part. gram_b (n, 6, 6): G of the head, the inertia of the fluid in the
-    place of the body.
+    place of the body. displaced_m (m,): mass of the fluid in the body's part of the dual cells [kg].
     """
 
     def __init__(self, domain: FluidDomain, fields: SolidFields, index: np.ndarray, coupled: CoupledBodies) -> None:
@@ -95,7 +106,7 @@ class RigidRegions:
         self.wet_b = np.zeros(count, dtype=np.int64)
         self.gram_b, self.inverse_b = np.zeros((count, 6, 6)), np.zeros((count, 6, 6))
         self.faces, self.size = _make_faces(0), 0
-        self._momentum_b = np.zeros((count, 6))
+        self._beta = self._mass = self.displaced_m = np.zeros(0)
 
     def join(self, phi_c: Array, out_c: Array) -> None:
         """out = the level set of water and wet bodies together [m], ghosts included."""
@@ -114,17 +125,16 @@ class RigidRegions:
         while True:
             self.size = int(
                 _gather_faces(
-                    spec, phi_c, self.fields.volume_c, self.fields.distance_f, self.fields.body_c, self.index,
-                    self.wet_b, inv_mass_f, bodies.x_b, self.faces,
+                    spec, phi_c, self.fields.volume_c, self.fields.area_f, self.fields.distance_f,
+                    self.fields.body_c, self.index, self.wet_b, inv_mass_f, bodies.x_b, self.faces,
                 )
             )  # fmt: skip
             if self.size <= len(self.faces.face):
                 break
             self.faces = _make_faces(2 * self.size)
-        self._mass = self.faces.weight[: self.size] / inv_mass_f.reshape(-1)[self.face]
-        self._shared = self._mass * (1.0 - self.weight)
-        self.gram_b[...] = 0.0
-        _sum_gram(self.faces, self.size, self._mass, self.gram_b)
+        self._beta = 1.0 / inv_mass_f.reshape(-1)[self.face]
+        self._mass, self.displaced_m = self.weight * self._beta, self.faces.share[: self.size] * self._beta
+        self.gram_b[...] = self.sum_gram(self._mass)
         self.inverse_b[...] = np.linalg.pinv(self.gram_b, rcond=1e-11, hermitian=True)
 
     @property
@@ -139,21 +149,32 @@ class RigidRegions:
 
     def momentum(self, u_m: Array) -> Array:
         """sum w beta J^T u per body (n, 6) [kg m/s, kg m2/s] of velocities (m,) at the faces."""
-        self._momentum_b[...] = 0.0
-        _sum_momentum(self.faces, self.size, self._mass, u_m, self._momentum_b)
-        return self._momentum_b.copy()
+        return self.sum_momentum(self._mass, u_m)
+
+    def sum_momentum(self, mass_m: Array, u_m: Array) -> Array:
+        """sum mass J^T u per body (n, 6) of masses (m,) [kg] and velocities (m,) at the faces."""
+        out_b = np.zeros((len(self.wet_b), 6))
+        _sum_momentum(self.faces, self.size, mass_m, u_m, out_b)
+        return out_b
+
+    def sum_gram(self, mass_m: Array) -> Array:
+        """sum mass J^T J per body (n, 6, 6)."""
+        out_b = np.zeros_like(self.gram_b)
+        _sum_gram(self.faces, self.size, mass_m, out_b)
+        return out_b
 
     def weight_of_fluid(self, gravity: Array, displaced_b: Array) -> Array:
         """Force and torque (n, 6) [N, N m] of gravity (3,) on the fluid in the place of wet bodies.
 
         What stands out of the water is a staircase of cells in the projection, and no pressure makes up for its weight:
-        the sum over the faces. Under water pressure and weight of the faces are wrong by the same, and it is that of
-        what bodies displace, displaced_b (n,) [kg], at their centres. Between, by how little stands out.
+        the sum over the faces, below the surface by the body's part of their dual cells, which ends where its bottom
+        does. Under water it is that of what bodies displace, displaced_b (n,) [kg], at their centres. Between, by how
+        little stands out.
         """
         body, size, count = self.faces.body[: self.size], int(np.prod(self.domain.grid.padded)), len(displaced_b)
-        fallen = self.momentum(gravity[self.face // size])
-        total = np.bincount(body, self._mass, count)
-        above = np.bincount(body, self._mass * (1.0 - self.faces.wet[: self.size]), count)
+        fallen = self.sum_momentum(self.displaced_m, gravity[self.face // size])
+        total = np.bincount(body, self.displaced_m, count)
+        above = np.bincount(body, self.displaced_m * (1.0 - self.faces.wet[: self.size]), count)
         sunk = np.clip(1.0 - STANDS_OUT * above / np.maximum(total, 1e-300), 0.0, 1.0)[:, None]
         true = np.zeros_like(fallen)
         true[:, :3] = displaced_b[:, None] * gravity
@@ -165,22 +186,18 @@ class RigidRegions:
         _set_velocity(self.faces, twist_b, out)
         return out
 
-    def blend(self, u_f: Array, twist_b: Array) -> None:
-        """(26): u <- (1 - w) u + w J t."""
-        _blend_faces(self.faces, self.size, twist_b, u_f.reshape(-1))
-
-    def taken_along(self, u_m: Array, twist_b: Array) -> Array:
-        """Impulses (n, 6) that bodies give the water u (m,) of the faces they share with it when it is blended with
-        their twists: sum w (1 - w) beta J^T (J t - u)."""
-        given_b = np.zeros_like(self._momentum_b)
-        _sum_momentum(self.faces, self.size, self._shared, self.velocity(twist_b) - u_m, given_b)
-        return given_b
-
-    def shared_gram(self) -> Array:
-        """sum w (1 - w) beta J^T J (n, 6, 6): the impulses of ``taken_along`` per twist."""
-        gram_b = np.zeros_like(self.gram_b)
-        _sum_gram(self.faces, self.size, self._shared, gram_b)
-        return gram_b
+    def friction(self, viscosity: float | Mixture, slip_b: np.ndarray, slip_m: Array, dt: float) -> tuple[Array, Array]:
+        """s / m_w and s of ``RigidFluidSolve.stick`` at the faces (m,) [-, kg]; slip_b (n,): 1 for bodies without;
+        slip_m (m,): J t - u [m/s]."""
+        grid, left = self.domain.grid, 1.0 - self.weight
+        sticks = (left > 0.0) & (left < 1.0) & (slip_b[self.faces.body[: self.size]] == 0)
+        left = np.where(sticks, left, 0.5)
+        mu = viscosity.mu_f.reshape(-1)[self.face] if isinstance(viscosity, Mixture) else viscosity
+        laminar = 2.0 * mu / (left * grid.dx)
+        rough = self.domain.density * np.abs(slip_m) * (KARMAN / np.log1p(0.5 * left / ROUGHNESS)) ** 2
+        ratio = np.where(sticks, dt * grid.face_area * (laminar + rough) / (left * self._beta), 0.0)
+        part = ratio / (1.0 + ratio)
+        return part, part * left * self._beta
 
     def rigid_part(self, u_m: Array) -> Array:
         """The twists (n, 6) whose rigid motion has the momentum of the velocities (m,): (24), (25) with density 1."""
@@ -195,8 +212,7 @@ class RigidFluidSolve(FreeSurfaceSolve):
     """The projection of water and bodies as one fluid, and what it does to the bodies' momenta.
 
     expected_b (n, 6): force and torque, beside gravity, that the last step's contact and inertia add to E. stress_f:
-    the velocity J t_R - u* carried over, by face. debt_b (n, 6): what (26) gave the water at faces that it shares with
-    bodies, for which these pay in the next step.
+    the velocity that u_R missed to be rigid, by face.
     """
 
     def __init__(
@@ -215,11 +231,15 @@ class RigidFluidSolve(FreeSurfaceSolve):
         self.fluid_weight_b = np.zeros((bodies.count, 6))
         """Of the fluid in the place of each body, force and torque [N, N m]."""
         self.stress_f = domain.grid.face_field()
-        self.debt_b = np.zeros((bodies.count, 6))
+        self._viscosity: float | Mixture = 0.0
         self._inverse = RigidVelocities(bodies.count)
         shape = (bodies.count, 6)
         self._twist_b, self._start_b, self._fluid_b, self._after_b = (np.zeros(shape) for _ in range(4))
-        self._given_m = self._stress_m = np.zeros(0)
+        self._water_m = self._inside_m = self._given_m = self._stress_m = np.zeros(0)
+
+    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
+        super().set_viscosity(viscosity, slip_b)
+        self._viscosity = viscosity
 
     def rebuild(self) -> None:
         self.regions.join(self.water_c, self.joined_c)
@@ -228,39 +248,55 @@ class RigidFluidSolve(FreeSurfaceSolve):
         self.fluid_weight_b[...] = self.regions.weight_of_fluid(np.array(self.rows.gravity), self.displaced_b)
 
     def add_known_impulse(self, u_f: Array, p_c: Array, dt: float) -> None:
-        """u_a of the head in place of u*, then viscosity and the impulse of the surface."""
+        """u_a of the head in place of the water's velocity, then viscosity and the impulse of the surface."""
         self.prepare(u_f, dt)
         super().add_known_impulse(u_f, p_c, dt)
 
     def prepare(self, u_f: Array, dt: float) -> None:
-        """u -> u_a, in place."""
-        regions, coupled = self.regions, self.coupled
-        flat = u_f.reshape(-1)
-        self.share_momentum(flat[regions.face])
+        """u_w -> u_a, in place."""
+        regions, coupled, flat = self.regions, self.coupled, u_f.reshape(-1)
+        self._water_m = flat[regions.face]
+        self.stick(self._water_m, dt)
         coupled.take_twists(self._twist_b)
         self._start_b[...] = self._momenta()
-        regions.blend(u_f, self._twist_b)
-        stress = self._take_stress()
+        self._stress_m = self._take_stress()
         # the stress carries no momentum: what the bodies' motion over the grid left of it goes
-        impulse = self._expected(dt) - regions.momentum(stress)
-        flat[regions.face] += regions.weight * (regions.velocity(regions.solve(impulse)) + stress)
-        self._given_m = flat[regions.face].copy()
-        self._stress_m = stress
+        impulse = self._expected(dt) - regions.momentum(self._stress_m)
+        self._inside_m = regions.velocity(self._twist_b + regions.solve(impulse)) + self._stress_m
+        self._given_m = self._water_m + regions.weight * (self._inside_m - self._water_m)
+        flat[regions.face] = self._given_m
 
-    def share_momentum(self, u_m: Array) -> None:
-        """The bodies pay for the water u (m,) that their faces take along, and for that of the last (26).
+    def stick(self, u_m: Array, dt: float) -> None:
+        """The viscous impulse between bodies and the water u (m,) of the faces that they share; u in place.
 
-        Implicit in the twist t' = t + x that the water is blended with, (M + D) x = -(given by t) - debt, so that it is
-        stable for any mass; what the water gains is what the body has lost, to rounding.
+        The water of such a face has the mass m_w = (1 - w) beta and its middle is z = (1 - w) dx / 2 from the wall. It
+        gets k (J t' - u'),
+
+            k = dt A (mu / z + rho |J t - u| (kappa / ln(1 + z / z_0))^2),
+
+        the stress of a layer that the grid resolves and of one that it does not: the law of a wall that is as rough as
+        a staircase of cells (Nikuradse 1933: z_0 is a thirtieth of the roughness). Implicit in u' and in the twist
+        t' = t + x, so that it is stable for any mass, viscosity and step,
+
+            u' = u + s / m_w (J t' - u),    s = m_w k / (m_w + k),
+            (M + D) x = -sum s J^T (J t - u),    D = sum s J^T J;
+
+        what the water gains is what the body loses, to rounding. Water without viscosity slips.
         """
         coupled, regions = self.coupled, self.regions
+        coupled.viscous_b[...] = 0.0
+        if self.viscous is None:
+            return
         coupled.take_twists(self._twist_b)
+        slip_m = regions.velocity(self._twist_b) - u_m
+        part, shared = regions.friction(self._viscosity, coupled.slip_b, slip_m, dt)
         self._inverse.set_masses(coupled.bodies)
-        inverse, shared = self._inverse.inv_mass, regions.shared_gram()
-        lost_b = regions.taken_along(u_m, self._twist_b) + self.debt_b
-        x = np.linalg.solve(np.eye(6) + inverse @ shared, -(inverse @ lost_b[..., None]))
-        coupled.viscous_b[...] = -lost_b - (shared @ x)[..., 0]
+        gram, inverse = regions.sum_gram(shared), self._inverse.inv_mass
+        lost_b = regions.sum_momentum(shared, slip_m)
+        x = np.asarray(np.linalg.solve(np.eye(6) + inverse @ gram, -(inverse @ lost_b[..., None]))[..., 0])
+        coupled.viscous_b[...] = -lost_b - np.einsum("nij,nj->ni", gram, x)
         self._add_momenta(coupled.viscous_b)
+        u_m += part * (slip_m + regions.velocity(x))
 
     def _take_stress(self) -> Array:
         """The stress of the last step at the faces of now (m,); it is cleared."""
@@ -292,24 +328,33 @@ class RigidFluidSolve(FreeSurfaceSolve):
         return stats
 
     def move_bodies(self, u_f: Array, dt: float) -> None:
-        """Momenta of the bodies from what the projection did where they are."""
+        """Momenta of the bodies and the water's velocities beside them from what the projection did there."""
         regions, bodies = self.regions, self.coupled.bodies
-        found = u_f.reshape(-1)[regions.face]
-        # the known impulse of the surface is part of what the water did: given is u_a before it
-        self._fluid_b[...] = regions.momentum(found - self._given_m)
+        # viscosity and the known impulse of the surface are part of what the water did: given is u_a before them
+        change = u_f.reshape(-1)[regions.face] - self._given_m
+        self._water_m += change
+        self._inside_m += change
+        self._fluid_b[...] = regions.momentum(change)
         self._add_momenta(self._weight(dt) + self._fluid_b)
         self.coupled.pressure_b[...] = self._fluid_b
         self.coupled.pressure_b -= dt * self.fluid_weight_b
         self._after_b[...] = self._momenta()
         if self.settings.carry:
-            left = regions.velocity(regions.rigid_part(found)) - found
+            left = regions.velocity(regions.rigid_part(self._inside_m)) - self._inside_m
             self.stress_f.reshape(-1)[regions.face] = self._stress_m + left
         bodies.derive_velocities()
 
     def start(self, u_f: Array) -> None:
         """The velocity at time 0 where the bodies are: theirs."""
+        self._water_m = u_f.reshape(-1)[self.regions.face]
+        self.distribute(u_f)
+
+    def distribute(self, u_f: Array) -> None:
+        """The two parts of (26): J t at faces that are a body's alone, the water's own at those it has a part of."""
+        regions = self.regions
         self.coupled.take_twists(self._twist_b)
-        self.regions.blend(u_f, self._twist_b)
+        alone = regions.weight == 1.0
+        u_f.reshape(-1)[regions.face] = np.where(alone, regions.velocity(self._twist_b), self._water_m)
 
     def push(self, p_b: Array, L_b: Array) -> None:
         """Impulses of contact (n, 3) [N s] and (n, 3) [N m s]: the water feels them in the next projection."""
@@ -318,9 +363,7 @@ class RigidFluidSolve(FreeSurfaceSolve):
 
     def make_rigid(self, u_f: Array, dt: float) -> None:
         """(26) with the twists that contact leaves; what contact and inertia were is expected again."""
-        self.coupled.take_twists(self._twist_b)
-        self.debt_b[...] = self.regions.taken_along(u_f.reshape(-1)[self.regions.face], self._twist_b)
-        self.regions.blend(u_f, self._twist_b)
+        self.distribute(u_f)
         now = self._momenta()
         heavier = np.zeros(len(now))
         mass = self.coupled.bodies.mass_b
@@ -345,7 +388,6 @@ class RigidFluidSolve(FreeSurfaceSolve):
         return {
             "rigid_fluid_expected": self.expected_b,
             "rigid_fluid_stress": self.stress_f,
-            "rigid_fluid_debt": self.debt_b,
         }
 
 
@@ -404,34 +446,41 @@ def _join_bodies(spec, phi, phi_n, body_c, index, wet_b, out, start, stop):  # t
 
 @njit(cache=True)
 def _gather_faces(  # type: ignore[no-untyped-def]
-    spec, phi, volume, distance, body_c, index, wet_b, inv_mass, centre_b, out
+    spec, phi, volume, area, distance, body_c, index, wet_b, inv_mass, centre_b, out
 ):
     """Fill ``out`` as far as it has room and return how many faces there are.
 
-    w = 1/2 - distance / dx between 0 and 1 is the body's part of the dual cell, exact for a wall across the axis. Where
-    there is no water in the cells beside the face nothing else is there that it could belong to: w = 1.
+    w is the part of the face's area that the body covers, 1/2 - distance / dx between 0 and 1 its part of the dual
+    cell, exact for a wall across the axis. Where there is no water in the cells beside the face nothing else is there
+    that it could belong to: both are 1.
     """
     found = 0
     room = len(out.face)
     _, nz, ny, nx = inv_mass.shape
     for k in range(GHOSTS, GHOSTS + spec.nz + (1 if spec.dimensions == 3 else 0)):
         for j in range(GHOSTS, GHOSTS + spec.ny + 1):
-            for i in range(GHOSTS, GHOSTS + spec.nx + 1):
-                for a in range(spec.dimensions):
-                    kl, jl, il = k - int(a == 2), j - int(a == 1), i - int(a == 0)
-                    part = 0.5 - distance[a, k, j, i] / spec.dx
-                    if part <= 0.0 or inv_mass[a, k, j, i] <= 0.0:
+            for a in range(spec.dimensions):
+                kl, jl, back = k - int(a == 2), j - int(a == 1), int(a == 0)
+                for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+                    il = i - back
+                    far = body_c[k, j, i] < 0 and body_c[kl, jl, il] < 0
+                    if far or inv_mass[a, k, j, i] <= 0.0:
                         continue
                     low, high = volume[kl, jl, il], volume[k, j, i]
                     solid = body_c[k, j, i] if high <= low else body_c[kl, jl, il]
                     if solid < 0 or wet_b[index[solid]] == 0:
                         continue
+                    water = (phi[k, j, i] <= 0.0 and high > 0.0) or (phi[kl, jl, il] <= 0.0 and low > 0.0)
+                    part = 1.0 - area[a, k, j, i] if water else 1.0
+                    share = min(max(0.5 - distance[a, k, j, i] / spec.dx, 0.0), 1.0) if water else 1.0
+                    if part == 0.0 and share == 0.0:
+                        continue
                     if found < room:
                         b = index[solid]
-                        water = (phi[k, j, i] <= 0.0 and high > 0.0) or (phi[kl, jl, il] <= 0.0 and low > 0.0)
                         out.face[found] = ((a * nz + k) * ny + j) * nx + i
                         out.body[found] = b
-                        out.weight[found] = min(part, 1.0) if water else 1.0
+                        out.weight[found] = part
+                        out.share[found] = share
                         out.wet[found] = 1.0 if phi[k, j, i] + phi[kl, jl, il] <= 0.0 else 0.0
                         x = spec.x0 + (i - GHOSTS + (0.0 if a == 0 else 0.5)) * spec.dx - centre_b[b, 0]
                         y = spec.y0 + (j - GHOSTS + (0.0 if a == 1 else 0.5)) * spec.dx - centre_b[b, 1]
@@ -468,14 +517,6 @@ def _set_velocity(faces, twist, out):  # type: ignore[no-untyped-def]
     """out_m = J t."""
     for m in range(len(out)):
         out[m] = _velocity_at(faces, m, twist)
-
-
-@njit(cache=True)
-def _blend_faces(faces, size, twist, u):  # type: ignore[no-untyped-def]
-    """u += w (J t - u) at the faces."""
-    for m in range(size):
-        f = faces.face[m]
-        u[f] += faces.weight[m] * (_velocity_at(faces, m, twist) - u[f])
 
 
 @njit(cache=True)

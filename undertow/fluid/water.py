@@ -299,11 +299,10 @@ class WaterFlow:
         """Rates of what the level set owes and of volume sources, these spread evenly over the liquid cells of their
         regions."""
         rows = self.solve.rows
-        if self.bodies is None:
-            self.owed.rates(dt, rows.source_c)
-        else:
-            # what is repaid would flow into bodies that are fluid to the solve, and hold them up (record 107)
-            rows.source_c[...] = 0.0
+        self.owed.rates(dt, rows.source_c)
+        if self.bodies is not None:
+            # bodies are liquid to the solve, but no water
+            rows.source_c *= self.open_c
         for source in self.sources:
             if source.is_on(time):
                 cells = source.inside_c & (rows.phi_c <= 0.0) & (self.open_c == 1)
@@ -346,6 +345,8 @@ class WaterFlow:
     def finish(self, u_f: Array) -> None:
         """Velocities of the water go into air and solids, layer by layer; ghosts."""
         self._mark_wet_faces(u_f, self.no_field_f)
+        if self.bodies is not None:
+            self.wet_f *= self.bodies.area_f >= SLIVER
         if self.shells is not None:
             self.shells.know(self.solve.carried(), self.wet_f)
             self.solve.set_carried(u_f)
