@@ -214,8 +214,7 @@ class WaterFlow:
             self.mixture.spread(self.extrapolation, s.surface.phi_c, self.open_c)
         near_c = s.surface.phi_c if self.bodies is None else None
         self.advection.velocity(s.u, s.u, dt, self.u_star, near_c)  # (5.25)
-        if self.bodies is None:
-            self.advection.leave_uncorrected(s.surface.phi_c, self.u_star)
+        self.advection.leave_uncorrected(s.surface.phi_c, self.u_star)
         if self.shells is not None:
             self.shells.uncover(self.u_star, dt)
         add_acceleration(self.grid, self.settings.acceleration, dt, self.u_star)
