@@ -165,7 +165,7 @@ class OwedVolume:
         total = np.zeros(len(count))
         if self._chambers:
             chamber, owed = (x[self.grid.interior].reshape(-1) for x in (self._chamber_c, self.owed_c))
-            total = np.bincount(chamber, owed, len(count))
+            total += np.bincount(chamber, owed, len(count))
         total[0] = self._sums[:, 4].sum()
         self._mean = total / np.maximum(count, 1.0)
         return float(self._sums[:, 3].sum()) * self.grid.cell_volume
@@ -206,7 +206,7 @@ class OwedVolume:
 
     def _take_strays(self, surface: Surface, u_f: Array, open_c: np.ndarray, count: Array) -> Array:
         """Take what is owed out of reach of any water: drops go to the spray, of the rest each liquid cell gets an even
-        part, which is returned: of cells in no chamber, then of those of each. In a chamber without water it waits.
+        part, which is returned: that of cells in no chamber, then that of those in each.
 
         count: of the liquid cells, as ``_count_liquid``.
         """
@@ -218,11 +218,11 @@ class OwedVolume:
         takes = (phi[planes, rows] <= 0.0) & (open_c[planes, rows] == 1)
         lines, columns = np.nonzero((owed[planes, rows] != 0.0) & ~takes)
         at = planes[lines], rows[lines], columns
-        found, chamber = owed[at], np.zeros(len(columns), dtype=np.int32)
-        if self._chambers:
-            chamber = self._chamber_c[grid.interior][at]
+        found = owed[at]
+        owed[at] = 0.0
         # in a cell that a shell cuts nobody knows on which side of it the water is
-        drops = (found > DROP) & (phi[at] > 0.0) & ~surface.level_set.beside_shells(at)
+        beside = surface.level_set.beside_shells(at)
+        drops = (found > DROP) & (phi[at] > 0.0) & ~beside
         if drops.any():
             cell = np.stack([x[drops] for x in at[::-1]], axis=1)
             part = np.random.default_rng([surface.settings.seed, surface.step]).random(cell.shape)
@@ -230,16 +230,15 @@ class OwedVolume:
                 part[:, 2] = 0.5
             x = np.array(grid.lower) + (cell + part) * grid.dx
             surface.spray.add(x, sample_velocity(grid, u_f, x), found[drops] * grid.cell_volume)
-        waits = ~drops & (count[chamber] == 0.0)
-        shared = ~drops & ~waits
-        owed[at] = np.where(waits, found, 0.0)
         rest = np.zeros(len(count))
         if self._chambers:
-            rest += np.bincount(chamber[shared], found[shared], len(count))
+            chamber = self._chamber_c[grid.interior][at]
+            # of all is what is on a side that nobody knows, in no chamber, or in one without water
+            chamber[beside | (count[chamber] == 0.0)] = 0
+            rest += np.bincount(chamber[~drops], found[~drops], len(count))
         else:
-            rest[0] = found[shared].sum()
+            rest[0] = found[~drops].sum()
         rest /= np.maximum(count, 1.0)
-        # what is in no chamber is for all
         rest[1:] += rest[0]
         return rest
 
@@ -433,9 +432,10 @@ def _find_owed(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _hand_over(spec, phi, open_c, hidden, share, chamber, rest, out, out_sums, start, stop):  # type: ignore[no-untyped-def]
-    """To what a liquid cell keeps the shares of the cells around it and what is for its chamber are added.
+    """To what a liquid cell keeps the shares of the cells around it and the rest of its chamber are added; other cells
+    get 0.
 
-    out_sums: cells that share per row, on entry; the sum of out over the liquid cells per row.
+    out_sums: cells that share per row, on entry; the sum of out per row.
     """
     over = 1 if spec.dimensions == 3 else 0
     for row in range(start, stop):
@@ -448,6 +448,7 @@ def _hand_over(spec, phi, open_c, hidden, share, chamber, rest, out, out_sums, s
         total = 0.0
         for i in range(GHOSTS, GHOSTS + spec.nx):
             if not _takes(phi, open_c, k, j, i):
+                out[k, j, i] = 0.0
                 continue
             value = out[k, j, i] + rest[chamber[k, j, i] if chamber.size > 0 else 0]
             if sharing > 0.0:
