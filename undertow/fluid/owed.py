@@ -19,6 +19,11 @@ and nothing is handed to cells behind them.
 
 What is owed where no liquid cell is near belongs to water that the grid cannot hold: it becomes a drop of spray of that
 volume, unless a shell is in the cell or beside it. What is less than a drop, or negative, all liquid cells share.
+
+Cells that open faces join are one chamber. Water cannot get from one to another, so each has its own mean o and shares
+what is less than a drop by itself. Beside solids the level set may make water faster than any source takes it away: the
+level set inside a solid feeds what hangs on it. A liquid cell near a solid around which there is no water by the book,
+sum m <= 0, becomes air.
 """
 
 from __future__ import annotations
