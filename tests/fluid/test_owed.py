@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from undertow.fluid.water import WaterFlow, WaterSettings
-from undertow.geometry import Solid, SolidFields, Sphere, Static
+from undertow.geometry import Box, Solid, SolidFields, Sphere, Static
 from undertow.grid import WALL, Grid, Sides
 from undertow.surface import Surface
 
@@ -48,3 +48,30 @@ def test_what_still_water_owes_in_one_cell_raises_its_level():
     assert water.volume() + water.owed.total == pytest.approx(start + owed, rel=1e-12)
     assert water.volume() - start > 0.8 * owed
     assert water.owed.owed_c.max() < 0.05
+
+
+def test_a_thread_under_a_shelf_ends_and_what_is_on_the_shelf_stays():
+    """The shelf, two cells thick, carries water and has a thread below, which the level set inside it would feed."""
+    n = 24
+    shelf = Solid("shelf", Box((1.4, 0.08, 1.0)), Static((0.5, 0.6, 0.0)))
+
+    def full(x, y, z):
+        thread = np.maximum(np.abs(x - 0.513) - 1.0 / n, np.maximum(y - 0.6, 0.35 - y))
+        return np.minimum(np.maximum(0.6 - y, y - 0.8), thread) + 0 * z
+
+    water = make(full, n, [shelf])
+    grid, book = water.grid, water.owed
+    y = grid.cell_centres()[1].reshape(-1)
+    low, near = y < 0.6, (y < 0.6) & (y > 0.3)
+    start, time = book.volume_c[grid.interior], 0.0
+    above, below = start[:, ~low].sum(), start[:, low].sum()
+    while time < 0.8:
+        dt = 0.9 * min([*water.limits(time).values(), 1.0 / 60.0])
+        water.step(time, dt)
+        time += dt
+        held, owed = book.volume_c[grid.interior], book.owed_c[grid.interior]
+        spray = water.state.surface.spray.total_volume * n**2
+        assert held[:, ~low].sum() == pytest.approx(above, rel=1e-6)
+        assert held[:, low].sum() + owed[:, low].sum() + spray == pytest.approx(below, rel=1e-9)
+    liquid = (water.state.surface.phi_c <= 0.0) & (water.open_c == 1)
+    assert not liquid[grid.interior][:, near].any()

@@ -19,6 +19,11 @@ and nothing is handed to cells behind them.
 
 What is owed where no liquid cell is near belongs to water that the grid cannot hold: it becomes a drop of spray of that
 volume, unless a shell is in the cell or beside it. What is less than a drop, or negative, all liquid cells share.
+
+Cells that open faces join are one chamber. Water cannot get from one to another, so each has its own mean o and shares
+what is less than a drop by itself. Beside solids the level set may make water faster than any source takes it away: the
+level set inside a solid feeds what hangs on it. A liquid cell near a solid around which there is no water by the book,
+sum m <= 0, becomes air.
 """
 
 from __future__ import annotations
@@ -30,6 +35,7 @@ from numba import njit
 
 from undertow.grid import GHOSTS, Array, Grid, share_rows
 from undertow.grid.jitting import borrowing, inlined
+from undertow.linalg import Stencil, used_planes
 from undertow.surface import Surface
 from undertow.surface.level_set import own_part
 from undertow.transport import sample_velocity
@@ -52,6 +58,13 @@ what is left alone in every cell would stay for ever."""
 DROP = 0.05
 """What is owed far from any water becomes a drop of spray if it is more than this [parts of a cell]."""
 
+HELD = 0.5
+"""A liquid cell with more water by the book stays one [parts of a cell]."""
+
+CHANGED, SMALL = 1.2, 1e-3
+"""Distance of the shape of cells that become air, inside and outside, and least distance from the water that they get
+[cells]. Particles are dropped where the shape is nearer than a cell: within 0.9 cells of the centres of such cells."""
+
 DEEP = 2.5
 """Cells deeper than this, and as far from solids, keep what they owe [cells]: nothing has to cancel there."""
 
@@ -68,8 +81,12 @@ class OwedVolume:
         self._no_solid = np.zeros((0, 0, 0))
         self._free_c = np.zeros((0, 0, 0), dtype=bool)
         """Cells that emitters fill in this step; empty for none."""
-        self._mean = 0.0
-        """What a liquid cell owes on average [parts of a cell]."""
+        self._joined: Stencil | None = None
+        self._no_chamber = np.zeros((0, 0, 0), dtype=np.int32)
+        self._chamber_c, self._chambers = self._no_chamber, 0
+        """Number of each cell's chamber, 0 for none, and how many there are; empty and 0 for a single one."""
+        self._mean = np.zeros(1)
+        """What a liquid cell owes on average [parts of a cell]: of all, then of each chamber."""
 
     @property
     def total(self) -> float:
@@ -90,6 +107,17 @@ class OwedVolume:
         """V of the present surface, which was changed on purpose: nothing of it is owed."""
         self._part_with(surface, solid_c, open_c, scratch_c, settles=False)
 
+    def find_chambers(self, area_f: Array, volume_c: Array) -> None:
+        """Cells that open faces join are one chamber. area_f, volume_c: open parts of faces and cells, the same arrays
+        in every call."""
+        if self._joined is None:
+            self._joined = Stencil(self.grid)
+            self._joined.face_f, self._joined.dirichlet_c = area_f, volume_c
+        self._joined.setup()
+        several = self._joined.regions > 1
+        self._chamber_c = self._joined.label.reshape(self.grid.padded) if several else self._no_chamber
+        self._chambers = self._joined.regions if several else 0
+
     def carry(self, phi_c: Array, u_f: Array, dt: float, area_f: Array, closed_f: Array) -> None:
         """m from V, o and the fluxes of the velocity that is about to move the surface over dt [s].
 
@@ -109,6 +137,21 @@ class OwedVolume:
         cell = surface.level_set.cells_of(position)
         np.add.at(self.carried_c, (cell[:, 2], cell[:, 1], cell[:, 0]), volume / grid.cell_volume)
 
+    def disown(self, surface: Surface, solid_c: Array, open_c: np.ndarray, scratch_c: Array) -> None:
+        """Liquid cells near solids around which the book has no water become air: all of it the level set has made.
+
+        A thread that hangs on a solid is drawn out of the level set inside it, which no flux feeds, and faster than a
+        source could take away. What is erased is owed no longer.
+        """
+        share_rows(
+            self.grid, _erase_unbacked, solid_c, open_c, self._chamber_c, self._free_c, self.carried_c,
+            surface.phi_c, scratch_c, self._sums,
+        )  # fmt: skip
+        if self._sums[:, 2].any():
+            surface.level_set.mirror(scratch_c)
+            surface.level_set.fill_ghosts(surface.phi_c)
+            surface.particles.drop_disagreeing(surface.phi_c, scratch_c)
+
     def settle(
         self, surface: Surface, u_f: Array, solid_c: Array | None, open_c: np.ndarray, scratch_c: Array
     ) -> float:
@@ -117,14 +160,19 @@ class OwedVolume:
         Returns what emitters made beside filling their regions [m^3]: water that flows out of them at a wall.
         """
         self._part_with(surface, solid_c, open_c, scratch_c, settles=True)
-        stray = self._take_strays(surface, u_f, open_c)
-        count = self._sums[:, 0].sum()
+        count = self._count_liquid(surface.phi_c, open_c)
+        rest = self._take_strays(surface, u_f, open_c, count)
         share_rows(
-            self.grid, _hand_over, surface.phi_c, open_c, surface.level_set.hidden_c, self.owed_c,
-            stray / count if count > 0 else 0.0, self.carried_c, self._sums,
+            self.grid, _hand_over, surface.phi_c, open_c, surface.level_set.hidden_c, self.owed_c, self._chamber_c,
+            rest, self.carried_c, self._sums,
         )  # fmt: skip
         self.owed_c, self.carried_c = self.carried_c, self.owed_c
-        self._mean = float(self._sums[:, 4].sum() / count) if count > 0 else 0.0
+        total = np.zeros(len(count))
+        if self._chambers:
+            chamber, owed = (x[self.grid.interior].reshape(-1) for x in (self._chamber_c, self.owed_c))
+            total += np.bincount(chamber, owed, len(count))
+        total[0] = self._sums[:, 4].sum()
+        self._mean = total / np.maximum(count, 1.0)
         return float(self._sums[:, 3].sum()) * self.grid.cell_volume
 
     def rates(self, dt: float, out_c: Array) -> None:
@@ -133,7 +181,11 @@ class OwedVolume:
         np.clip(self.owed_c, -LEFT, LEFT, out=out_c)
         np.subtract(self.owed_c, out_c, out=out_c)
         out_c *= GAIN * scale
-        out_c += EVEN * self._mean * scale
+        if self._chambers:
+            for out, chamber in zip(used_planes(out_c), used_planes(self._chamber_c), strict=True):
+                out += EVEN * self._mean[chamber] * scale
+        else:
+            out_c += EVEN * self._mean[0] * scale
         np.clip(out_c, -MOST * scale, MOST * scale, out=out_c)
 
     def _part_with(
@@ -144,16 +196,29 @@ class OwedVolume:
         level_set, solid = surface.level_set, self._no_solid if solid_c is None else solid_c
         level_set.liquid_volume(surface.phi_c, solid_c=solid_c, out_parts=scratch_c)
         share_rows(
-            self.grid, _find_owed, surface.phi_c, solid, open_c, level_set.hidden_c, level_set.room_c, self._free_c,
-            scratch_c, settles, self.carried_c, self.volume_c, self.owed_c, self._sums,
+            self.grid, _find_owed, surface.phi_c, solid, open_c, level_set.hidden_c, level_set.room_c, self._chamber_c,
+            self._free_c, scratch_c, settles, self.carried_c, self.volume_c, self.owed_c, self._sums,
         )  # fmt: skip
 
-    def _take_strays(self, surface: Surface, u_f: Array, open_c: np.ndarray) -> float:
-        """Take what is owed out of reach of any water: drops go to the spray, the sum of the rest is returned."""
+    def _count_liquid(self, phi_c: Array, open_c: np.ndarray) -> Array:
+        """How many liquid cells there are: all, then those of each chamber."""
+        count = np.zeros(self._chambers + 1)
+        if self._chambers:
+            chamber, phi, open_c = (x[self.grid.interior] for x in (self._chamber_c, phi_c, open_c))
+            count += np.bincount(chamber[(phi <= 0.0) & (open_c == 1)], minlength=len(count))
+        count[0] = self._sums[:, 0].sum()
+        return count
+
+    def _take_strays(self, surface: Surface, u_f: Array, open_c: np.ndarray, count: Array) -> Array:
+        """Take what is owed out of reach of any water: drops go to the spray, of the rest each liquid cell gets an even
+        part, which is returned: that of cells in no chamber, then that of those in each.
+
+        count: of the liquid cells, as ``_count_liquid``.
+        """
         grid = self.grid
         planes, rows = np.nonzero(self._sums[:, 2].reshape(grid.spec.nz, grid.spec.ny))
         if not len(planes):
-            return 0.0
+            return np.zeros(len(count))
         owed, phi, open_c = (x[grid.interior] for x in (self.carried_c, surface.phi_c, open_c))
         takes = (phi[planes, rows] <= 0.0) & (open_c[planes, rows] == 1)
         lines, columns = np.nonzero((owed[planes, rows] != 0.0) & ~takes)
@@ -161,7 +226,8 @@ class OwedVolume:
         found = owed[at]
         owed[at] = 0.0
         # in a cell that a shell cuts nobody knows on which side of it the water is
-        drops = (found > DROP) & (phi[at] > 0.0) & ~surface.level_set.beside_shells(at)
+        beside = surface.level_set.beside_shells(at)
+        drops = (found > DROP) & (phi[at] > 0.0) & ~beside
         if drops.any():
             cell = np.stack([x[drops] for x in at[::-1]], axis=1)
             part = np.random.default_rng([surface.settings.seed, surface.step]).random(cell.shape)
@@ -169,7 +235,17 @@ class OwedVolume:
                 part[:, 2] = 0.5
             x = np.array(grid.lower) + (cell + part) * grid.dx
             surface.spray.add(x, sample_velocity(grid, u_f, x), found[drops] * grid.cell_volume)
-        return float(found[~drops].sum())
+        rest = np.zeros(len(count))
+        if self._chambers:
+            chamber = self._chamber_c[grid.interior][at]
+            # of all is what is on a side that nobody knows, in no chamber, or in one without water
+            chamber[beside | (count[chamber] == 0.0)] = 0
+            rest += np.bincount(chamber[~drops], found[~drops], len(count))
+        else:
+            rest[0] = found[~drops].sum()
+        rest /= np.maximum(count, 1.0)
+        rest[1:] += rest[0]
+        return rest
 
 
 @borrowing
@@ -253,6 +329,15 @@ def _around(spec, k, j, i, n):  # type: ignore[no-untyped-def]
 
 
 @borrowing
+def _same_chamber(chamber, k, j, i, kk, jj, ii):  # type: ignore[no-untyped-def]
+    """Whether two cells are in the same chamber; one that is in none counts for all."""
+    if chamber.size == 0:
+        return True
+    a, b = chamber[k, j, i], chamber[kk, jj, ii]
+    return a == b or a == 0 or b == 0
+
+
+@borrowing
 def _sees(hidden, k, j, i, kk, jj, ii):  # type: ignore[no-untyped-def]
     """Whether one way along x, y and z from the first of two cells, next to each other or diagonally, to the second is
     free of shells; the first is the one with the lower index."""
@@ -266,8 +351,38 @@ def _sees(hidden, k, j, i, kk, jj, ii):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _erase_unbacked(  # type: ignore[no-untyped-def]
+    spec, solid, open_c, chamber, free_c, carried, phi, out_shape, out_sums, start, stop
+):
+    """phi = |phi| in liquid cells near solids for which the sum of m over the cells around them is not positive.
+
+    out_shape: negative in cells that were changed. Per row: how many these are.
+    """
+    for row in range(start, stop):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        changed = 0
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            out_shape[k, j, i] = CHANGED * spec.dx
+            if not _takes(phi, open_c, k, j, i) or solid[k, j, i] > DEEP * spec.dx or carried[k, j, i] > HELD:
+                continue
+            if free_c.size > 0 and free_c[k, j, i]:
+                continue
+            total = 0.0
+            for n in range(27 if spec.dimensions == 3 else 9):
+                kk, jj, ii = _around(spec, k, j, i, n)
+                if _same_chamber(chamber, k, j, i, kk, jj, ii):
+                    total += carried[kk, jj, ii]
+            if total <= 0.0:
+                phi[k, j, i] = max(-phi[k, j, i], SMALL * spec.dx)
+                out_shape[k, j, i] = -CHANGED * spec.dx
+                changed += 1
+        out_sums[row, 2] = changed
+
+
+@njit(cache=True, nogil=True)
 def _find_owed(  # type: ignore[no-untyped-def]
-    spec, phi, solid, open_c, hidden, room, free_c, parts, settles, carried, out_volume, out_share, out_sums,
+    spec, phi, solid, open_c, hidden, room, chamber, free_c, parts, settles, carried, out_volume, out_share, out_sums,
     start, stop
 ):  # fmt: skip
     """V of each cell; if the book settles, carried = m - V or, where it is shared, 0, and its share.
@@ -308,6 +423,7 @@ def _find_owed(  # type: ignore[no-untyped-def]
             for n in range(9 + 18 * over):
                 kk, jj, ii = _around(spec, k, j, i, n)
                 seen = hidden.size == 0 or _sees(hidden, k, j, i, kk, jj, ii)
+                seen = seen and _same_chamber(chamber, k, j, i, kk, jj, ii)
                 count += seen and _takes(phi, open_c, kk, jj, ii)
             if count > 0:
                 carried[k, j, i] = 0.0
@@ -320,8 +436,9 @@ def _find_owed(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _hand_over(spec, phi, open_c, hidden, share, rest, out, out_sums, start, stop):  # type: ignore[no-untyped-def]
-    """To what a liquid cell keeps the shares of the cells around it and the rest are added; other cells get 0.
+def _hand_over(spec, phi, open_c, hidden, share, chamber, rest, out, out_sums, start, stop):  # type: ignore[no-untyped-def]
+    """To what a liquid cell keeps the shares of the cells around it and the rest of its chamber are added; other cells
+    get 0.
 
     out_sums: cells that share per row, on entry; the sum of out per row.
     """
@@ -338,12 +455,14 @@ def _hand_over(spec, phi, open_c, hidden, share, rest, out, out_sums, start, sto
             if not _takes(phi, open_c, k, j, i):
                 out[k, j, i] = 0.0
                 continue
-            value = out[k, j, i] + rest
+            value = out[k, j, i] + rest[chamber[k, j, i] if chamber.size > 0 else 0]
             if sharing > 0.0:
                 for n in range(9 + 18 * over):
                     kk, jj, ii = _around(spec, k, j, i, n)
                     given = share[kk, jj, ii]
-                    if given != 0.0 and (hidden.size == 0 or _sees(hidden, k, j, i, kk, jj, ii)):
+                    if given == 0.0 or not _same_chamber(chamber, k, j, i, kk, jj, ii):
+                        continue
+                    if hidden.size == 0 or _sees(hidden, k, j, i, kk, jj, ii):
                         value += given
             out[k, j, i] = value
             total += value

@@ -160,13 +160,13 @@ class WaterFlow:
         self.solid_c = None if solids is None and bodies is None else grid.cell_field()
         self.emitted_volume = 0.0
         self.shells: ShellsInWater | None = None
+        self.owed = OwedVolume(grid)
         self.place(0.0)
         if solids is not None and solids.occlusion is not None:
             self.shells = ShellsInWater(self.advection, solids.occlusion, surface)
             self.extrapolation = self.shells.extrapolation
         # the volume correction keeps what is outside the solids
         surface.target_volume = self.volume()
-        self.owed = OwedVolume(grid)
         self.owed.measure(surface, self.solid_c, self.open_c, self.row_c)
         if self.mixture is not None:
             self.mixture.spread(self.extrapolation, surface.phi_c, self.open_c)
@@ -208,6 +208,8 @@ class WaterFlow:
         self.drop_stray_air()
         self.extend_into_solids()
         self.owed.absorb(s.surface)
+        if self.bodies is None and self.solid_c is not None:
+            self.owed.disown(s.surface, self.solid_c, self.open_c, self.row_c)
         self.count_volume(self.owed.settle(s.surface, self.u_star, self.solid_c, self.open_c, self.row_c))
         if self.mixture is not None:
             self.mixture.advance(self.advection, s.u, dt)
@@ -252,6 +254,7 @@ class WaterFlow:
         changed = [fields is not None and fields.update(time) for fields in (self.solids, self.bodies)]
         if changed[0]:
             self.domain.rebuild()
+            self.owed.find_chambers(self.domain.area_f, self.domain.volume_c)
         if any(changed):
             self._see_solids()
 

@@ -204,15 +204,18 @@ def drop_pool(story: Story) -> Iterator[tuple[str, float]]:
 
 
 def plug(story: Story) -> Iterator[tuple[str, float]]:
-    """The ball stays in its seat, and no more water comes to be below it once what ran through has fallen."""
+    """The ball stays in its seat; no more water comes to be below it once what ran through has fallen, and what is
+    above stays."""
     from undertow.scene.gallery import plug as scene
     from undertow.validation.plug.case import volumes
 
     story.sim.advance_to(SEALED)
     below, above = volumes(story.sim, scene.MIDDLE)
     story.run()
+    below_later, above_later = volumes(story.sim, scene.MIDDLE)
     yield "seat", abs(float(story.place("ball")[-1, 1]) - scene.MIDDLE - scene.seat()) / story.sim.flow.grid.dx
-    yield "below", (volumes(story.sim, scene.MIDDLE)[0] - below) / above
+    yield "below", (below_later - below) / above
+    yield "above", abs(above_later - above) / above
 
 
 SCENES: dict[str, tuple[int, float | None, Callable[[Story], Iterator[tuple[str, float]]]]] = {
