@@ -83,7 +83,7 @@ class Answers:
         found = pushes @ answers.T
         parts, axes = np.linalg.eigh(0.5 * (found + found.T))
         mended = (axes * np.maximum(parts, LEAST)) @ axes.T
-        return Beyond(shown, answers + (mended - found).T @ shown - shown, min(1.0, FASTEST / parts[-1]))
+        return Beyond(shown, answers + (mended - found).T @ shown - shown, min(1.0, FASTEST / max(parts[-1], LEAST)))
 
 
 class Beyond(NamedTuple):
