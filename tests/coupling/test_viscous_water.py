@@ -67,6 +67,36 @@ def test_thick_water_falls_as_thin_water_does():
     assert found[1].mean() == pytest.approx(found[0].mean(), rel=1e-3)
 
 
+@pytest.mark.parametrize("kind", ["rigid", "soft"])
+def test_what_rests_is_not_pushed_by_what_is_not_known_yet(kind):
+    """A body on the floor of a still pool: before the first pressure nothing is expected, no weight and no contact."""
+    fields = {"shape": ut.Box(size=(0.2, 0.2)), "position": (0.5, 0.1), "density": 3000.0}
+    block = ut.RigidBody(**fields) if kind == "rigid" else ut.SoftBody(**fields, element_size=0.1, youngs_modulus=1e8)
+    sim = pool(block)
+    for _ in range(3):
+        sim.step()
+        assert np.abs(sim.state.u).max() < (1e-6 if kind == "rigid" else 2e-3)
+
+
+def test_a_second_level_gives_no_push():
+    """A disc afloat in the upper one of two pools: what is not known of the pressure is not that of one level. Not more
+    moves than without viscosity."""
+    shelf = ut.RigidBody(shape=ut.Box(size=(0.52, 0.1)), position=(0.25, 0.45))
+    objects = {
+        "body": ut.RigidBody(shape=ut.Sphere(radius=0.1), position=(0.25, 0.7), density=500.0),
+        "shelf": shelf,
+        "wall": ut.RigidBody(shape=ut.Box(size=(0.08, 0.6)), position=(0.47, 0.7)),
+        "upper": ut.Water(shape=ut.Box(size=(0.43, 0.2)), position=(0.215, 0.6)),
+        "lower": ut.Water(shape=ut.Box(size=(1.0, 0.2)), position=(0.5, 0.1)),
+    }
+    found = []
+    for viscosity in (0.0, 100.0):
+        sim = pool(None, viscosity=viscosity, objects=objects)
+        sim.step()
+        found.append(float(np.abs(sim.body("body").velocity).max()))
+    assert found[1] < found[0] + 1e-3
+
+
 def test_it_goes_on_where_it_was(goes_on):
     """The last pressure is part of the state: the same bits after a checkpoint."""
     sim = pool(ut.RigidBody(shape=ut.Sphere(radius=0.1), position=(0.5, 0.5), density=3000.0))

@@ -228,15 +228,17 @@ class SoftViscosity(FreeViscosity):
         self._expected: Array | None = None
         self.dissipated = 0.0
 
-    def expect(self, p_c: Array, dt: float) -> None:
+    def expect(self, p_c: Array, dt: float) -> bool:
         """Solids that touch something have no more than they have: what contact gives them is not known yet."""
-        super().expect(p_c, dt)
         soft, contacts, self._expected = self.soft, self.soft.coupled.contacts, None
+        if not super().expect(p_c, dt):
+            return False
         if soft.incremental and (contacts is None or not contacts.count):
             self._expected = soft.rows.push(self.z_c)
             known = np.zeros((soft.coupled.rigid.bodies.count, 6))
             self.hydrostatic.impulse(dt, known)
             soft.block.twists(self._expected)[...] += known
+        return True
 
     def solve(self, u_f: Array, dt: float) -> SolveStats:
         soft, block = self.soft, self.soft.block

@@ -166,15 +166,18 @@ class CoupledViscosity(FreeViscosity):
         )  # fmt: skip
         self._twist, self.ahead_b = np.zeros((bodies.count, 6)), np.zeros((bodies.count, 6))
 
-    def expect(self, p_c: Array, dt: float) -> None:
-        super().expect(p_c, dt)
+    def expect(self, p_c: Array, dt: float) -> bool:
         coupled, ahead, block = self.coupled, self.ahead_b, self.monolithic.block
+        ahead[...] = 0.0
+        if not super().expect(p_c, dt):
+            return False
         assert isinstance(self.rows, CoupledWaterRows)
         self.hydrostatic.impulse(dt, ahead)
         self.rows.walls.add_force(1.0, self.z_c, ahead)
         ahead += coupled.impulse_b
         ahead[self.monolithic.displaced_b >= HEAVY_ENOUGH * coupled.bodies.mass_b] = 0.0
         block.apply_inverse_mass(ahead.reshape(block.shape), ahead.reshape(block.shape))
+        return True
 
     def solve(self, u_f: Array, dt: float) -> SolveStats:
         self.rebuild(dt)

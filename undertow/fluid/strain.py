@@ -132,13 +132,15 @@ class FreeViscosity:
         self._deep_f = np.zeros((3, *grid.padded), dtype=bool)
         self._continued = Extrapolation(grid, rows.domain.sides)
 
-    def expect(self, p_c: Array, dt: float) -> None:
-        """Take note of what the pressure p of the last step would give over dt [s]; the rows are up to date."""
+    def expect(self, p_c: Array, dt: float) -> bool:
+        """Take note of what the pressure p of the last step would give over dt [s]; the rows are up to date.
+
+        False: nothing has been solved for yet, and nothing is expected.
+        """
         rows, ahead, grid = self.rows, self.ahead_f, self.domain.grid
         ahead[...], self.z_c[...] = 0.0, 0.0
         if not p_c.any():
-            # nothing has been solved for yet
-            return
+            return False
         rows.dual_of(p_c, dt, self._none_c, self.z_c)
         # cells that a body has hardly left may have had no pressure
         deep, known = self._deep_c, self._known_c
@@ -155,6 +157,7 @@ class FreeViscosity:
         self._continued.velocity(ahead, self._deep_f, LAYERS)
         for axis in grid.axes:
             ahead[axis] *= rows.inv_mass_f[axis] > 0.0
+        return True
 
     def rebuild(self, dt: float) -> None:
         """Rows of the geometry of now for a step dt [s]."""

@@ -156,6 +156,7 @@ class WaterFlow:
         self.wet_f = np.zeros((3, *grid.padded), dtype=np.uint8)
         self.no_field_f, self.no_field_c = np.zeros((0, 0, 0, 0)), np.zeros((0, 0, 0))
         self.open_c = np.ones(grid.padded, dtype=np.uint8)
+        self.was_open_c = np.ones(grid.padded, dtype=np.uint8)
         self.edge_c = np.zeros(grid.padded, dtype=np.uint8)
         self.solid_c = None if solids is None and bodies is None else grid.cell_field()
         self.emitted_volume = 0.0
@@ -200,6 +201,7 @@ class WaterFlow:
         """A step up to the projection: ``finish`` is to follow, after what else changes the velocity."""
         s = self.state
         self.emit(time)
+        np.copyto(self.was_open_c, self.open_c)
         self.place(time + dt)
         self.continue_for_surface(s.u, self.u_star)
         closed_f = self.no_field_f if self.bodies is None else self.bodies.area_f
@@ -209,7 +211,9 @@ class WaterFlow:
         self.extend_into_solids()
         self.owed.absorb(s.surface)
         if self.bodies is None and self.solid_c is not None:
-            self.owed.disown(s.surface, self.solid_c, self.open_c, self.row_c)
+            # the book knows nothing of cells that a solid has just left
+            np.minimum(self.was_open_c, self.open_c, out=self.was_open_c)
+            self.owed.disown(s.surface, self.solid_c, self.was_open_c, self.row_c)
         self.count_volume(self.owed.settle(s.surface, self.u_star, self.solid_c, self.open_c, self.row_c))
         if self.mixture is not None:
             self.mixture.advance(self.advection, s.u, dt)
