@@ -58,6 +58,9 @@ what is left alone in every cell would stay for ever."""
 DROP = 0.05
 """What is owed far from any water becomes a drop of spray if it is more than this [parts of a cell]."""
 
+FILM = 1.5
+"""Cells deeper than this in the water are no thread or film: where a fast solid was, say [cells]."""
+
 HELD = 0.5
 """A liquid cell with more water by the book stays one [parts of a cell]."""
 
@@ -365,6 +368,8 @@ def _erase_unbacked(  # type: ignore[no-untyped-def]
         for i in range(GHOSTS, GHOSTS + spec.nx):
             out_shape[k, j, i] = CHANGED * spec.dx
             if not _takes(phi, open_c, k, j, i) or solid[k, j, i] > DEEP * spec.dx or carried[k, j, i] > HELD:
+                continue
+            if phi[k, j, i] < -FILM * spec.dx:
                 continue
             if free_c.size > 0 and free_c[k, j, i]:
                 continue
