@@ -137,6 +137,11 @@ class LumpedFields(DualFields):
         solid, label = self.volume_c.reshape(-1) == 0.0, self.body_c.reshape(-1).astype(np.int64)
         return np.where(solid[above], label[above], np.where(solid[below], label[below], -1))
 
+    def face_arms(self, axis: np.ndarray, index: np.ndarray, centre: Array) -> Array:
+        """From centres to those of faces (m, 3) [m], by axis and padded index (x, y, z) of the cell above."""
+        place = np.array(self.grid.lower) + (index - GHOSTS + 0.5 * (1.0 - np.eye(3)[axis])) * self.grid.dx
+        return self.arms(place, centre)
+
     def _move_closed_faces(self) -> None:
         """Faces beside solid cells have the velocity of the body at their own centres: what it carries moves as it."""
         grid = self.grid
@@ -145,9 +150,8 @@ class LumpedFields(DualFields):
         body = self.owners(axis, cell)
         face, axis, cell, body = (x[body >= 0] for x in (face, axis, cell, body))
         index = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1)
-        centre = np.array(grid.lower) + (index - GHOSTS + 0.5 * (1.0 - np.eye(3)[axis])) * grid.dx
         rows = self.spec.rows[body]
-        arm = self.arms(centre, self.spec.position[body])
+        arm = self.face_arms(axis, index, self.spec.position[body])
         moved = rows[:, LINEAR : LINEAR + 3] + np.cross(rows[:, ANGULAR : ANGULAR + 3], arm)
         self.velocity_f.reshape(-1)[face] = moved[np.arange(len(face)), axis]
 

@@ -264,9 +264,7 @@ class ViscousLumpedSolve(ViscousMonolithicSolve, LumpedSolve):
 
 def _rows_across(fields: LumpedFields, axis: np.ndarray, index: np.ndarray, centre: Array) -> tuple[Array, Array]:
     """Places of faces (m, 3) from the centres of their bodies, and J (m, 6): the velocity of a body across them."""
-    grid, normal = fields.grid, np.eye(3)[axis]
-    place = np.array(grid.lower) + (index - GHOSTS + 0.5 * (1.0 - normal)) * grid.dx
-    arm = fields.arms(place, centre)
+    normal, arm = np.eye(3)[axis], fields.face_arms(axis, index, centre)
     return arm, np.concatenate([normal, np.cross(arm, normal)], axis=1)
 
 

@@ -42,7 +42,7 @@ def terminal(cells: int, coupling: Literal["monolithic", "lumped"] = "monolithic
             advection="none",
             tolerance=1e-10,
             no_slip="wall_rows" if coupling == "monolithic" else "extra_faces",
-        ),  # fmt: skip
+        ),
         objects={"plate": ut.RigidBody(shape=ut.Box(size=(GAP, LENGTH)), position=(0.5, 0.5), mass=MASS)},
     )
     sim = ut.Simulation(scene)

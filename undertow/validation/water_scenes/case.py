@@ -19,10 +19,6 @@ SEALED = 0.6
 """When the ball of ``plug`` is in its seat and the stream below it has fallen [s]."""
 
 
-POST = 0.07
-"""Radius of the post of ``drop-pool`` [m]."""
-
-
 class Story:
     """A scene as it is run, seen at every step.
 
@@ -194,10 +190,12 @@ def drop_pool(story: Story) -> Iterator[tuple[str, float]]:
     """Nothing drives it: of the energy above that of a level pool none comes back and half is gone; volume stays."""
     story.run()
     energy = story.row("kinetic_energy") + story.row("potential_energy")
-    fluid, (length, _, width) = story.scene.fluid, story.scene.need_domain().upper
-    # around the post, whose part of the floor is not water
-    floor = length * width - np.pi * POST**2
-    above = energy - 0.5 * fluid.density * 9.81 * story.row("fluid_volume")[0] ** 2 / floor
+    scene, (length, _, width) = story.scene, story.scene.need_domain().upper
+    post = scene.bodies["post"].shape
+    assert isinstance(post, ut.Cylinder)
+    # the floor without the post
+    floor = length * width - np.pi * post.radius**2
+    above = energy + 0.5 * scene.fluid.density * scene.gravity[1] * story.row("fluid_volume")[0] ** 2 / floor
     yield "energy", float((above - np.minimum.accumulate(above)).max() / above[0])
     yield "left", float(above[-1] / above[0])
     yield "volume", story.drift()
