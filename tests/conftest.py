@@ -72,8 +72,8 @@ def goes_on(tmp_path: Path) -> Callable[..., Any]:
         for one in (sim, again):
             for _ in range(steps):
                 one.step()
-        for name, array in sim.model.arrays().items():
-            assert np.array_equal(array, again.model.arrays()[name]), name
+        for name, array in sim.arrays().items():
+            assert np.array_equal(array, again.arrays()[name]), name
         return again
 
     return compare

@@ -327,6 +327,6 @@ def test_saved_and_loaded_it_goes_on_bit_for_bit(tmp_path):
         one.step()
         row = one.step().ledger
     assert row["contacts_held"] > 0
-    for name, array in sim.model.arrays().items():
-        assert np.array_equal(array, again.model.arrays()[name]), name
+    for name, array in sim.arrays().items():
+        assert np.array_equal(array, again.arrays()[name]), name
     assert np.array_equal(sim.body("disc").contact_force, again.body("disc").contact_force)

@@ -46,8 +46,8 @@ def test_a_ring_that_is_pulled_about_keeps_its_smoke_and_its_volume(tmp_path):
     again = ut.load(tmp_path / "state.h5")
     for _ in range(12):
         again.step()
-    for name, array in sim.model.arrays().items():
-        assert np.array_equal(array, again.model.arrays()[name]), name
+    for name, array in sim.arrays().items():
+        assert np.array_equal(array, again.arrays()[name]), name
 
 
 def test_the_error_of_the_volume_is_the_wanted_flux_of_its_pocket():

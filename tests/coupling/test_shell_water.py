@@ -70,7 +70,7 @@ def test_pins_carry_the_weight_of_rope_and_water_and_nothing_seeps_through():
     soft.forces.measure(soft.x, elastic)
     weight = GRAVITY * (1000.0 * 0.25 + float(soft.mass[~fixed].sum()))
     assert -elastic[fixed, 1].sum() == pytest.approx(weight, rel=0.02)
-    assert sim.model.forces("rope").pressure[1] == pytest.approx(-2500.0, rel=0.02)
+    assert sim.body_forces("rope").pressure[1] == pytest.approx(-2500.0, rel=0.02)
     # drops that the book made beside the rope, on whose side was anybody's guess, fell through: 3% of the water
     assert len(flow.state.surface.spray.position) == 0
     assert flow.volume() == pytest.approx(0.25, rel=0.03)
@@ -167,7 +167,7 @@ def test_two_threads_give_the_same_bits(handed_over):
         sim = ut.Simulation(curtain())
         for _ in range(3):
             sim.step()
-        return sim.model.arrays()
+        return sim.arrays()
 
     one, two = run(1), run(2)
     assert {"_move_seen", "_find_hidden", "_find_seen", "_march_sides"} <= set(handed_over)
@@ -215,7 +215,7 @@ def test_a_cloth_in_3d_carries_water_and_lets_none_through():
     assert soft.x[:, 1].min() < 0.38 and lowest >= 2
     assert (phi[:, : lowest - 1] == sim.flow.state.surface.level_set.band).all()
     assert sim.flow.volume() == pytest.approx(0.3, rel=0.06)
-    assert sim.model.forces("cloth").pressure[1] < -1500.0
+    assert sim.body_forces("cloth").pressure[1] < -1500.0
 
 
 def test_nothing_goes_through_the_cloth_of_bag_fill():
@@ -234,5 +234,5 @@ def test_nothing_goes_through_the_cloth_of_bag_fill():
     below = centres[wet & (centres[..., 1] < x[-1, 1])]
     assert len(below) > 50 and wet.sum() > len(below)
     assert (np.abs(_winding(below, x, np.concatenate([surface, lid]))) > 0.5).all()
-    assert sim.model.forces("bag").pressure[1] < -100.0 and soft.x[:, 1].min() < 0.22
+    assert sim.body_forces("bag").pressure[1] < -100.0 and soft.x[:, 1].min() < 0.22
     assert row["emitted_volume"] > 5e-4

@@ -39,7 +39,7 @@ def test_a_block_at_the_depth_of_archimedes_stays(density):
         sim.step()
     assert abs(height(sim) - start) < 0.01 * sim.flow.grid.dx
     weight = float(sim.model.soft.mass.sum()) * 10.0
-    assert sim.model.forces("block").pressure[1] == pytest.approx(weight, rel=0.01)
+    assert sim.body_forces("block").pressure[1] == pytest.approx(weight, rel=0.01)
 
 
 def test_a_stiff_block_as_heavy_as_water_stays_where_it_is():
@@ -138,7 +138,7 @@ def test_a_stiff_block_sinks_in_viscous_water_as_a_rigid_one_does():
         sim = viscous_pool(thing, 100.0)
         sim.advance_to(0.1)
         speeds.append(sim.body("block").velocity[1] if thing is not soft else height_rate(sim))
-        dragged.append(sim.model.forces("block").viscous[1])
+        dragged.append(sim.body_forces("block").viscous[1])
     assert speeds[1] == pytest.approx(speeds[0], rel=0.01)
     # without viscosity it falls at 0.47 m/s then
     assert -0.35 < speeds[0] < -0.1

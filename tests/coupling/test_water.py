@@ -105,8 +105,8 @@ def test_a_falling_ball_splashes_and_a_resumed_run_repeats_every_bit(tmp_path: P
     report = sim.advance_to(0.4)
     half.advance_to(0.4)
     assert report is not None
-    for name, array in sim.model.arrays().items():
-        assert array.tobytes() == half.model.arrays()[name].tobytes(), name
+    for name, array in sim.arrays().items():
+        assert array.tobytes() == half.arrays()[name].tobytes(), name
     assert sim.body("body").position[1] < 0.4
     assert report.ledger["kinetic_energy"] > 0.1
     assert report.ledger["fluid_volume"] == pytest.approx(0.8 * 0.33, rel=0.02)
@@ -128,7 +128,7 @@ def test_contact_that_goes_on_is_expected(tmp_path: Path) -> None:
     again = ut.load(tmp_path / "rests.h5")
     for _ in range(3):
         again.step()
-    assert all(np.array_equal(a, again.model.arrays()[name]) for name, a in sim.model.arrays().items())
+    assert all(np.array_equal(a, again.arrays()[name]) for name, a in sim.arrays().items())
 
 
 def test_a_disc_between_two_wedges_holds_the_water() -> None:
@@ -229,4 +229,4 @@ def test_viscous_water_drags_nothing_through_the_air() -> None:
     sim.step()
     sim.step()
     assert sim.body("body").velocity[1] == pytest.approx(-9.81 * sim.time, rel=1e-9)
-    assert sim.model.forces("body").viscous == (0.0, 0.0, 0.0)
+    assert sim.body_forces("body").viscous == (0.0, 0.0, 0.0)

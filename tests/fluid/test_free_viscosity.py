@@ -144,7 +144,7 @@ def test_water_carries_its_viscosity_along(goes_on) -> None:  # type: ignore[no-
     for _ in range(6):
         sim.step()
     goes_on(sim)
-    mu, phi = sim.model.arrays()["viscosity"], sim.flow.state.surface.phi_c
+    mu, phi = sim.arrays()["viscosity"], sim.flow.state.surface.phi_c
     inside = sim.flow.grid.interior
     x, y, _ = np.broadcast_arrays(*sim.flow.grid.cell_centres())
     drop = (phi[inside] < 0.0) & (y > 0.15)

@@ -26,7 +26,7 @@ def test_a_thin_jet_on_a_ball_and_the_dry_floor_keeps_its_volume():
     start, time, spray, worst = water.volume(), 0.0, 0.0, 0.0
     assert water.owed.volume_c[water.grid.interior].sum() / n**2 == pytest.approx(start, rel=1e-12)
     while time < 0.6:
-        dt = 0.9 * min([*water.limits(time).values(), 1.0 / 60.0])
+        dt = 0.9 * min([*(limit.time_step for limit in water.limits(time)), 1.0 / 60.0])
         water.step(time, dt)
         time += dt
         ledger = water.ledger()
@@ -66,7 +66,7 @@ def test_a_thread_under_a_shelf_ends_and_what_is_on_the_shelf_stays():
     start, time = book.volume_c[grid.interior], 0.0
     above, below = start[:, ~low].sum(), start[:, low].sum()
     while time < 0.8:
-        dt = 0.9 * min([*water.limits(time).values(), 1.0 / 60.0])
+        dt = 0.9 * min([*(limit.time_step for limit in water.limits(time)), 1.0 / 60.0])
         water.step(time, dt)
         time += dt
         held, owed = book.volume_c[grid.interior], book.owed_c[grid.interior]

@@ -13,7 +13,6 @@ PACKAGE = ROOT / "undertow"
 TESTS = ROOT / "tests"
 
 JIT = {"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil"}
-LINES = 700
 
 
 def _name(path: Path) -> str:
@@ -110,11 +109,6 @@ def test_public_names_are_documented(path: Path) -> None:
         if named and not ast.get_docstring(node):
             wrong.append(f"{_name(path)}:{node.lineno} {node.name}")
     assert not wrong, "without a docstring: " + ", ".join(wrong)
-
-
-def test_no_file_is_too_long() -> None:
-    long = {_name(path): n for path in _python(PACKAGE, TESTS) if (n := len(path.read_text().splitlines())) > LINES}
-    assert not long, f"more than {LINES} lines, each maybe two ideas: {long}"
 
 
 def test_the_lock_has_hashes_and_no_index() -> None:

@@ -74,8 +74,8 @@ def test_a_saved_simulation_goes_on_bit_for_bit(tmp_path: Path) -> None:
     half = ut.load(tmp_path / "half.h5")
     whole.advance_to(0.5)
     half.advance_to(0.5)
-    for name, array in whole.model.arrays().items():
-        assert array.tobytes() == half.model.arrays()[name].tobytes(), name
+    for name, array in whole.arrays().items():
+        assert array.tobytes() == half.arrays()[name].tobytes(), name
 
 
 def test_a_run_leaves_frames_tables_and_a_picture(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_in_two_dimensions_a_disc_rolls_in_the_plane(tmp_path: Path) -> None:
     pull = 9.81 * 0.5 / 1.25**0.5
     assert np.linalg.norm(disc.velocity) == pytest.approx(2 / 3 * pull * 0.5, rel=0.02)
     assert disc.position[2] == 0.0 and disc.angular_velocity[0] == 0.0 and disc.angular_velocity[2] < 0
-    assert sim.model.state("disc", 0.5).velocity[0] > 0
+    assert sim.model.body_state("disc", 0.5).velocity[0] > 0
 
 
 def test_bodies_that_start_overlapping_are_named_or_refused() -> None:
@@ -160,8 +160,8 @@ def test_a_body_comes_out_of_a_run_that_goes_on_bit_for_bit(tmp_path: Path) -> N
     whole.advance_to(0.5)
     half.advance_to(0.5)
     assert whole.body("ball").contact_force[1] == pytest.approx(500 * 4 / 3 * np.pi * 1e-3 * 9.81, rel=0.01)
-    for name, array in whole.model.arrays().items():
-        assert array.tobytes() == half.model.arrays()[name].tobytes(), name
+    for name, array in whole.arrays().items():
+        assert array.tobytes() == half.arrays()[name].tobytes(), name
 
 
 def test_a_body_comes_into_a_run_that_goes_on_bit_for_bit(tmp_path: Path) -> None:
@@ -179,8 +179,8 @@ def test_a_body_comes_into_a_run_that_goes_on_bit_for_bit(tmp_path: Path) -> Non
     assert list(half.scene.bodies) == ["floor", "box", "rod", "ball", "lift"] and half.scene == whole.scene
     for sim in (whole, half):
         sim.advance_to(0.5)
-    for name, array in whole.model.arrays().items():
-        assert array.tobytes() == half.model.arrays()[name].tobytes(), name
+    for name, array in whole.arrays().items():
+        assert array.tobytes() == half.arrays()[name].tobytes(), name
     # the ball stands on the box and adds to what the floor carries
     weight = 1000.0 * 4 / 3 * np.pi * 0.1**3 * 9.81
     assert whole.body("ball").contact_force[1] == pytest.approx(weight, rel=1e-3)
@@ -202,12 +202,12 @@ def test_a_body_that_cannot_come_in_is_refused_and_leaves_no_trace() -> None:
         sim.add("ball", ball.model_copy(update={"position": (0.0, 0.15, 0.0)}))
     with pytest.raises(UserError, match="objects.ball.slip: there is no fluid"):
         sim.add("ball", ball.model_copy(update={"slip": True}))
-    assert sim.scene == plain.scene and sim.model.arrays().keys() == plain.model.arrays().keys()
+    assert sim.scene == plain.scene and sim.arrays().keys() == plain.arrays().keys()
     for each in (sim, plain):
         each.add("ball", ball)
         each.advance_to(0.2)
-    for name, array in plain.model.arrays().items():
-        assert array.tobytes() == sim.model.arrays()[name].tobytes(), name
+    for name, array in plain.arrays().items():
+        assert array.tobytes() == sim.arrays()[name].tobytes(), name
     sim.add("late", ball.model_copy(update={"position": (0.21, 0.295, 0.0)}))
     assert any(
         "objects.late overlap by" in note and "at t = 0.2 s; they are pushed apart" in note for note in sim.notes
@@ -376,7 +376,7 @@ def test_the_torque_of_contact_on_a_static_body_is_about_its_position() -> None:
     sim = ut.Simulation(scene)
     sim.advance_to(0.2)
     weight = 8.0 * 9.81
-    on_table, on_cube = sim.model.forces("table"), sim.model.forces("cube")
+    on_table, on_cube = sim.body_forces("table"), sim.body_forces("cube")
     assert np.allclose(on_table.contact, (0.0, -weight, 0.0), atol=1e-6 * weight)
     assert np.allclose(on_table.torque_solids, (0.0, 0.0, -0.3 * weight), atol=1e-6 * weight)
     assert np.allclose(on_cube.torque_solids, 0.0, atol=1e-6 * weight)
@@ -399,7 +399,7 @@ def test_the_torque_of_contact_on_a_body_is_about_its_centre_of_mass(tmp_path: P
     sim = ut.Simulation(scene)
     sim.advance_to(0.2)
     weight = 8.0 * 9.81
-    on_cube = sim.model.forces("cube")
+    on_cube = sim.body_forces("cube")
     assert np.allclose(on_cube.contact, (0.0, weight, 0.0), atol=1e-6 * weight)
     assert np.allclose(on_cube.torque_solids, 0.0, atol=1e-6 * weight)
 

@@ -57,8 +57,8 @@ def test_a_run_goes_on_bit_for_bit_and_leaves_a_picture(tmp_path: Path) -> None:
     half = ut.load(tmp_path / "half.h5")
     whole.advance_to(0.3)
     half.advance_to(0.3)
-    for name, array in whole.model.arrays().items():
-        assert array.tobytes() == half.model.arrays()[name].tobytes(), name
+    for name, array in whole.arrays().items():
+        assert array.tobytes() == half.arrays()[name].tobytes(), name
     run = ut.Simulation(make(*falling, "time.end=0.1")).run(tmp_path / "run")
     assert run.ledger["kinetic_energy"][-1] > 0
     picture = render(run.folder, out=tmp_path / "picture.png", width=160)[0]

@@ -107,7 +107,7 @@ def test_bits_with_bodies_do_not_depend_on_the_number_of_threads(handed_over: li
         for _ in range(40):
             sim.step()
         assert sim.model.forcing.contacts > 0  # type: ignore[attr-defined]
-        answers.append({name: np.array(array) for name, array in sim.model.arrays().items()})
+        answers.append({name: np.array(array) for name, array in sim.arrays().items()})
     assert {"_measure_distances", "_sum_forces", "_sum_reactions", "_fill_neighbours"} <= set(handed_over)
     for name, array in answers[0].items():
         assert np.array_equal(array, answers[1][name]), name
@@ -146,8 +146,8 @@ def test_control_forces_are_a_column_of_their_own(tmp_path: Path) -> None:
     control = np.array(table["force_control_y"], dtype=float)[ball]
     assert (control > 0).any()
     ledger = run.ledger
-    assert {"contacts", "dropped_contacts", "unfinished_rounds", "unfinished_turns"} <= set(ledger)
-    assert max(ledger["contacts"]) > 0
+    assert {"forcing_contacts", "dropped_contacts", "unfinished_rounds", "unfinished_turns"} <= set(ledger)
+    assert max(ledger["forcing_contacts"]) > 0
 
 
 def test_rounds_that_do_not_agree_are_counted_and_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,5 +218,5 @@ def test_a_force_probe_tells_the_force_of_the_particles() -> None:
     sim = ut.Simulation(make_scene(2, 20, probes={"pull": ut.ForceProbe(objects=("ball",))}), threads=1)
     sim.advance_to(0.1)
     found = {str(row[4]): row[5] for row in probe_rows(sim)}
-    assert [found[f"force_{axis}"] for axis in "xyz"] == list(sim.model.forces("ball").fluid)
+    assert [found[f"force_{axis}"] for axis in "xyz"] == list(sim.body_forces("ball").fluid)
     assert float(found["force_y"]) > 1.0

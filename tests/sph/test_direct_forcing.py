@@ -167,7 +167,7 @@ def test_control_forces_and_contact_among_bodies_agree(monkeypatch: pytest.Monke
             errors[rounds] = max(errors[rounds], forcing.contact_error())
         assert forcing.contacts > 0
         row = report.ledger
-        assert row["contacts"] == forcing.contacts and row["solids_contacts"] > 0 and row["unconverged"] == 0
+        assert row["forcing_contacts"] == forcing.contacts and row["contacts"] > 0 and row["unconverged"] == 0
         assert 1 <= row["rounds"] <= rounds
     assert errors[1] > 1e-3 and errors[8] < 0.01 * errors[1]
     forces = (forcing.pressure_b + forcing.control_b)[:2, 1] + forcing.solids.contact_force_b[:2, 1]

@@ -52,7 +52,7 @@ def test_a_run_resumes_bit_for_bit(tmp_path: Path) -> None:
     from undertow.run.folder import newest_checkpoint
 
     _, checkpoint = newest_checkpoint(tmp_path / "run")
-    for name, array in whole.model.arrays().items():
+    for name, array in whole.arrays().items():
         assert np.array_equal(checkpoint.arrays[name], array), name
     frame = read_frame(tmp_path / "run" / "frames" / "000004")
     assert frame.particles is not None and frame.surface is None and frame.bodies[0].name == "float"
@@ -83,8 +83,8 @@ def test_a_resumed_run_does_not_settle_again(tmp_path: Path, monkeypatch: pytest
     loaded.advance_to(0.2)
     assert len(taken) == 2
     _, checkpoint = newest_checkpoint(tmp_path / "run")
-    for name, array in whole.model.arrays().items():
-        assert np.array_equal(checkpoint.arrays[name], array) and np.array_equal(loaded.model.arrays()[name], array)
+    for name, array in whole.arrays().items():
+        assert np.array_equal(checkpoint.arrays[name], array) and np.array_equal(loaded.arrays()[name], array)
 
 
 def test_forces_on_a_floating_body_carry_it() -> None:

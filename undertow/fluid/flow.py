@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from undertow.fluid import measure
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.forces import VorticityConfinement, add_acceleration, add_buoyancy
+from undertow.fluid.limits import flow_limits
 from undertow.fluid.smoke import Smoke, SmokeEmitter
 from undertow.fluid.solve import CoupledSolve, ImplicitSolve, PressureSolve, SplitSolve
 from undertow.fluid.state import FlowReport, FlowSettings, FlowState, SolidForce
@@ -18,6 +19,7 @@ from undertow.geometry import SolidFields
 from undertow.geometry.thin import ThinWalls
 from undertow.grid import Array, Grid, Sides
 from undertow.linalg import used_planes
+from undertow.part import Limit, Part, Quantity, restore_arrays
 from undertow.transport import Advection, Extrapolation, OneSided
 
 EXTRAPOLATED_LAYERS = 4
@@ -34,13 +36,15 @@ class HeldSmoke(Protocol):
         """Scale the smoke of each region, where its surfaces are now, to ``left`` times what it held."""
 
 
-class Flow:
+class Flow(Part):
     """State, work arrays and the step of one flow.
 
     ``side_velocity(time)`` sets the velocity planes of the sides for a time; None when they are constant.
     ``make_solve``: makes the implicit solve where solids take part in it; None: they move as prescribed. ``held``: what
     keeps the smoke of closed regions, None without any.
     """
+
+    name = "flow"
 
     def __init__(
         self,
@@ -94,6 +98,8 @@ class Flow:
             self.state.temperature[:] = settings.smoke.ambient_temperature
         self.u_star = grid.face_field()
         self.gradient_f = grid.face_field() if two else none
+        self.report = FlowReport()
+        """What the solves of the last step did."""
         self.stepper = make_stepper(settings.stepper, self)
         self.place(0.0)
 
@@ -121,13 +127,15 @@ class Flow:
 
     def step(self, time: float, dt: float) -> FlowReport:
         """Advance the state from ``time`` by ``dt`` [s]."""
-        return self.stepper.step(time, dt)
+        self.report = self.stepper.step(time, dt)
+        return self.report
 
     def step_along(self, by_f: Array, time: float, dt: float) -> FlowReport:
         """Advance the state from ``time`` by ``dt`` [s], what was emitted being there, transported along ``by_f``."""
         if not isinstance(self.stepper, FirstOrder):
             raise TypeError("only the first-order stepper transports along a velocity that is given")
-        return self.stepper.step_along(by_f, time, dt)
+        self.report = self.stepper.step_along(by_f, time, dt)
+        return self.report
 
     # the verbs of a step -------------------------------------------------------------------------------------------
 
@@ -221,23 +229,9 @@ class Flow:
 
     # what others ask -----------------------------------------------------------------------------------------------
 
-    def limits(self, time: float) -> dict[str, float]:
-        """Largest time step [s] by each rule: the flow crosses at most one cell, a solid moves at most one cell.
-
-        Solids that speed up count with their velocity at the end of the step that the other rules allow.
-        """
-        rules = {}
-        speed = measure.largest_speed(self.grid, self.state.u)
-        if speed > 0.0:
-            rules["cfl"] = self.grid.dx / speed
-        if self.solids is not None:
-            speed = measure.largest_speed(self.grid, self.solids.velocity_c)
-            if speed > 0.0:
-                rules["solid_motion"] = self.grid.dx / speed
-            speed *= self.solids.speed_up(time, time + min(rules.values())) if rules else 1.0
-            if speed > 0.0:
-                rules["solid_motion"] = self.grid.dx / speed
-        return rules
+    def limits(self, time: float) -> list[Limit]:
+        """The flow and its sides cross at most one cell, a solid moves at most one cell."""
+        return flow_limits(self.grid, self.sides, self.state.u, self.solids, self.settings.advection, time)
 
     def forces(self) -> dict[str, SolidForce]:
         """Force and torque of the fluid on every solid, from the pressure on its walls and the viscous wall rows."""
@@ -245,4 +239,26 @@ class Flow:
 
     def ledger(self) -> dict[str, float]:
         """Physical sums of the present state."""
-        return measure.ledger(self)
+        return {quantity.name: quantity.value for quantity in measure.sums(self)}
+
+    # a part of a simulation ----------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, Array]:
+        return self.state.arrays()
+
+    def numbers(self) -> dict[str, float]:
+        return {"previous_time_step": self.state.previous_time_step}
+
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, float], time: float) -> None:
+        restore_arrays(self.state.arrays(), arrays)
+        self.state.previous_time_step = float(numbers["previous_time_step"])
+        self.place(time)
+
+    def locate(self, name: str, index: tuple[int, ...]) -> str:
+        return self.grid.describe(index)
+
+    def quantities(self) -> Iterator[Quantity]:
+        yield from measure.sums(self)
+        open_f = self.domain.area_f if self.solids is None else self.solids.area_f
+        yield from measure.side_flows(self.grid, self.sides, self.state.u, open_f)
+        yield from measure.solve_quantities(self.report, self.grid.cell_volume)

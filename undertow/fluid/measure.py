@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from undertow.fluid.domain import has_body
-from undertow.fluid.state import SolidForce
-from undertow.grid import GHOSTS, Array, Grid, share, share_rows
+from undertow.fluid.state import FlowReport, SolidForce
+from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_rows
 from undertow.linalg import used_ranges
+from undertow.part import (
+    ANGULAR_MOMENTUM,
+    ENERGY,
+    MASS,
+    MOMENTUM,
+    RATE,
+    VOLUME,
+    VOLUME_RATE,
+    Quantity,
+    components,
+)
 
 if TYPE_CHECKING:
     from undertow.fluid.flow import Flow
@@ -52,8 +64,8 @@ def subtract_scaled(inv_mass_f: Array, force_f: Array, dt: float, u_f: Array) ->
         share(_subtract_scaled, high - low, high - low, m[low:high], f[low:high], dt, u[low:high])
 
 
-def ledger(flow: Flow) -> dict[str, float]:
-    """Fluid volume [m^3], momentum [kg m/s], angular momentum about the origin, kinetic energy [J], smoke [kg]."""
+def sums(flow: Flow) -> Iterator[Quantity]:
+    """Fluid volume, momentum, angular momentum about the origin, kinetic energy, smoke."""
     grid, state = flow.grid, flow.state
     partial = grid.row_sums(9)
     partial[...] = 0.0
@@ -61,15 +73,59 @@ def ledger(flow: Flow) -> dict[str, float]:
     mass = flow.settings.density * grid.cell_volume
     share_rows(grid, _sum_rows, flow.domain.area_f, flow.domain.volume_c, state.u, smoke, partial)
     total = partial.sum(axis=0)
-    values = {
-        "fluid_volume": total[0] * grid.cell_volume,
-        "momentum_x": total[1] * mass, "momentum_y": total[2] * mass, "momentum_z": total[3] * mass,
-        "angular_momentum_x": total[4] * mass, "angular_momentum_y": total[5] * mass,
-        "angular_momentum_z": total[6] * mass, "kinetic_energy": 0.5 * total[7] * mass,
-    }  # fmt: skip
+    yield Quantity("fluid_volume", float(total[0] * grid.cell_volume), VOLUME)
+    yield from components("momentum", total[1:4] * mass, MOMENTUM)
+    yield from components("angular_momentum", total[4:7] * mass, ANGULAR_MOMENTUM)
+    yield Quantity("kinetic_energy", float(0.5 * total[7] * mass), ENERGY)
     if state.smoke.size:
-        values["smoke_mass"] = total[8] * grid.cell_volume
-    return {name: float(value) for name, value in values.items()}
+        yield Quantity("smoke_mass", float(total[8] * grid.cell_volume), MASS)
+
+
+def flux(grid: Grid, u_f: Array, open_f: Array, axis: int, position: float) -> float:
+    """Volume flow [m3/s; 2D m2/s] along ``axis`` through the open parts of the grid faces nearest to a position [m]."""
+    faces = _layer(grid, axis, round((position - grid.lower[axis]) / grid.dx))
+    return float(np.sum(u_f[axis][faces] * open_f[axis][faces]) * grid.face_area)
+
+
+def side_flows(
+    grid: Grid, sides: Sides, u_f: Array, open_f: Array, phi_c: Array | None = None
+) -> Iterator[Quantity]:
+    """Volume entering and leaving through the sides of the domain per second; periodic sides do not count.
+
+    phi_c: level set of a liquid [m]; faces then count as far as the cell inside them is full.
+    """
+    inflow = outflow = 0.0
+    for _, axis, end in grid.sides():
+        if sides.is_periodic(axis):
+            continue
+        last = grid.cells[axis]
+        faces = _layer(grid, axis, last if end else 0)
+        through = u_f[axis][faces] * open_f[axis][faces]
+        if phi_c is not None:
+            through = through * np.clip(0.5 - phi_c[_layer(grid, axis, last - 1 if end else 0)] / grid.dx, 0.0, 1.0)
+        out = (2 * end - 1) * float(np.sum(through)) * grid.face_area
+        inflow += max(-out, 0.0)
+        outflow += max(out, 0.0)
+    yield Quantity("inflow", inflow, VOLUME_RATE)
+    yield Quantity("outflow", outflow, VOLUME_RATE)
+
+
+def _layer(grid: Grid, axis: int, n: int) -> tuple[slice, ...]:
+    """The interior entries [z, y, x] with the n-th index along an axis."""
+    index = list(grid.interior)
+    index[2 - axis] = slice(GHOSTS + n, GHOSTS + n + 1)
+    return tuple(index)
+
+
+def solve_quantities(report: FlowReport, cell_volume: float) -> Iterator[Quantity]:
+    """What the implicit solves of a step did; iterations are those of all solves together."""
+    yield Quantity("divergence_max", report.row_after / cell_volume, RATE, "max")
+    yield Quantity("row_before", report.row_before, VOLUME_RATE, "max")
+    yield Quantity("row_after", report.row_after, VOLUME_RATE, "max")
+    yield Quantity("leak", report.leak, VOLUME_RATE)
+    yield Quantity("incompatibility", report.incompatibility, merge="max")
+    yield Quantity("iterations", report.iterations)
+    yield Quantity("residual", report.residual, merge="max")
 
 
 def solid_forces(flow: Flow) -> dict[str, SolidForce]:

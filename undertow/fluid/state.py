@@ -50,12 +50,6 @@ class FlowState:
         }  # fmt: skip
         return {name: array for name, array in named.items() if array.size}
 
-    def scalars(self) -> dict[str, float]:
-        return {"previous_time_step": self.previous_time_step}
-
-    def restore_scalars(self, values: dict[str, float]) -> None:
-        self.previous_time_step = float(values["previous_time_step"])
-
 
 @dataclass(frozen=True)
 class SolidForce:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numba import njit
 
-from undertow.errors import PhysicsError, UserError
+from undertow.errors import UserError
 from undertow.fluid import measure
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.forces import add_acceleration
 from undertow.fluid.free_surface import FreeSurfaceSolve, is_dry
+from undertow.fluid.limits import flow_limits
 from undertow.fluid.mixture import Mixture
 from undertow.fluid.owed import OwedVolume
 from undertow.fluid.shells import ShellsInWater
@@ -23,6 +24,17 @@ from undertow.geometry.solids import mean_of_corners
 from undertow.geometry.thin import ThinWalls
 from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_face_rows, share_rows
 from undertow.grid.jitting import borrowing
+from undertow.part import (
+    ANGULAR_MOMENTUM,
+    ENERGY,
+    MOMENTUM,
+    VOLUME,
+    Limit,
+    Part,
+    Quantity,
+    components,
+    restore_arrays,
+)
 from undertow.surface import Surface
 from undertow.transport import Advection, Extrapolation
 
@@ -107,7 +119,7 @@ class WaterState:
     surface: Surface
 
 
-class WaterFlow:
+class WaterFlow(Part):
     """State, work arrays and the step of one body of water.
 
     ``surface`` holds the water of time 0. ``side_velocity(time)`` sets the velocity planes of the sides for a time;
@@ -116,6 +128,8 @@ class WaterFlow:
     Without viscosity walls should slip. ``mixture``: viscosity that the water carries along, in the place of the
     settings' one.
     """
+
+    name = "flow"
 
     def __init__(
         self,
@@ -160,6 +174,8 @@ class WaterFlow:
         self.edge_c = np.zeros(grid.padded, dtype=np.uint8)
         self.solid_c = None if solids is None and bodies is None else grid.cell_field()
         self.emitted_volume = 0.0
+        self.report = FlowReport()
+        """What the solves of the last step did."""
         self.shells: ShellsInWater | None = None
         self.owed = OwedVolume(grid)
         self.place(0.0)
@@ -225,9 +241,9 @@ class WaterFlow:
             self.shells.uncover(self.u_star, dt)
         add_acceleration(self.grid, self.settings.acceleration, dt, self.u_star)
         self.set_sources(time, dt)
-        report = self.project(self.u_star, dt)  # (5.3) with thesis 6.3.7
+        self.report = self.project(self.u_star, dt)  # (5.3) with thesis 6.3.7
         s.u, self.u_star = self.u_star, s.u
-        return report
+        return self.report
 
     # the verbs of a step -------------------------------------------------------------------------------------------
 
@@ -339,9 +355,9 @@ class WaterFlow:
         self.solve.rebuild()
         self.solve.add_known_impulse(u_f, s.p, dt)
         report = FlowReport()
-        report.row_before = self._largest_row(u_f)
+        report.row_before = self.largest_row(u_f)
         report.solves = self.solve.solve(u_f, s.p, dt)
-        report.row_after = self._largest_row(u_f)
+        report.row_after = self.largest_row(u_f)
         if self.solids is not None:
             report.leak = measure.wall_leak(self.grid, self.row_c, rows.flux_c, self.solids.body_c)
         for thin in self.thin:
@@ -397,32 +413,24 @@ class WaterFlow:
             self.grid, _mark_wet_faces, rows.wet_rows, rows.inv_mass_f, self.domain.area_f, u_f, out_f, self.wet_f
         )  # fmt: skip
 
-    def _largest_row(self, u_f: Array) -> float:
+    def largest_row(self, u_f: Array) -> float:
+        """Largest |K u - s|, the residual of incompressibility [m3/s]."""
         self.solve.rows.apply({"fluid": u_f}, self.row_c)
         return measure.largest_difference(self.grid, self.row_c, self.solve.rows.target)
 
     # what others ask -----------------------------------------------------------------------------------------------
 
-    def limits(self, time: float) -> dict[str, float]:
-        """Largest time step [s] by each rule: water and solids cross at most one cell, the shortest waves are stable.
+    def limits(self, time: float) -> list[Limit]:
+        """Water, sides and solids cross at most one cell, and the shortest waves are stable.
 
         Surface and velocity are advanced one after the other, which is stable for omega dt < 2; the shortest wave of
         the grid has omega^2 = pi |g| / dx.
         """
-        rules = {}
-        speed = measure.largest_speed(self.grid, self.state.u)
-        if not np.isfinite(speed):
-            raise PhysicsError(f"water at t = {time:.6g} s: the velocity is not finite")
-        if speed > 0.0:
-            rules["cfl"] = self.grid.dx / speed
+        limits = flow_limits(self.grid, self.sides, self.state.u, self.solids, self.settings.advection, time)
         g = float(np.linalg.norm(self.solve.rows.gravity))
         if g > 0.0:
-            rules["surface_waves"] = float(np.sqrt(self.grid.dx / g))
-        if self.solids is not None:
-            speed = measure.largest_speed(self.grid, self.solids.velocity_c)
-            if speed > 0.0:
-                rules["solid_motion"] = self.grid.dx / speed
-        return rules
+            limits.append(Limit("surface_waves", float(np.sqrt(self.grid.dx / g)), "cfl"))
+        return limits
 
     def forces(self) -> dict[str, SolidForce]:
         """Force and torque of the water on every solid, from the pressure on the walls inside cut cells."""
@@ -448,9 +456,12 @@ class WaterFlow:
         return self.state.surface.volume(self.solid_c)
 
     def ledger(self) -> dict[str, float]:
-        """Physical sums of the present state: volume [m^3], momentum [kg m/s], angular momentum about the origin,
-        kinetic energy [J], potential energy [J] against the domain's lower corner, spray volume [m^3], volume emitted
-        so far [m^3]; 2D per metre."""
+        """Physical sums of the present state."""
+        return {quantity.name: quantity.value for quantity in self._sums()}
+
+    def _sums(self) -> Iterator[Quantity]:
+        """Volume, momentum, angular momentum about the origin, kinetic energy, potential energy against the domain's
+        lower corner, volume of spray, volume emitted so far."""
         grid, s = self.grid, self.state
         mass = self.settings.density * grid.cell_volume
         partial = grid.row_sums(8)
@@ -459,15 +470,19 @@ class WaterFlow:
             grid, measure._sum_liquid_rows, s.surface.phi_c, self._open_volume(), s.u, self.solve.rows.gravity, partial
         )  # fmt: skip
         total = partial.sum(axis=0) * mass
-        names = (
-            "momentum_x", "momentum_y", "momentum_z", "angular_momentum_x", "angular_momentum_y", "angular_momentum_z",
-            "kinetic_energy", "potential_energy",
-        )  # fmt: skip
-        values = {"fluid_volume": self.volume(), "spray_volume": s.surface.spray.total_volume}
-        values |= dict(zip(names, (float(x) for x in total), strict=True))
-        values["emitted_volume"] = self.emitted_volume
-        values["owed_volume"] = self.owed.total
-        return values
+        yield Quantity("fluid_volume", self.volume(), VOLUME)
+        yield Quantity("spray_volume", s.surface.spray.total_volume, VOLUME)
+        yield from components("momentum", total[:3], MOMENTUM)
+        yield from components("angular_momentum", total[3:6], ANGULAR_MOMENTUM)
+        yield Quantity("kinetic_energy", float(total[6]), ENERGY)
+        yield Quantity("potential_energy", float(total[7]), ENERGY)
+        yield Quantity("emitted_volume", self.emitted_volume, VOLUME)
+        yield Quantity("owed_volume", self.owed.total, VOLUME)
+
+    def quantities(self) -> Iterator[Quantity]:
+        yield from self._sums()
+        yield from measure.side_flows(self.grid, self.sides, self.state.u, self.domain.area_f, self.state.surface.phi_c)
+        yield from measure.solve_quantities(self.report, self.grid.cell_volume)
 
     def _open_volume(self) -> Array:
         """Part of each cell outside all solids (Z, Y, X)."""
@@ -485,11 +500,12 @@ class WaterFlow:
         owed = {"owed_c": self.owed.owed_c}
         return {"u": s.u, "p": s.p, "emitted_volume": emitted, **owed, **mixed, **s.surface.arrays()}
 
-    def restore(self, arrays: Mapping[str, np.ndarray], time: float) -> None:
-        """Continue from what ``arrays`` gave at ``time`` [s]; what follows has the same bits."""
+    def locate(self, name: str, index: tuple[int, ...]) -> str:
+        return self.grid.describe(index) if len(index) >= 3 else super().locate(name, index)
+
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, object], time: float) -> None:
         s = self.state
-        s.u[...] = arrays["u"]
-        s.p[...] = arrays["p"]
+        restore_arrays({"u": s.u, "p": s.p}, arrays)
         self.emitted_volume = float(arrays["emitted_volume"][0])
         if self.mixture is not None:
             self.mixture.take(arrays["viscosity"])

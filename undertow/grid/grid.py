@@ -139,3 +139,10 @@ class Grid:
         for axis in self.axes:
             for end in (0, 1):
                 yield 2 * axis + end, axis, end
+
+    def describe(self, index: tuple[int, ...]) -> str:
+        """Words for an entry [..., z, y, x] of a padded field."""
+        k, j, i = (int(v) - GHOSTS for v in index[-3:])
+        place = [lo + (n + 0.5) * self.dx for lo, n in zip(self.lower, (i, j, k), strict=True)]
+        near = ", ".join(f"{x:.4g}" for x in place[: self.dimensions])
+        return f"first in cell ({i}, {j}, {k}) near ({near}) m"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import numpy as np
 
 import undertow.geometry as geometry
@@ -9,28 +11,23 @@ from undertow.coupling.monolithic import CoupledBodies
 from undertow.coupling.motion import BodyMotion, MotionAhead
 from undertow.fluid import SolidForce
 from undertow.grid import INFLOW, SIDE_NAMES, WALL, Array, Grid, Sides
+from undertow.part import Limit, Part, vector
 from undertow.rigid.bodies import DYNAMIC
 from undertow.run import build
-from undertow.run.models import BodyForces, vector
 from undertow.run.solids_model import SolidsModel
 from undertow.scene import Scene
-from undertow.solids import SolidsReport
-
-QUANTITIES = (
-    "momentum_solids_x", "momentum_solids_y", "momentum_solids_z", "angular_momentum_solids_x",
-    "angular_momentum_solids_y", "angular_momentum_solids_z", "kinetic_energy_solids", "potential_energy_solids",
-    "contacts", "penetration", "joint_error",
-)  # fmt: skip
 
 NONE = SolidForce((0.0,) * 3, (0.0,) * 3, (0.0,) * 3)
 
 
-class BodiesInFluid:
+class BodiesInFluid(Part):
     """Rigid bodies and joints of a scene inside a grid.
 
     model: bodies, joints and their step. placed: the solids that the fluid sees, those of dynamic bodies moving with
     them. coupled: what takes part in the solve. Walls and inflows of the domain stop bodies as planes do.
     """
+
+    name = "bodies_in_fluid"
 
     def __init__(self, scene: Scene, grid: Grid, sides: Sides, model: SolidsModel | None = None) -> None:
         self.scene, self.grid = scene, grid
@@ -71,19 +68,17 @@ class BodiesInFluid:
         lower, upper = self.placed[b].shape_at(0.0).bounds()
         return float(np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper))))
 
-    def limits(self) -> dict[str, float]:
-        """Longest step [s]: bodies move at most one cell, by what they have and by what gravity adds."""
-        limits = {}
+    def limits(self, time: float) -> Iterator[Limit]:
+        """Bodies move at most one cell, by what they have and by what gravity adds."""
         count = len(self.placed)
         v, omega = self.bodies.v_b[:count], self.bodies.omega_b[:count]
         fastest = np.linalg.norm(v, axis=1) + self._reach * np.linalg.norm(omega, axis=1)
         speed = float(np.max(fastest, initial=0.0))
         if speed > 0:
-            limits["body_motion"] = self.grid.dx / speed
+            yield Limit("body_motion", self.grid.dx / speed)
         fall = float(np.linalg.norm(self.gravity))
         if fall > 0:
-            limits["body_weight"] = float(np.sqrt(self.grid.dx / fall))
-        return limits
+            yield Limit("body_weight", float(np.sqrt(self.grid.dx / fall)))
 
     def show_ahead(self, ahead: float) -> None:
         """From now on solids that move as prescribed show their velocity of ``ahead`` [s] later."""
@@ -96,30 +91,22 @@ class BodiesInFluid:
         mass = np.where(self.dynamic_b, self.bodies.mass_b, 0.0)
         self.coupled.impulse_b[:, :3] = dt * mass[:, None] * self.gravity
 
-    def fluid_forces(self, dt: float) -> dict[str, SolidForce]:
-        """Force and torque about the centre of mass that the solve of the last step gave the dynamic bodies."""
-        forces = {}
-        for b, solid in enumerate(self.placed):
-            if self.dynamic_b[b]:
-                pressure, viscous = self.coupled.pressure_b[b] / dt, self.coupled.viscous_b[b] / dt
-                forces[solid.name] = SolidForce(
-                    vector(pressure[:3]), vector(viscous[:3]), vector(pressure[3:] + viscous[3:])
-                )
-        return forces
+    def take_forces(self, dt: float, walls: Mapping[str, SolidForce], buoyancy_b: Array | float = 0.0) -> None:
+        """Forces of the fluid over a step of dt [s], beside those of contact and joints.
 
-    def forces(self, name: str, fluid: SolidForce) -> BodyForces:
-        """All forces on a body, those of the fluid being given."""
-        own = self.model.forces(name)
-        return BodyForces(fluid.pressure, fluid.viscous, own.contact, own.joint, fluid.torque, own.torque_solids)
-
-    def quantities(self, report: SolidsReport | None) -> dict[str, float]:
-        """What the ledger says about the bodies."""
-        bodies, joints = self.bodies, self.model.joints
-        angular = (bodies.L_b + np.cross(bodies.x_b, bodies.p_b)).sum(axis=0)
-        error = float(np.abs(joints.errors()).max(initial=0.0)) if joints.count else 0.0
-        kinetic, potential = self.model.solids.energy()
-        values = (
-            *bodies.p_b.sum(axis=0), *angular, kinetic, potential, 0.0 if report is None else report.contacts,
-            0.0 if report is None else report.penetration, error,
-        )  # fmt: skip
-        return {name: float(value) for name, value in zip(QUANTITIES, values, strict=True)}
+        On dynamic bodies what the solve gave them, and the buoyancy (n, 3) [N] that it left out; on the others what the
+        fluid does to their ``walls``, and what rows on their twists did.
+        """
+        forces, coupled, count = self.model.force_table, self.coupled, len(self.placed)
+        pressure, viscous = coupled.pressure_b[:count] / dt, coupled.viscous_b[:count] / dt
+        moved = self.dynamic_b[:count, None]
+        given = [walls.get(solid.name, NONE) for solid in self.placed]
+        torque = np.array([force.torque for force in given]).reshape(-1, 3) + viscous[:, 3:]
+        on_walls = np.array([force.pressure for force in given]).reshape(-1, 3)
+        drag = np.array([force.viscous for force in given]).reshape(-1, 3)
+        by_rows = viscous.any(axis=1, keepdims=True)
+        whole = pressure[:, :3] + np.broadcast_to(buoyancy_b, (self.bodies.count, 3))[:count]
+        forces.pressure[:count] = np.where(moved, whole, on_walls)
+        forces.viscous[:count] = np.where(moved | by_rows, viscous[:, :3], drag)
+        forces.torque[:count] = np.where(moved, pressure[:, 3:] + viscous[:, 3:], torque)
+        forces.joint[:count] += coupled.joint_b[:count, :3] / dt

@@ -14,7 +14,7 @@ import undertow.geometry as geometry
 from undertow.errors import UserError
 from undertow.fluid import Flow, FlowSettings, SmokeEmitter, SmokeSettings
 from undertow.geometry import sheets
-from undertow.grid import GHOSTS, KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
+from undertow.grid import KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
 from undertow.linalg import Stencil
 from undertow.scene import (
     Boat,
@@ -315,14 +315,6 @@ def prescribed_frames(scene: Scene, solids: list[geometry.Solid], time: float) -
         color = vector3(scene.bodies[solid.name].color)
         frames.append(BodyFrame(solid.name, vertices, triangles, color, velocity))
     return frames
-
-
-def describe_cell(grid: Grid, index: tuple[int, ...]) -> str:
-    """Words for an entry [..., z, y, x] of a padded field."""
-    k, j, i = (int(v) - GHOSTS for v in index[-3:])
-    place = [lo + (n + 0.5) * grid.dx for lo, n in zip(grid.lower, (i, j, k), strict=True)]
-    near = ", ".join(f"{x:.4g}" for x in place[: grid.dimensions])
-    return f"first in cell ({i}, {j}, {k}) near ({near}) m"
 
 
 def build_emitters(scene: Scene, grid: Grid) -> list[SmokeEmitter]:

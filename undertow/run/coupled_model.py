@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,23 +14,18 @@ from undertow.coupling.lumped import lumped
 from undertow.coupling.monolithic import MonolithicSolve, monolithic
 from undertow.coupling.motion import effective_twists
 from undertow.coupling.slits import find_slits
-from undertow.fluid import Flow, FlowReport, SolidForce
+from undertow.fluid import Flow, FlowReport
 from undertow.fluid.flow import EXTRAPOLATED_LAYERS
 from undertow.fluid.steppers import copy_planes
 from undertow.geometry import SolidFields
 from undertow.grid import Array
 from undertow.linalg import SolveStats
+from undertow.part import ENERGY, VOLUME_RATE, Quantity
 from undertow.run import build
 from undertow.run.bodies_in_fluid import BodiesInFluid
-from undertow.run.ledger import fluid_quantities
 from undertow.run.machine import check_memory
-from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras, take_arrays, vector
-from undertow.run.timestep import flow_limits
+from undertow.run.models import Model, ModelStep
 from undertow.scene import Scene
-from undertow.solids import SolidsReport
-
-if TYPE_CHECKING:
-    from undertow.output import BodyFrame
 
 FIELDS = {"monolithic": SolidFields, "batty": VolumeFractionFields, "lumped": LumpedFields}
 """How each coupling sees bodies on the grid."""
@@ -76,7 +71,7 @@ def in_the_place_of_u(flow: Flow, u_f: Array) -> Iterator[None]:
         flow.state.u = own
 
 
-class CoupledModel(WithoutExtras):
+class CoupledModel(Model):
     """A flow and the bodies in it, built from a scene.
 
     A step is that of the solids (thesis 4.2) with the flow's whole step in the place of their forces: bodies collide
@@ -110,18 +105,13 @@ class CoupledModel(WithoutExtras):
         self.monolithic = solve
         build.check_room(scene, solve.rows.stencil)
         self.gravity = self.within.gravity
-        self._forces = {name: SolidForce((0.0,) * 3, (0.0,) * 3, (0.0,) * 3) for name in scene.bodies}
-        self._joint_force = np.zeros((self.bodies.count, 3))
         self._open_f = np.zeros_like(self.flow.domain.open_f)
-        self._touching = False
+        self._touching, self._residual = False, 0.0
         twice = scene.monolithic.scheme == "two_solves"
         self._around = _SolvedTwice if twice else _FluidAround
         self.along_f = self.grid.face_field() if twice else np.zeros(0)
         """Velocity that transport follows where it is not u^n [m/s]."""
-
-    def limits(self, time: float) -> dict[str, float]:
-        """Of the flow, of bodies (at most one cell per step, by what they have and by what gravity adds), of sides."""
-        return {**flow_limits(self.flow, time), **self.within.limits()}
+        self.parts = [self.solid, self.within, self.flow]
 
     def step(self, time: float, time_step: float) -> ModelStep:
         """Thesis 5.4: see the head of the class."""
@@ -129,90 +119,35 @@ class CoupledModel(WithoutExtras):
         ahead = medium.look_ahead()  # 1 to 3
         solids = self.solid.solids.step(time, time_step, medium=medium, ahead_b=ahead)  # 4 to 7
         medium.finish()
-        self._take_forces(time_step)
-        quantities = self._quantities(medium.report, solids)
+        self.solid.take_report(solids)
+        buoyancy = -self.flow.settings.density * self.coupled.volume_b[:, None] * self.gravity
+        self.within.take_forces(time_step, self.flow.forces(), buoyancy)
+        self._residual = self._measure_residual()
         self._touching = solids.contacts > 0
         self.calm()
-        return ModelStep(medium.report.iterations, medium.report, quantities, tuple(self.solid.events(solids)))
+        return ModelStep(medium.report.iterations, medium.report, tuple(self.solid.events(solids)))
 
     def calm(self) -> None:
         """Velocities before they are transported: slits as the last contacts left them."""
         calm_slits(self.flow, self._open_f, self._touching)
 
-    def _take_forces(self, dt: float) -> None:
-        """Forces of the fluid; on bodies that it moves, what the solve gave them and buoyancy."""
-        self._forces = self.flow.forces()
-        for b, solid in enumerate(self.placed):
-            # what bodies that move as prescribed got from rows on their twists
-            if not self.within.dynamic_b[b] and self.coupled.viscous_b[b].any():
-                found, viscous = self._forces[solid.name], self.coupled.viscous_b[b] / dt
-                torque = vector(np.array(found.torque) + viscous[3:])
-                self._forces[solid.name] = SolidForce(found.pressure, vector(viscous[:3]), torque)
-        self._joint_force = self.coupled.joint_b[:, :3] / dt
-        buoyancy = -self.flow.settings.density * self.coupled.volume_b[:, None] * self.gravity
-        for name, force in self.within.fluid_forces(dt).items():
-            pressure = vector(np.array(force.pressure) + buoyancy[self.bodies.index(name)])
-            self._forces[name] = SolidForce(pressure, force.viscous, force.torque)
+    def quantities(self) -> Iterator[Quantity]:
+        bodies, density = self.bodies, self.flow.settings.density
+        weight = np.where(self.within.dynamic_b, bodies.mass_b - density * self.coupled.volume_b, 0.0)
+        # of the bodies and of the fluid they displace: what can turn into motion
+        yield Quantity("potential_energy", -float(weight @ (bodies.x_b @ self.gravity)), ENERGY)
+        yield Quantity("coupling_residual", self._residual, VOLUME_RATE, "max")
 
-    def _quantities(self, report: FlowReport, solids: SolidsReport | None) -> dict[str, float]:
-        bodies, flow = self.bodies, self.flow
-        weight = np.where(self.within.dynamic_b, bodies.mass_b - flow.settings.density * self.coupled.volume_b, 0.0)
-        return {
-            **fluid_quantities(flow, report, self._forces),
-            **self.within.quantities(solids),
-            # of the bodies and of the fluid they displace: what can turn into motion
-            "potential_energy": -float(weight @ (bodies.x_b @ self.gravity)),
-            "coupling_residual": self._residual(),
-        }
-
-    def _residual(self) -> float:
+    def _measure_residual(self) -> float:
         """Largest row of fluid and bodies as contact leaves them [m3/s]."""
         self.coupled.take_twists(self.monolithic.rows.twist_b)
         return self.flow.largest_row(self.flow.state.u)
 
-    def columns(self) -> list[str]:
-        return list(self._quantities(FlowReport(), None))
+    def numbers(self) -> dict[str, Any]:
+        return {"touching": self._touching}
 
-    def state(self, name: str, time: float) -> BodyState:
-        return self.solid.state(name, time)
-
-    def forces(self, name: str) -> BodyForces:
-        found, solid = self._forces[name], self.solid.forces(name)
-        joint = vector(np.array(solid.joint) + self._joint_force[self.bodies.index(name)])
-        return BodyForces(found.pressure, found.viscous, solid.contact, joint, found.torque, solid.torque_solids)
-
-    def body_frames(self, time: float) -> list[BodyFrame]:
-        return self.solid.body_frames(time)
-
-    def surface_frame(self) -> None:
-        """A fluid of one phase has no surface."""
-        return None
-
-    def arrays(self) -> dict[str, Array]:
-        return {**self.flow.state.arrays(), **self.solid.arrays()}
-
-    def scalars(self) -> dict[str, Any]:
-        forces = {name: [f.pressure, f.viscous, f.torque] for name, f in self._forces.items()}
-        return {
-            "flow": self.flow.state.scalars(), "forces": forces, "joint_force": self._joint_force.tolist(),
-            "touching": self._touching,
-        }  # fmt: skip
-
-    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
-        own = self.flow.state.arrays()
-        take_arrays(own, {name: array for name, array in arrays.items() if name in own})
-        self.solid.restore({name: array for name, array in arrays.items() if name not in own}, {}, time)
-        self.flow.state.restore_scalars(scalars["flow"])
-        for name, vectors in scalars["forces"].items():
-            self._forces[name] = SolidForce(*(vector(v) for v in vectors))
-        self._joint_force[...] = scalars["joint_force"]
-        self._touching = scalars.get("touching", False)
-        self.flow.place(time)
-
-    def locate(self, name: str, index: tuple[int, ...]) -> str:
-        if name in self.flow.state.arrays():
-            return build.describe_cell(self.grid, index)
-        return self.solid.locate(name, index)
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
+        self._touching = numbers["touching"]
 
 
 class _FluidAround:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 import undertow.geometry as geometry
 from undertow.coupling.fractions import LumpedFields
@@ -13,16 +13,12 @@ from undertow.coupling.water import CoupledWaterSolve, LumpedWaterSolve
 from undertow.fluid import FlowReport
 from undertow.geometry import SolidFields
 from undertow.grid import Array
-from undertow.run import build
-from undertow.run.bodies_in_fluid import NONE, BodiesInFluid
-from undertow.run.models import BodyForces, BodyState, ModelStep
+from undertow.part import VOLUME_RATE, Part, Quantity
+from undertow.run.bodies_in_fluid import BodiesInFluid
+from undertow.run.models import ModelStep
 from undertow.run.water_model import WaterModel
 from undertow.scene import Scene
-from undertow.solids import SolidsReport
 from undertow.solids.medium import Medium
-
-if TYPE_CHECKING:
-    from undertow.output import BodyFrame
 
 
 class WaterAround(Medium, Protocol):
@@ -44,7 +40,10 @@ class BodiesInWater(WaterModel, ABC):
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
-        self._solids_report: SolidsReport | None = None
+        self._residual = 0.0
+
+    def _make_parts(self) -> list[Part]:
+        return [self.within.model, self.within, self.flow]
 
     def _make_solids(self) -> list[geometry.Solid]:
         self.within = BodiesInFluid(self.scene, self.grid, self.sides)
@@ -55,49 +54,27 @@ class BodiesInWater(WaterModel, ABC):
     def _surround(self, time: float, time_step: float) -> WaterAround:
         """The water of one step."""
 
-    def limits(self, time: float) -> dict[str, float]:
-        return {**super().limits(time), **self.within.limits()}
-
     def step(self, time: float, time_step: float) -> ModelStep:
         around = self._surround(time, time_step)
-        self._solids_report = self.within.model.solids.step(time, time_step, medium=around)
+        model = self.within.model
+        solids = model.solids.step(time, time_step, medium=around)
         around.finish()
+        model.take_report(solids)
         self._take_forces(time_step)
-        quantities = self._quantities(around.report)
-        self._check_volume(quantities, time + time_step)
-        events = tuple(self.within.model.events(self._solids_report))
-        return ModelStep(around.report.iterations, around.report, quantities, events)
+        self._residual = self._measure_residual()
+        self._check_volume(time + time_step)
+        return ModelStep(around.report.iterations, around.report, tuple(model.events(solids)))
 
     def _take_forces(self, dt: float) -> None:
         """Of the water over a step of dt [s]."""
-        self._forces = self.flow.forces() | self.within.fluid_forces(dt)
+        self.within.take_forces(dt, self.flow.forces())
 
-    def _quantities(self, report: FlowReport) -> dict[str, float]:
-        return {**super()._quantities(report), **self.within.quantities(self._solids_report)}
+    @abstractmethod
+    def _measure_residual(self) -> float:
+        """Largest row of water and bodies as contact leaves them [m3/s]."""
 
-    def columns(self) -> list[str]:
-        self._solids_report = None
-        return list(self._quantities(FlowReport()))
-
-    def state(self, name: str, time: float) -> BodyState:
-        return self.within.model.state(name, time)
-
-    def forces(self, name: str) -> BodyForces:
-        return self.within.forces(name, self._forces.get(name, NONE))
-
-    def body_frames(self, time: float) -> list[BodyFrame]:
-        return build.prescribed_frames(self.scene, self.within.placed, time)
-
-    def arrays(self) -> dict[str, Array]:
-        return {**super().arrays(), **self.within.model.arrays()}
-
-    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
-        own = super().arrays()
-        self.within.model.restore({name: a for name, a in arrays.items() if name not in own}, {}, time)
-        super().restore({name: a for name, a in arrays.items() if name in own}, scalars, time)
-
-    def locate(self, name: str, index: tuple[int, ...]) -> str:
-        return super().locate(name, index) if name in super().arrays() else self.within.model.locate(name, index)
+    def quantities(self) -> Iterator[Quantity]:
+        yield Quantity("coupling_residual", self._residual, VOLUME_RATE, "max")
 
 
 class CoupledWaterModel(BodiesInWater):
@@ -120,6 +97,10 @@ class CoupledWaterModel(BodiesInWater):
 
     def _surround(self, time: float, time_step: float) -> WaterAround:
         return _CoupledWater(self, time, time_step)
+
+    def _measure_residual(self) -> float:
+        self.within.coupled.take_twists(self.flow_solve.monolithic.rows.twist_b)
+        return self.flow.largest_row(self.flow.state.u)
 
 
 class _CoupledWater:

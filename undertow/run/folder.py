@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from undertow.errors import UserError
 from undertow.output import frame_folder, frame_indices, write_frame, write_pvd
+from undertow.part import NUMBER, TIME
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, sync_file, write_checkpoint
 from undertow.run.ledger import PROBE_COLUMNS, body_columns, body_rows, header, probe_rows
 from undertow.run.machine import check_disk, commit, describe_machine, versions
@@ -51,9 +52,10 @@ def disk_needed(sim: Simulation) -> tuple[float, int]:
     """Estimate of what the rest of the run will write [bytes], and the number of frames."""
     fields = sim.scene.output.fields or ()
     values = sum(3 if name in ("velocity", "vorticity") else 1 for name in fields)
-    surfaces = sum(36 * len(body.vertices) + 16 * len(body.triangles) for body in sim.model.body_frames(sim.time))
+    bodies = sim.frame_data(fields=()).bodies
+    surfaces = sum(36 * len(body.vertices) + 16 * len(body.triangles) for body in bodies)
     frames = max(0, sim.scene.time.frames - sim.frame) // sim.scene.output.every + 1
-    state = sum(array.nbytes for array in sim.model.arrays().values())
+    state = sum(array.nbytes for array in sim.arrays().values())
     cells = sim.grid.cell_count if sim.grid else 0
     return frames * (4.0 * values * cells + surfaces + 4096) + (CHECKPOINTS_KEPT + 1) * state, frames
 
@@ -64,9 +66,10 @@ class RunFolder:
     def __init__(self, path: Path, sim: Simulation, tables: dict[str, int] | None) -> None:
         self.path = path
         self._lock = _lock(path)
-        self.columns = _ledger_columns(sim)
+        units = {"step": NUMBER, "time": TIME, "time_step": TIME, "limit": NUMBER, **sim.ledger.units}
+        self.columns = list(units)
         headers = {
-            "ledger": [header(name, sim.scene.dimensions) for name in self.columns],
+            "ledger": [header(name, unit, sim.scene.dimensions) for name, unit in units.items()],
             "bodies": body_columns(sim.scene.dimensions),
             "probes": PROBE_COLUMNS,
             "timing": TIMING_COLUMNS,
@@ -199,10 +202,6 @@ def read_json(path: Path) -> dict[str, Any]:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except ValueError as error:
         raise UserError(f"{path}: not valid JSON ({error}); the file was altered") from None
-
-
-def _ledger_columns(sim: Simulation) -> list[str]:
-    return ["step", "time", "time_step", "limit", *sim.model.columns()]
 
 
 def _describe(sim: Simulation) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from undertow.errors import UserError
 from undertow.fluid import FlowReport
 from undertow.geometry import SolidFields
 from undertow.grid import Array
+from undertow.part import restore_arrays
 from undertow.run.coupled_water_model import BodiesInWater, WaterAround
 from undertow.scene import Scene
 
@@ -69,14 +70,15 @@ class RigidFluidModel(BodiesInWater):
     def _surround(self, time: float, time_step: float) -> WaterAround:
         return _RigidWater(self, time, time_step)
 
-    def arrays(self) -> dict[str, Array]:
-        return {**super().arrays(), **self.flow_solve.arrays()}
+    def _measure_residual(self) -> float:
+        """The rows of the water: bodies have a velocity of their own."""
+        return self.flow.largest_row(self.flow.state.u)
 
-    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
-        own = self.flow_solve.arrays()
-        super().restore({name: a for name, a in arrays.items() if name not in own}, scalars, time)
-        for name, array in own.items():
-            array[...] = arrays[name]
+    def arrays(self) -> dict[str, Array]:
+        return self.flow_solve.arrays()
+
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
+        restore_arrays(self.arrays(), arrays)
 
 
 class _RigidWater:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from undertow.errors import UserError
+from undertow.fluid import measure
 from undertow.grid import GHOSTS, Array, Grid
 from undertow.grid.operators import cell_velocity, vorticity
 from undertow.transport import sample_centred, sample_velocity
@@ -112,10 +113,5 @@ def _padded(flow: Flow, cells: Array) -> Array:
 
 def flux(flow: Flow, axis: int, position: float) -> float:
     """Volume flow [m3/s; 2D m2/s] along ``axis`` through the grid faces nearest to ``position`` [m]."""
-    grid = flow.grid
-    plane = round((position - grid.lower[axis]) / grid.dx)
-    index = list(grid.interior)
-    index[2 - axis] = slice(GHOSTS + plane, GHOSTS + plane + 1)
-    u = flow.state.u[axis][tuple(index)]
-    open_f = 1.0 if flow.solids is None else flow.solids.area_f[axis][tuple(index)]
-    return float(np.sum(u * open_f) * grid.face_area)
+    open_f = flow.domain.area_f if flow.solids is None else flow.solids.area_f
+    return measure.flux(flow.grid, flow.state.u, open_f, axis, position)

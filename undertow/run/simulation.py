@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from undertow.errors import PhysicsError, UserError
 from undertow.grid import Array, Grid
+from undertow.part import BodyForces, Ledger, Part
 from undertow.run.build import initial_velocity
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from undertow.run.machine import use_threads
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from undertow.run.record import Run
     from undertow.run.solids_model import SolidsModel
 
+Drawn = TypeVar("Drawn")
 VelocityFunction = Callable[[Array, Array, Array], tuple[Any, Any, Any]]
 
 
@@ -34,7 +36,7 @@ class StepReport:
     """What a step did.
 
     step: number of the step, from 1; time: at its end [s]; time_step [s]; limit: the rule that set it ("frame" when the
-    next frame did); iterations: of the largest solve; details: the report of the fluid or of the solids; ledger: the
+    next frame did); iterations: of all solves together; details: the report of the fluid or of the solids; ledger: the
     quantities of the ledger row, SI units; events: what happened, in words (a joint broke, a solve did not converge).
     """
 
@@ -133,6 +135,8 @@ class Simulation:
         self._first_objects = scene.objects
         self.threads = use_threads(threads)
         self.model = _make_model(scene, checkpoint is None)
+        self.parts: list[Part] = [*self.model.parts, self.model]
+        self.ledger = Ledger(self.parts)
         self.time = 0.0
         self.steps = 0
         self.frame = 0
@@ -143,8 +147,9 @@ class Simulation:
 
     @property
     def grid(self) -> Grid | None:
-        """The grid of the fluid; None for solids alone."""
-        return self.model.grid
+        """The grid of the fluid; None for solids alone and for particles."""
+        flow: Flow | None = getattr(self.model, "flow", None)
+        return None if flow is None else flow.grid
 
     @property
     def notes(self) -> list[str]:
@@ -201,16 +206,17 @@ class Simulation:
 
     def _step_towards(self, target: float) -> StepReport:
         use_threads(self.threads)
-        choice = choose_step(self.scene.time, self.model.limits(self.time), self.time, target)
+        limits = [limit for part in self.parts for limit in part.limits(self.time)]
+        choice = choose_step(self.scene.time, limits, self.time, target)
         done = self.model.step(self.time, choice.time_step)
-        self._check_finite(done.ledger, choice.end)
+        row = self.ledger.row()
+        self._check_finite(row, choice.end)
         self.time = choice.end
         self.steps += 1
         if self.time == self.next_frame_time():
             self.frame += 1
         return StepReport(
-            self.steps, self.time, choice.time_step, choice.limit, done.iterations, done.report, done.ledger,
-            done.events,
+            self.steps, self.time, choice.time_step, choice.limit, done.iterations, done.report, row, done.events
         )  # fmt: skip
 
     def _check_finite(self, row: dict[str, float], time: float) -> None:
@@ -220,11 +226,12 @@ class Simulation:
             return
         when = f"in step {self.steps + 1} at t = {time:.6g} s"
         words = {"u": "velocity", "p": "pressure"}
-        for name, array in self.model.arrays().items():
-            wrong = np.argwhere(~np.isfinite(array))
-            if len(wrong):
-                place = self.model.locate(name, tuple(int(v) for v in wrong[0]))
-                raise PhysicsError(f"{words.get(name, name)} is not a finite number {when}, {place}")
+        for part in self.parts:
+            for name, array in part.arrays().items():
+                wrong = np.argwhere(~np.isfinite(array))
+                if len(wrong):
+                    place = part.locate(name, tuple(int(v) for v in wrong[0]))
+                    raise PhysicsError(f"{words.get(name, name)} is not a finite number {when}, {place}")
         raise PhysicsError(f"{bad[0]} of the ledger is not a finite number {when}")
 
     def run(self, out: str | Path | None = None, progress: Callable[[Progress], None] | None = None) -> Run:
@@ -235,10 +242,8 @@ class Simulation:
 
     def body(self, name: str) -> Body:
         """A solid of the scene at the present time."""
-        names = [*self.scene.bodies, *self.scene.softs]
-        if name not in names:
-            raise UserError(f"body {name!r}: no such solid; the solids are {', '.join(names) or '(none)'}")
-        state, forces = self.model.state(name, self.time), self.model.forces(name)
+        part = self._owner(name)
+        state, forces = part.body_state(name, self.time), part.body_forces(name)
         return Body(
             name,
             state.position,
@@ -250,6 +255,22 @@ class Simulation:
             np.array(forces.contact),
             np.array(forces.joint),
         )
+
+    def solids(self) -> list[tuple[Part, str]]:
+        """The solids of now by name, each with the part that it belongs to."""
+        return [(part, name) for part in self.parts for name in part.body_names()]
+
+    def body_forces(self, name: str) -> BodyForces:
+        """Forces on a solid over the last step, by what they come from."""
+        return self._owner(name).body_forces(name)
+
+    def _owner(self, name: str) -> Part:
+        solids = self.solids()
+        for part, own in solids:
+            if own == name:
+                return part
+        known = ", ".join(own for _, own in solids)
+        raise UserError(f"body {name!r}: no such solid; the solids are {known or '(none)'}")
 
     def add(self, name: str, body: RigidBody) -> None:
         """Put a rigid body into a scene of rigid bodies alone, where and as fast as ``body`` says, from now on.
@@ -289,21 +310,27 @@ class Simulation:
 
         return sampling.sample(self.flow, field, points)
 
-    def frame_data(self) -> FrameData:
-        """The present state as a frame."""
-        from undertow.output import FrameData
+    def frame_data(self, fields: Sequence[str] | None = None) -> FrameData:
+        """The present state as a frame; fields: of the cells, in the place of those that the scene asks for."""
+        from undertow.output import BodyFrame, FrameData, SurfaceFrame
+        from undertow.output.particles import ParticleFrame
+        from undertow.output.soft import SoftFrame
 
         cells: dict[str, np.ndarray] = {}
         if self.grid is not None:
             from undertow.run import sampling
 
-            for name in self.scene.output.fields or ():
+            for name in (self.scene.output.fields or ()) if fields is None else fields:
                 cells[str(name)] = sampling.cell_field(self.flow, name).astype(np.float32)
-        bodies = self.model.body_frames(self.time)
+        drawn = [frame for part in self.parts for frame in part.frames(self.time)]
         return FrameData(
-            self.frame, self.time, self.grid, cells, bodies, self.scene.dimensions, self.model.surface_frame(),
-            self.model.particle_frame(), self.model.soft_frame(),
+            self.frame, self.time, self.grid, cells, [frame for frame in drawn if isinstance(frame, BodyFrame)],
+            self.scene.dimensions, _only(SurfaceFrame, drawn), _only(ParticleFrame, drawn), _only(SoftFrame, drawn),
         )  # fmt: skip
+
+    def arrays(self) -> dict[str, Array]:
+        """All arrays that evolve, by name."""
+        return {name: array for part in self.parts for name, array in part.arrays().items()}
 
     def checkpoint(self, tables: dict[str, int] | None = None) -> Checkpoint:
         """Everything needed to go on bit for bit; ``tables``: sizes of the run's tables [bytes]."""
@@ -315,12 +342,12 @@ class Simulation:
             "time": self.time,
             "step": self.steps,
             "frame": self.frame,
-            "state": self.model.scalars(),
+            "state": {part.name: part.numbers() for part in self.parts},
             "tables": tables or {},
             "added": added,
         }
         start = self.scene.model_copy(update={"objects": first})
-        return Checkpoint(toml.write(start), self.model.arrays(), numbers)
+        return Checkpoint(toml.write(start), self.arrays(), numbers)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Take over a checkpoint of the same scene."""
@@ -329,7 +356,10 @@ class Simulation:
             scene = self._scene_with(name, RigidBody.model_validate(item))
             self._rigid_model(name, "added").include(scene, name, float(numbers["time"]))
             self.scene = scene
-        self.model.restore(checkpoint.arrays, numbers["state"], float(numbers["time"]))
+        if checkpoint.arrays.keys() != self.arrays().keys():
+            raise UserError("checkpoint: its arrays do not fit the scene; it belongs to another scene or resolution")
+        for part in self.parts:
+            part.restore(checkpoint.arrays, numbers["state"][part.name], float(numbers["time"]))
         self.time, self.steps, self.frame = float(numbers["time"]), int(numbers["step"]), int(numbers["frame"])
 
     def save(self, path: str | Path) -> None:
@@ -340,6 +370,11 @@ class Simulation:
         if not path.parent.is_dir():
             raise UserError(f"{path}: there is no folder {path.parent}; create it first")
         write_checkpoint(path, self.checkpoint())
+
+
+def _only(kind: type[Drawn], frames: Sequence[object]) -> Drawn | None:
+    """The frame of a kind, of which there is at most one."""
+    return next((frame for frame in frames if isinstance(frame, kind)), None)
 
 
 def load(path: str | Path, threads: int | None = None) -> Simulation:

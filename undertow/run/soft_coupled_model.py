@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -12,29 +11,22 @@ from undertow.coupling.one_sided import Contacts
 from undertow.coupling.pockets import PocketSmoke
 from undertow.coupling.soft_fields import SoftFields
 from undertow.coupling.soft_solve import SoftSolve, soft_monolithic
-from undertow.fluid import Flow, FlowReport, SolidForce
+from undertow.fluid import Flow, SolidForce
 from undertow.fluid.steppers import copy_planes
 from undertow.grid import GHOSTS, Array
 from undertow.linalg import SolveStats
+from undertow.part import ENERGY, MASS, MOMENTUM, VOLUME_RATE, Quantity, components, vector
 from undertow.run import build
-from undertow.run.bodies_in_fluid import NONE, BodiesInFluid
+from undertow.run.bodies_in_fluid import BodiesInFluid
 from undertow.run.coupled_model import calm_slits, in_the_place_of_u
-from undertow.run.ledger import fluid_quantities
 from undertow.run.machine import check_memory
-from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras, take_arrays, vector
+from undertow.run.models import Model, ModelStep
 from undertow.run.soft_in_fluid import SoftInFluid, SolvedWithSoft
 from undertow.run.soft_model import SoftModel
-from undertow.run.solids_model import SolidsModel
-from undertow.run.timestep import flow_limits
 from undertow.scene import Scene
-from undertow.solids import SolidsReport
-
-if TYPE_CHECKING:
-    from undertow.output import BodyFrame
-    from undertow.output.soft import SoftFrame
 
 
-class SoftCoupledModel(WithoutExtras):
+class SoftCoupledModel(Model):
     """A flow and all solids in it, soft and rigid, built from a scene.
 
     A step is that of the rigid bodies (thesis 4.2) with all the rest in the place of their forces: rigid bodies collide
@@ -76,28 +68,25 @@ class SoftCoupledModel(WithoutExtras):
             self.held = self.flow.held = PocketSmoke(solve.pockets, solve.rows)
         build.check_room(scene, solve.rows.stencil)
         self._gravity = self.within.gravity
-        self._forces = dict.fromkeys([*scene.bodies, *scene.softs], NONE)
-        self._told = False
+        self._told, self._residual = False, 0.0
         self._open_f = np.zeros_like(self.flow.domain.open_f)
         twice = scene.monolithic.scheme == "two_solves"
         self._around = _SolvedTwice if twice else _FluidAround
         self.along_f = self.grid.face_field() if twice else np.zeros(0)
         """Velocity that transport follows where it is not u^n [m/s]."""
-
-    def limits(self, time: float) -> dict[str, float]:
-        """Of the flow and its sides; bodies and nodes move at most one cell."""
-        return {**flow_limits(self.flow, time), **self.inside.limits(self.grid.dx)}
+        self.parts = [self.solid, self.within, self.inside, self.flow]
 
     def step(self, time: float, time_step: float) -> ModelStep:
         """See the head of the class."""
         medium = self._around(self, time, time_step)
         ahead = medium.look_ahead()
         solids = self.solid.solids.step(time, time_step, medium=medium, ahead_b=ahead)
+        self.solid.take_report(solids)
         self._take_forces(time_step)
-        quantities = self._quantities(medium.report, solids)
+        self._residual = self._measure_residual()
         self.calm(self.inside.coupled.contacts)
         events = (*self.solid.events(solids), *self._explain_pockets())
-        return ModelStep(medium.report.iterations, medium.report, quantities, events)
+        return ModelStep(medium.report.iterations, medium.report, events)
 
     def calm(self, contacts: Contacts | None, v: Array | None = None) -> None:
         """Velocities before they are transported: slits calmed, faces that shells couple as the shells or v move."""
@@ -117,13 +106,9 @@ class SoftCoupledModel(WithoutExtras):
 
     def _take_forces(self, dt: float) -> None:
         """Of the fluid on all solids; torque about the centre of mass."""
-        if self.scene.bodies:
-            self._forces |= self._rigid_forces()
         buoyancy = -self.flow.settings.density * self.within.coupled.volume_b[:, None] * self._gravity
-        for name, force in self.within.fluid_forces(dt).items():
-            whole = vector(np.array(force.pressure) + buoyancy[self.bodies.index(name)])
-            self._forces[name] = SolidForce(whole, force.viscous, force.torque)
-        self._forces |= self.inside.take_step(dt)
+        self.within.take_forces(dt, self._rigid_forces() if self.scene.bodies else {}, buoyancy)
+        self.inside.take_step(dt)
 
     def _rigid_forces(self) -> dict[str, SolidForce]:
         """Of the fluid on solids: what acts on the walls in cells near them, less the part on soft walls there."""
@@ -152,75 +137,25 @@ class SoftCoupledModel(WithoutExtras):
             found[solid.name] = SolidForce(vector(pressure), force.viscous, vector(torque))
         return found
 
-    def _quantities(self, report: FlowReport, solids: SolidsReport | None) -> dict[str, float]:
-        row = {**fluid_quantities(self.flow, report, self._forces), **self.within.quantities(solids)}
-        self._add_carried(row)
-        self.inside.add_quantities(row)
+    def quantities(self) -> Iterator[Quantity]:
+        yield from self._carried_quantities()
         if self.held is not None:
-            row["smoke_restored"] = self.held.restored
-        return row | {"coupling_residual": self._residual()}
+            yield Quantity("smoke_restored", self.held.restored, MASS)
+        yield Quantity("coupling_residual", self._residual, VOLUME_RATE, "max")
 
-    def _residual(self) -> float:
+    def _measure_residual(self) -> float:
         """Largest row of fluid and solids as contact leaves them [m3/s]."""
         self.solve.block.take(self.solve.rows.v)
         return self.flow.largest_row(self.flow.state.u)
 
-    def _add_carried(self, row: dict[str, float]) -> None:
-        """The fluid of the faces that shells couple, which counts as closed in the sums over the flow."""
+    def _carried_quantities(self) -> Iterator[Quantity]:
+        """Of the fluid of the faces that shells couple, which counts as closed in the sums over the flow."""
         fields, u = self.fields, self.flow.state.u.reshape(-1)
         mass = fields.voxel_mass(self.flow.settings.density)
-        if not len(mass):
-            return
         axis = fields.voxel.face // int(np.prod(self.grid.padded))
         carried = u[fields.voxel.face]
-        row["kinetic_energy"] += 0.5 * float((mass * carried**2).sum())
-        for a, p in enumerate(np.bincount(axis, mass * carried, 3)):
-            row[f"momentum_{'xyz'[a]}"] += float(p)
-
-    def columns(self) -> list[str]:
-        return list(self._quantities(FlowReport(), None))
-
-    def state(self, name: str, time: float) -> BodyState:
-        return self.solid.state(name, time)
-
-    def forces(self, name: str) -> BodyForces:
-        return self.inside.forces(name, self._forces[name])
-
-    def body_frames(self, time: float) -> list[BodyFrame]:
-        return self.solid.body_frames(time)
-
-    def surface_frame(self) -> None:
-        """A fluid of one phase has no surface."""
-        return None
-
-    def soft_frame(self) -> SoftFrame | None:
-        return self.solid.soft_frame()
-
-    def arrays(self) -> dict[str, Array]:
-        return {**self._own_arrays(), **SolidsModel.arrays(self.solid)}
-
-    def _own_arrays(self) -> dict[str, Array]:
-        """What evolves beside the rigid bodies."""
-        return {**self.flow.state.arrays(), **self.inside.arrays()}
-
-    def scalars(self) -> dict[str, Any]:
-        forces = {name: [f.pressure, f.viscous, f.torque] for name, f in self._forces.items()}
-        return {"flow": self.flow.state.scalars(), "forces": forces, **self.inside.scalars()}
-
-    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
-        own = self._own_arrays()
-        take_arrays(own, {name: array for name, array in arrays.items() if name in own})
-        SolidsModel.restore(self.solid, {name: array for name, array in arrays.items() if name not in own}, {}, time)
-        self.flow.state.restore_scalars(scalars["flow"])
-        for name, vectors in scalars["forces"].items():
-            self._forces[name] = SolidForce(*(vector(v) for v in vectors))
-        self.inside.restore_scalars(scalars)
-        self.flow.place(time)
-
-    def locate(self, name: str, index: tuple[int, ...]) -> str:
-        if name in self.flow.state.arrays():
-            return build.describe_cell(self.grid, index)
-        return self.solid.locate(name, index)
+        yield Quantity("kinetic_energy", 0.5 * float((mass * carried**2).sum()), ENERGY)
+        yield from components("momentum", np.bincount(axis, mass * carried, 3), MOMENTUM)
 
 
 class _FluidAround(SolvedWithSoft):

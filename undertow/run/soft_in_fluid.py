@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,11 @@ from undertow.coupling.one_sided import ActiveSet, Contacts, gather, of_bodies, 
 from undertow.coupling.soft_solve import CoupledSoft, SoftSolve
 from undertow.coupling.solid_velocities import Bound
 from undertow.errors import UserError
-from undertow.fluid import FlowReport, SolidForce
+from undertow.fluid import FlowReport
 from undertow.grid import Array
+from undertow.part import ENERGY, NUMBER, SPEED, VOLUME, Limit, Part, Quantity
 from undertow.rigid.bodies import RigidBodies
 from undertow.run.bodies_in_fluid import BodiesInFluid
-from undertow.run.models import BodyForces, vector
 from undertow.run.soft_model import SoftModel
 from undertow.scene import Scene, SoftBody
 from undertow.soft.rings import RingRows
@@ -37,12 +37,13 @@ EMBEDDED = 0.1
 """Nodes that start deeper inside a solid than this part of an element belong there and do not collide with it."""
 
 
-class SoftInFluid:
+class SoftInFluid(Part):
     """The soft bodies of a scene, and the rigid ones beside them, in a fluid whose solve is a ``SoftSolve``.
 
     coupled: what takes part in the solve. ``solve`` is set once the fluid has made it.
     """
 
+    name = "soft_in_fluid"
     solve: SoftSolve
 
     def __init__(self, scene: Scene, solid: SoftModel, within: BodiesInFluid) -> None:
@@ -61,11 +62,9 @@ class SoftInFluid:
         self._ignore_embedded()
         self._gravity = within.gravity
         self.weight = self.soft.mass[:, None] * self._gravity
-        self._contact = {part.name: np.zeros(3) for part in solid.soft_parts}
-        self._joint_force = np.zeros((self.bodies.count, 3))
         self._previous_step = 0.0
         self._dissipated = 0.0
-        self._elastic = self._measure_elastic()
+        solid.elastic_energy = self._measure_elastic()
 
     def _rings(self) -> RingRows | None:
         """The rows of incompressible bodies."""
@@ -98,13 +97,10 @@ class SoftInFluid:
                 return
             contacts.ignored[inside, contacts.body[inside]] = 1
 
-    def limits(self, dx: float) -> dict[str, float]:
-        """Longest step [s]: bodies and nodes move at most one cell dx [m]."""
-        limits = self.within.limits()
+    def limits(self, time: float) -> list[Limit]:
+        """Nodes move at most one cell."""
         speed = float(np.abs(self.soft.v).sum(axis=1).max(initial=0.0))
-        if speed > 0:
-            limits["body_motion"] = min(dx / speed, limits.get("body_motion", np.inf))
-        return limits
+        return [Limit("body_motion", self.within.grid.dx / speed)] if speed > 0 else []
 
     def prepare(self, time: float, dt: float, ahead: Array | None = None) -> None:
         """Nodes to n+1 with v^n, or velocities ahead (n, 3) of the middle of the step, and the contacts there; what
@@ -122,29 +118,29 @@ class SoftInFluid:
         touched = self.solve.block.twists(self.coupled.touched)
         self.solid.solids.count_contact(touched[:, :3], touched[:, 3:])
 
-    def take_step(self, dt: float) -> dict[str, SolidForce]:
-        """What the step did: energies, contact and joints; forces of the fluid on the soft bodies."""
-        coupled, soft = self.coupled, self.soft
+    def take_step(self, dt: float) -> None:
+        """What a step of dt [s] did: energies, and the forces of fluid and contact on soft bodies and thin shells."""
+        coupled, soft, solid = self.coupled, self.soft, self.solid
         self._dissipated += coupled.dissipated
-        self._elastic = self._measure_elastic()
-        self._joint_force = self.within.coupled.joint_b[:, :3] / dt
+        solid.elastic_energy = self._measure_elastic()
         pressure = coupled.pressure / dt + coupled.buoyancy
-        forces = {}
+        names = list(self.scene.softs)
         for part in soft.parts:
             nodes = part.nodes
             arm = soft.x[nodes] - self._centre(part.name)
-            torque = np.cross(arm, pressure[nodes] + coupled.viscous[nodes] / dt).sum(axis=0)
-            forces[part.name] = SolidForce(
-                vector(pressure[nodes].sum(axis=0)), vector(coupled.viscous[nodes].sum(axis=0) / dt), vector(torque)
-            )
-            if part.name in self._contact:
-                self._contact[part.name] = coupled.touched[nodes].sum(axis=0) / dt
-        return forces
+            is_soft = part.name in names
+            forces = solid.soft_forces if is_soft else solid.force_table
+            row = names.index(part.name) if is_soft else self.bodies.index(part.name)
+            forces.pressure[row] = pressure[nodes].sum(axis=0)
+            forces.viscous[row] = coupled.viscous[nodes].sum(axis=0) / dt
+            forces.torque[row] = np.cross(arm, pressure[nodes] + coupled.viscous[nodes] / dt).sum(axis=0)
+            if is_soft:
+                forces.contact[row] = coupled.touched[nodes].sum(axis=0) / dt
 
     def _centre(self, name: str) -> Array:
         """Centre of mass [m]: of a soft body, or of the body that a thin shell is."""
         shell = name in self.scene.shells
-        return self.bodies.x_b[self.bodies.index(name)] if shell else self.solid.state(name, 0.0).position
+        return self.bodies.x_b[self.bodies.index(name)] if shell else self.solid.body_state(name, 0.0).position
 
     # the pieces of the step -----------------------------------------------------------------------------------------
 
@@ -255,53 +251,22 @@ class SoftInFluid:
 
     # what is reported -----------------------------------------------------------------------------------------------
 
-    def add_quantities(self, row: dict[str, float]) -> None:
-        """What the ledger says about soft bodies and contact, beside the rigid bodies in ``row``."""
-        soft, coupled = self.soft, self.coupled
-        linear, angular = soft.momentum()
-        for axis, p, L in zip("xyz", linear, angular, strict=True):
-            row[f"momentum_solids_{axis}"] += float(p)
-            row[f"angular_momentum_solids_{axis}"] += float(L)
-        row["kinetic_energy_solids"] += soft.kinetic_energy()
-        row["potential_energy_solids"] -= float((self.weight * soft.x).sum())
+    def quantities(self) -> Iterator[Quantity]:
+        coupled = self.coupled
         held = 0 if coupled.contacts is None else int((coupled.contacts.impulse[:, 0] > 0.0).sum())
-        row |= {
-            "soft_elastic_energy": self._elastic,
-            "soft_volume": sum(soft.volume(part) for part in soft.parts if part.closed),
-            "dissipated_energy": self._dissipated,
-            **self.solve.pockets.quantities(),
-            "contacts_held": float(held),
-            "contact_passes": float(coupled.passes),
-            "contact_left": self._contact_left(),
-        }
+        yield Quantity("dissipated_energy", self._dissipated, ENERGY)
+        for name, value in self.solve.pockets.quantities().items():
+            yield Quantity(name, value, VOLUME if name == "enclosed_volume" else NUMBER)
+        yield Quantity("contacts_held", held)
+        yield Quantity("contact_passes", coupled.passes)
+        yield Quantity("contact_left", self._contact_left(), SPEED, "max")
 
-    def forces(self, name: str, fluid: SolidForce) -> BodyForces:
-        """All forces on a body, those of the fluid being given."""
-        if name in self._contact:
-            return BodyForces(fluid.pressure, fluid.viscous, vector(self._contact[name]), torque=fluid.torque)
-        solid = self.solid.forces(name)
-        joint = vector(np.array(solid.joint) + self._joint_force[self.bodies.index(name)])
-        return BodyForces(fluid.pressure, fluid.viscous, solid.contact, joint, fluid.torque, solid.torque_solids)
+    def numbers(self) -> dict[str, Any]:
+        return {"previous_step": self._previous_step, "dissipated": self._dissipated}
 
-    def arrays(self) -> dict[str, Array]:
-        """What evolves beside fluid and rigid bodies."""
-        rings = self.solid.soft_solids.rings
-        return {**self.soft.arrays(), **({} if rings is None else rings.arrays())}
-
-    def scalars(self) -> dict[str, Any]:
-        """What evolves beside the arrays."""
-        return {
-            "previous_step": self._previous_step, "dissipated": self._dissipated,
-            "joint_force": self._joint_force.tolist(),
-            "contact": {name: list(force) for name, force in self._contact.items()},
-        }  # fmt: skip
-
-    def restore_scalars(self, scalars: Mapping[str, Any]) -> None:
-        """Continue from what ``scalars`` gave, the arrays being there."""
-        self._previous_step, self._dissipated = scalars["previous_step"], scalars["dissipated"]
-        self._joint_force[...] = scalars["joint_force"]
-        self._contact = {name: np.array(force) for name, force in scalars["contact"].items()}
-        self._elastic = self._measure_elastic()
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
+        self._previous_step, self._dissipated = numbers["previous_step"], numbers["dissipated"]
+        self.solid.elastic_energy = self._measure_elastic()
 
     def _contact_left(self) -> float:
         """Largest speed at which contacts of the solve still close, beyond what their gap allows [m/s]."""

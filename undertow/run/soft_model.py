@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +12,22 @@ import undertow.geometry as geometry
 from undertow.errors import UserError
 from undertow.geometry.sheets import outline_of, thicken
 from undertow.grid import Array
+from undertow.part import (
+    ANGULAR_MOMENTUM,
+    ENERGY,
+    LENGTH,
+    MOMENTUM,
+    VOLUME,
+    BodyForces,
+    BodyState,
+    ForceTable,
+    Limit,
+    Quantity,
+    components,
+    restore_arrays,
+)
 from undertow.run import build
-from undertow.run.models import BodyForces, BodyState, ModelStep, vector
+from undertow.run.models import ModelStep
 from undertow.run.solids_model import SolidsModel
 from undertow.scene import (
     Box,
@@ -48,12 +61,6 @@ from undertow.solids.step import RigidStages
 if TYPE_CHECKING:
     from undertow.output import BodyFrame
     from undertow.output.soft import SoftFrame
-
-QUANTITIES = (
-    "soft_elastic_energy", "soft_volume", "soft_volume_error", "soft_contacts", "soft_newton",
-    "soft_iterations", "soft_penetration", "soft_collisions", "soft_joined", "soft_work", "soft_stuck",
-)  # fmt: skip
-
 
 class SoftModel(SolidsModel):
     """The soft bodies of a scene beside its rigid ones.
@@ -118,6 +125,8 @@ class SoftModel(SolidsModel):
                 self.soft_solids.follow()
         self._gravity = np.array(build.vector3(scene.gravity))
         self._weight = self.soft.mass[:, None] * self._gravity
+        self.soft_forces = ForceTable(len(scene.softs))
+        self.soft_report, self.elastic_energy = SoftStepReport(), 0.0
         self._felt = np.zeros((2, self.bodies.count, 6))
         """Forces and torques of joints and rigid contacts on the rigid bodies in the last two steps."""
         self._stable = self.soft.stable_step() if chosen.stepper in ("newmark", "leapfrog") else math.inf
@@ -366,30 +375,35 @@ class SoftModel(SolidsModel):
 
     # the step ---------------------------------------------------------------------------------------------------------
 
-    def limits(self, time: float) -> dict[str, float]:
+    def limits(self, time: float) -> list[Limit]:
         """Explicit schemes are stable up to the period of the fastest vibration."""
-        limits = super().limits(time)
-        return {**limits, "elastic": 0.8 * self._stable} if math.isfinite(self._stable) else limits
+        explicit = not self._in_fluid and math.isfinite(self._stable)
+        return [Limit("elastic", 0.8 * self._stable)] if explicit else []
 
     def step(self, time: float, time_step: float) -> ModelStep:
         rigid = RigidStages(self.solids) if self.bodies.count else None
         soft = self.soft_solids.stages(self._weight + self._drag(), self._gravity, self._expect(), rigid)
         advance([soft] if rigid is None else [soft, rigid], time, time_step)
-        done = soft.report
+        done = self.soft_report = soft.report
+        self.elastic_energy = done.elastic
+        events: tuple[str, ...] = ()
+        iterations = done.iterations
         if rigid is not None:
-            report: Any = rigid.report()
+            report = rigid.report()
+            self.take_report(report)
             self._felt[0] = self._felt[1]
-            solids = self.solids
-            self._felt[1, :, :3] = solids.contact_force_b + solids.joint_force_b
-            self._felt[1, :, 3:] = solids.contact_torque_b + solids.joint_torque_b
-            found, events = self._quantities(report), tuple(self.events(report))
-        else:
-            report, found, events = done, dict.fromkeys(super().columns(), 0.0), ()
+            forces = self.force_table
+            self._felt[1, :, :3] = forces.contact + forces.joint
+            self._felt[1, :, 3:] = forces.torque_solids
+            if len(self.soft_solids.force_b):
+                forces.contact[...] += self.soft_solids.force_b
+            events = tuple(self.events(report))
+            iterations += report.iterations
         if done.stuck and "descent" not in self._said:
             self._said.add("descent")
             text = "an iteration of the soft bodies found no descent of their energy; shorten the step"
             events += (f"{text} (the ledger counts how often)",)
-        return ModelStep(report.iterations + done.iterations, report, self._with_soft(found, done), events)
+        return ModelStep(iterations, done if rigid is None else report, events)
 
     def _expect(self) -> Array:
         """Forces and torques (b, 6) that joints and other rigid bodies will have on rigid ones, of those that last: the
@@ -405,54 +419,66 @@ class SoftModel(SolidsModel):
         soft.air.measure(soft.x, soft.v)
         return soft.air.force(soft.v if self.soft_solids.implicit is None else np.zeros_like(soft.v))
 
-    def _with_soft(self, found: dict[str, float], done: SoftStepReport) -> dict[str, float]:
-        """Momenta and energies of the soft bodies added, and quantities of their own."""
-        linear, angular = self.soft.momentum()
-        for axis, p, L in zip("xyz", linear, angular, strict=True):
-            found[f"momentum_{axis}"] += float(p)
-            found[f"angular_momentum_{axis}"] += float(L)
-        kinetic = self.soft.kinetic_energy()
-        potential = -float((self._weight * self.soft.x).sum())
-        found["kinetic_energy"] += kinetic
-        found["potential_energy"] += potential
-        found["energy"] += kinetic + potential + done.elastic
-        volume = sum(self.soft.volume(part) for part in self.soft.parts if part.closed)
-        values = (
-            done.elastic, volume, done.volume_error, done.contacts, done.newton, done.iterations, done.penetration,
-            self.soft_solids.pressing + self.soft_solids.met.pushed, self.soft_solids.met.joined, done.work, done.stuck,
-        )  # fmt: skip
-        return found | {name: float(value) for name, value in zip(QUANTITIES, values, strict=True)}
+    def quantities(self) -> Iterator[Quantity]:
+        yield from super().quantities()
+        soft, of = self.soft, self._suffix
+        linear, angular = soft.momentum()
+        kinetic, potential = soft.kinetic_energy(), -float((self._weight * soft.x).sum())
+        yield from components(f"momentum{of}", linear, MOMENTUM)
+        yield from components(f"angular_momentum{of}", angular, ANGULAR_MOMENTUM)
+        yield Quantity(f"kinetic_energy{of}", kinetic, ENERGY)
+        yield Quantity(f"potential_energy{of}", potential, ENERGY)
+        yield Quantity(f"energy{of}", kinetic + potential + self.elastic_energy, ENERGY)
+        yield Quantity("soft_elastic_energy", self.elastic_energy, ENERGY)
+        yield Quantity("soft_volume", sum(soft.volume(part) for part in soft.parts if part.closed), VOLUME)
+        if self._in_fluid:
+            yield from self.soft_forces.quantities(self.scene.softs)
+        else:
+            yield from self._own_quantities(self.soft_report)
 
-    def columns(self) -> list[str]:
-        return [*super().columns(), *QUANTITIES]
+    def _own_quantities(self, done: SoftStepReport) -> Iterator[Quantity]:
+        """Of the solves of a step without fluid."""
+        solids = self.soft_solids
+        yield Quantity("soft_volume_error", done.volume_error, merge="max")
+        yield Quantity("soft_contacts", done.contacts)
+        yield Quantity("soft_newton", done.newton)
+        yield Quantity("soft_iterations", done.iterations)
+        yield Quantity("soft_penetration", done.penetration, LENGTH, "max")
+        yield Quantity("soft_collisions", solids.pressing + solids.met.pushed)
+        yield Quantity("soft_joined", solids.met.joined)
+        yield Quantity("soft_work", done.work, ENERGY)
+        yield Quantity("soft_stuck", done.stuck)
 
-    def state(self, name: str, time: float) -> BodyState:
+    def body_names(self) -> list[str]:
+        return [*super().body_names(), *self.scene.softs]
+
+    def body_state(self, name: str, time: float) -> BodyState:
         if name in self.scene.softs:
             nodes = self.soft.part(name).nodes
             mass = self._lumped[nodes, None]
             centre = (mass * self.soft.x[nodes]).sum(axis=0) / mass.sum()
             velocity = (mass * self.soft.v[nodes]).sum(axis=0) / mass.sum()
             return BodyState(centre, np.eye(3), velocity, np.zeros(3))
-        return super().state(name, time)
+        return super().body_state(name, time)
 
-    def forces(self, name: str) -> BodyForces:
+    def body_forces(self, name: str) -> BodyForces:
         if name in self.scene.softs:
-            return BodyForces()
-        found = super().forces(name)
-        b = self.bodies.index(name)
-        if b < len(self.soft_solids.force_b):
-            found = replace(found, contact=vector(np.array(found.contact) + self.soft_solids.force_b[b]))
-        return found
+            return self.soft_forces.of(list(self.scene.softs).index(name))
+        return super().body_forces(name)
 
-    def body_frames(self, time: float) -> list[BodyFrame]:
+    def body_frames(self) -> list[BodyFrame]:
         from undertow.output import BodyFrame
 
-        frames = super().body_frames(time)
+        frames = super().body_frames()
         for part in self.soft_parts:
             item = self.scene.softs[part.name]
             vertices, triangles, velocity = self._drawn(part, item)
             frames.append(BodyFrame(part.name, vertices, triangles, build.vector3(item.color), velocity))
         return frames
+
+    def frames(self, time: float) -> list[object]:
+        nodes = self.soft_frame()
+        return [*super().frames(time), *([] if nodes is None else [nodes])]
 
     def soft_frame(self) -> SoftFrame | None:
         """Nodes and elements of all soft bodies; None without any."""
@@ -484,12 +510,12 @@ class SoftModel(SolidsModel):
         return x[used], local.reshape(-1, 3), v[used]
 
     def arrays(self) -> dict[str, Array]:
-        felt = {"soft_contact_felt": self._felt}
-        return {**super().arrays(), **self.soft.arrays(), **self.soft_solids.arrays(), **felt}
+        own = {"soft_contact_felt": self._felt, "soft_forces": self.soft_forces.values}
+        return {**super().arrays(), **self.soft.arrays(), **self.soft_solids.arrays(), **own}
 
-    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
-        super().restore(arrays, scalars, time)
-        self.soft.restore(arrays)
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
+        super().restore(arrays, numbers, time)
+        restore_arrays({**self.soft.arrays(), "soft_forces": self.soft_forces.values}, arrays)
         self.soft_solids.restore(arrays)
         self._felt = np.array(arrays["soft_contact_felt"])
 

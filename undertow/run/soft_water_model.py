@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import undertow.geometry as geometry
 from undertow.coupling.soft_water import SoftWaterFields, SoftWaterSolve
-from undertow.fluid import FlowReport
 from undertow.geometry import SolidFields
 from undertow.grid import Array
+from undertow.part import Part
 from undertow.run import build
-from undertow.run.bodies_in_fluid import NONE, BodiesInFluid
+from undertow.run.bodies_in_fluid import BodiesInFluid
 from undertow.run.coupled_water_model import BodiesInWater, WaterAround
-from undertow.run.models import BodyForces, BodyState, take_arrays
 from undertow.run.soft_in_fluid import SoftInFluid, SolvedWithSoft
 from undertow.run.soft_model import SoftModel
-from undertow.run.solids_model import SolidsModel
-from undertow.run.water_model import WaterModel
 from undertow.scene import Scene
 from undertow.transport.interpolation import CENTRE
-
-if TYPE_CHECKING:
-    from undertow.output import BodyFrame
-    from undertow.output.soft import SoftFrame
-
 
 DRAWN = 0.1
 """How deep the centres of cells beside a shell count as being in water in pictures [cells]."""
@@ -40,6 +31,9 @@ class SoftWaterModel(BodiesInWater):
         # what a source makes is not there yet
         if scene.waters:
             build.check_room(scene, self.inside.solve.rows.stencil)
+
+    def _make_parts(self) -> list[Part]:
+        return [self.solid, self.within, self.inside, self.flow]
 
     def _make_solids(self) -> list[geometry.Solid]:
         self.solid = SoftModel(self.scene)
@@ -62,26 +56,14 @@ class SoftWaterModel(BodiesInWater):
     def _surround(self, time: float, time_step: float) -> WaterAround:
         return _WaterAround(self, time, time_step)
 
-    def limits(self, time: float) -> dict[str, float]:
-        return {**super().limits(time), **self.inside.limits(self.grid.dx)}
-
     def _take_forces(self, dt: float) -> None:
         super()._take_forces(dt)
-        self._forces |= self.inside.take_step(dt)
+        self.inside.take_step(dt)
 
-    def _quantities(self, report: FlowReport) -> dict[str, float]:
-        row = super()._quantities(report)
-        self.inside.add_quantities(row)
-        return row
-
-    def state(self, name: str, time: float) -> BodyState:
-        return self.solid.state(name, time)
-
-    def forces(self, name: str) -> BodyForces:
-        return self.inside.forces(name, self._forces.get(name, NONE))
-
-    def body_frames(self, time: float) -> list[BodyFrame]:
-        return self.solid.body_frames(time)
+    def _measure_residual(self) -> float:
+        soft = self.inside.solve
+        soft.block.take(soft.rows.v)
+        return self.flow.largest_row(self.flow.state.u)
 
     def _seen_water(self) -> Array:
         """Water beside a shell ends at the centres of its cells: further on it would show behind it."""
@@ -94,23 +76,6 @@ class SoftWaterModel(BodiesInWater):
             above = hidden & (1 << axis) > 0
             apart |= above | np.roll(above, -1, axis=2 - axis)
         return np.where(apart & (phi < 0.0), np.maximum(phi, -DRAWN * self.grid.dx), phi)
-
-    def soft_frame(self) -> SoftFrame | None:
-        return self.solid.soft_frame()
-
-    def arrays(self) -> dict[str, Array]:
-        return {**self.flow.arrays(), **self.inside.arrays(), **SolidsModel.arrays(self.solid)}
-
-    def scalars(self) -> dict[str, Any]:
-        return self.inside.scalars()
-
-    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
-        own, flow = self.inside.arrays(), self.flow.arrays()
-        rest = {name: array for name, array in arrays.items() if name not in own and name not in flow}
-        SolidsModel.restore(self.solid, rest, {}, time)
-        take_arrays(own, {name: array for name, array in arrays.items() if name in own})
-        self.inside.restore_scalars(scalars)
-        WaterModel.restore(self, {name: array for name, array in arrays.items() if name in flow}, scalars, time)
 
 
 class _WaterAround(SolvedWithSoft):

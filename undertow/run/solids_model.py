@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,20 @@ import numpy as np
 import undertow.geometry as geometry
 from undertow.errors import UserError
 from undertow.grid import Array
+from undertow.part import (
+    ANGULAR_MOMENTUM,
+    ENERGY,
+    LENGTH,
+    MOMENTUM,
+    RATE,
+    SPEED,
+    BodyForces,
+    BodyState,
+    ForceTable,
+    Quantity,
+    components,
+    restore_arrays,
+)
 from undertow.rigid.bodies import RigidBodies
 from undertow.rigid.control import JointControl
 from undertow.rigid.joints import Joints
@@ -19,23 +33,16 @@ from undertow.rigid.mass import MassProperties, add_points, mass_properties
 from undertow.rigid.placing import place_body
 from undertow.rigid.shapes import CollisionShapes
 from undertow.run import build
-from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras, take_arrays, vector
+from undertow.run.models import Model, ModelStep
 from undertow.scene import Joint, RigidBody, Scene, Sine, Static, Table
 from undertow.solids import Solids, SolidSettings, SolidsReport
+from undertow.solids.step import JointReport
 
 if TYPE_CHECKING:
     from undertow.output import BodyFrame
 
 HOPELESS = 0.25
 """Bodies that start overlapping deeper than this part of the smaller one's thickness are refused."""
-
-QUANTITIES = (
-    "momentum_x", "momentum_y", "momentum_z", "angular_momentum_x", "angular_momentum_y", "angular_momentum_z",
-    "kinetic_energy", "potential_energy", "energy", "contacts", "collisions", "clamped", "penetration", "joint_error",
-    "joint_iterations", "joint_rate", "joint_closings", "joints_unsettled", "joints_unswept", "joints_broken",
-    "iterations", "residual", "unconverged",
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class _Form:
@@ -48,11 +55,21 @@ class _Form:
     surface: tuple[Array, Any]
 
 
-class SolidsModel(WithoutExtras):
-    """The bodies and joints of a scene without fluid."""
+class SolidsModel(Model):
+    """The bodies and joints of a scene: a model without fluid, a part beside one.
+
+    In a fluid, what the ledger has of both ends in ``_solids`` for the solids.
+    """
+
+    name = "solids"
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
+        self._in_fluid = scene.domain is not None
+        self._suffix = "_solids" if self._in_fluid else ""
+        self.force_table = ForceTable()
+        self.report: SolidsReport | None = None
+        """What the last step did."""
         self.bodies = RigidBodies(scene.dimensions)
         self.shapes = CollisionShapes(scene.dimensions)
         self._forms: dict[Any, _Form] = {}
@@ -74,11 +91,6 @@ class SolidsModel(WithoutExtras):
         )
         self.solids = Solids(self.bodies, self.shapes, settings, self.joints if scene.joints else None)
         self.notes = self._check_overlaps()
-
-    @property
-    def grid(self) -> None:
-        """There is no fluid."""
-        return None
 
     def _add_body(self, name: str, body: RigidBody, time: float = 0.0) -> None:
         form = self._form(name, body)
@@ -147,6 +159,7 @@ class SolidsModel(WithoutExtras):
             self.bodies.withdraw()
             self.scene = before
             raise
+        self.force_table.resize(self.bodies.count)
 
     def include(self, scene: Scene, name: str, time: float) -> None:
         """Put in a body of ``scene`` without a look at the others."""
@@ -156,11 +169,11 @@ class SolidsModel(WithoutExtras):
 
     def remove(self, name: str) -> None:
         """Take a body out; joints that held it are broken."""
-        self.bodies.remove(self.bodies.index(name))
+        b = self.bodies.index(name)
+        self.bodies.remove(b)
+        self.force_table.resize(self.bodies.count + 1)
+        self.force_table.remove(b)
         self.solids.prepare()
-
-    def has(self, name: str) -> bool:
-        return name in self.bodies.names
 
     def displaced_volume(self, b: int) -> float:
         """Volume of body b, what it displaces in a fluid [m3; 2D m2]; 0 unless it is dynamic, and of a sheet."""
@@ -211,13 +224,21 @@ class SolidsModel(WithoutExtras):
             notes.append(f"{text}; they are pushed apart")
         return notes
 
-    def limits(self, time: float) -> dict[str, float]:
-        """No rule but the scene's: contacts are found within the reach of the step."""
-        return {}
+    # a part of a simulation ------------------------------------------------------------------------------------------
 
     def step(self, time: float, time_step: float) -> ModelStep:
         report = self.solids.step(time, time_step)
-        return ModelStep(report.iterations, report, self._quantities(report), tuple(self.events(report)))
+        self.take_report(report)
+        return ModelStep(report.iterations, report, tuple(self.events(report)))
+
+    def take_report(self, report: SolidsReport) -> None:
+        """What a step did to the bodies among themselves; the forces of a fluid are added by who knows them."""
+        self.report, forces, solids = report, self.force_table, self.solids
+        forces.resize(self.bodies.count)
+        forces.values[...] = 0.0
+        forces.contact[...] = solids.contact_force_b
+        forces.joint[...] = solids.joint_force_b
+        forces.torque_solids[...] = solids.contact_torque_b + solids.joint_torque_b
 
     def events(self, report: SolidsReport) -> list[str]:
         """What happened in a step that a user should know; a solve that does not converge is named once per run."""
@@ -243,37 +264,51 @@ class SolidsModel(WithoutExtras):
                 events.append(f"{text} (the ledger counts how often)")
         return events
 
-    def _quantities(self, report: SolidsReport) -> dict[str, float]:
-        bodies, held = self.bodies, report.joints
+    def quantities(self) -> Iterator[Quantity]:
+        bodies, of, done = self.bodies, self._suffix, self.report
         momentum = bodies.p_b.sum(axis=0)
         angular = (bodies.L_b + np.cross(bodies.x_b, bodies.p_b)).sum(axis=0)
+        kinetic, potential = self.solids.energy() if bodies.count else (0.0, 0.0)
         error = float(np.abs(self.joints.errors()).max(initial=0.0)) if self.joints.count else 0.0
-        values = (
-            *momentum, *angular, report.kinetic_after, report.potential_after,
-            report.kinetic_after + report.potential_after, report.contacts, report.collisions, report.clamped,
-            report.penetration, error, held.iterations, held.rate, held.closings, held.unsettled, held.unswept,
-            int(self.joints.broken_j.sum()), report.iterations, report.residual, report.unconverged,
-        )  # fmt: skip
-        return {name: float(value) for name, value in zip(QUANTITIES, values, strict=True)}
+        joints = JointReport() if done is None else done.joints
+        yield from components(f"momentum{of}", momentum, MOMENTUM)
+        yield from components(f"angular_momentum{of}", angular, ANGULAR_MOMENTUM)
+        yield Quantity(f"kinetic_energy{of}", kinetic, ENERGY)
+        yield Quantity(f"potential_energy{of}", potential, ENERGY)
+        yield Quantity(f"energy{of}", kinetic + potential, ENERGY)
+        yield Quantity("contacts", 0 if done is None else done.contacts)
+        yield Quantity("collisions", 0 if done is None else done.collisions)
+        yield Quantity("clamped", 0 if done is None else done.clamped)
+        yield Quantity("penetration", 0.0 if done is None else done.penetration, LENGTH, "max")
+        yield Quantity("joint_error", error, merge="max")
+        yield Quantity("joint_iterations", joints.iterations)
+        yield Quantity("joint_rate", joints.rate, RATE, "max")
+        yield Quantity("joint_closings", joints.closings)
+        yield Quantity("joints_unsettled", joints.unsettled)
+        yield Quantity("joints_unswept", joints.unswept)
+        yield Quantity("joints_broken", int(self.joints.broken_j.sum()))
+        yield Quantity(f"iterations{of}", 0 if done is None else done.iterations)
+        yield Quantity(f"residual{of}", 0.0 if done is None else done.residual, SPEED, "max")
+        yield Quantity("unconverged", 0 if done is None else done.unconverged)
+        if self._in_fluid:
+            yield from self.force_table.quantities(self.scene.bodies)
 
-    def columns(self) -> list[str]:
-        return list(QUANTITIES)
+    def body_names(self) -> list[str]:
+        return [name for name in self.scene.bodies if name in self.bodies.names]
 
-    def state(self, name: str, time: float) -> BodyState:
+    def body_state(self, name: str, time: float) -> BodyState:
         b = self.bodies.index(name)
         position, rotation = self.bodies.shape_pose(b)
         omega = self.bodies.omega_b[b].copy()
         velocity = self.bodies.v_b[b] + np.cross(omega, position - self.bodies.x_b[b])
         return BodyState(position, rotation, velocity, omega)
 
-    def forces(self, name: str) -> BodyForces:
-        b, solids = self.bodies.index(name), self.solids
-        sums = (solids.contact_force_b, solids.joint_force_b, solids.contact_torque_b, solids.joint_torque_b)
-        # before the first step there are none
-        contact, joint, *torques = (found[b] if len(found) > b else np.zeros(3) for found in sums)
-        return BodyForces(contact=vector(contact), joint=vector(joint), torque_solids=vector(torques[0] + torques[1]))
+    def body_forces(self, name: str) -> BodyForces:
+        self.force_table.resize(self.bodies.count)
+        return self.force_table.of(self.bodies.index(name))
 
-    def body_frames(self, time: float) -> list[BodyFrame]:
+    def body_frames(self) -> list[BodyFrame]:
+        """The surfaces of the bodies that are drawn."""
         from undertow.output import BodyFrame
 
         frames = []
@@ -290,27 +325,26 @@ class SolidsModel(WithoutExtras):
             frames.append(BodyFrame(name, placed, triangles, color, velocity, endless))
         return frames
 
-    def surface_frame(self) -> None:
-        """There is no water."""
-        return None
+    def frames(self, time: float) -> list[object]:
+        return list(self.body_frames())
 
     def arrays(self) -> dict[str, Array]:
-        return {**self.bodies.arrays(), **self.joints.arrays(), **self.solids.arrays()}
+        self.force_table.resize(self.bodies.count)
+        found = {**self.bodies.arrays(), **self.joints.arrays(), **self.solids.arrays()}
+        return {**found, "rigid_forces": self.force_table.values}
 
-    def scalars(self) -> dict[str, Any]:
-        return {}
-
-    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         self.bodies.keep(arrays["rigid_identity"])
-        fixed = {**self.bodies.arrays(), **self.joints.arrays()}
-        take_arrays(fixed, {name: array for name, array in arrays.items() if name in fixed})
+        self.force_table.resize(self.bodies.count)
+        fixed = {**self.bodies.arrays(), **self.joints.arrays(), "rigid_forces": self.force_table.values}
+        restore_arrays(fixed, arrays)
         self.joints.restore(arrays)
         self.solids.restore(dict(arrays))
 
     def locate(self, name: str, index: tuple[int, ...]) -> str:
         if name.startswith("rigid_"):
             return f"first of objects.{self.bodies.names[index[0]]}"
-        return f"first at entry {index}"
+        return super().locate(name, index)
 
 
 def _scalar_curve(curve: float | Table | Sine, unit: float) -> geometry.Curve:

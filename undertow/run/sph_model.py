@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,12 @@ import numpy as np
 import undertow.geometry as geometry
 from undertow.coupling.direct_forcing import DirectForcing, ForcingSettings, PenaltyForcing
 from undertow.errors import UserError
-from undertow.grid import SIDE_NAMES, Array, Grid
+from undertow.grid import SIDE_NAMES, Array
+from undertow.part import ANGULAR_MOMENTUM, ENERGY, MOMENTUM, SPEED, Limit, Quantity, components, vector
 from undertow.rigid.bodies import RigidBodies, rotation_matrix_of
 from undertow.rigid.shapes import CollisionShapes
 from undertow.run import build
-from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras, vector
+from undertow.run.models import Model, ModelStep
 from undertow.run.solids_model import SolidsModel
 from undertow.run.sph_filling import compression, fill, make_solid
 from undertow.scene import Drain, Open, Outflow, Periodic, RigidBody, Scene, Wall, WaterSource
@@ -39,9 +40,8 @@ from undertow.sph import (
 )
 
 if TYPE_CHECKING:
-    from undertow.output import BodyFrame, SurfaceFrame
+    from undertow.output import SurfaceFrame
     from undertow.output.particles import ParticleFrame
-    from undertow.solids import SolidsReport
 
 MACH = 10.0
 """Sound speed over the fastest motion: the density then varies by about one percent."""
@@ -49,24 +49,7 @@ MACH = 10.0
 LEAST_MACH = 3.0
 """Below this the fluid is compressed by more than a tenth."""
 
-QUANTITIES = (
-    "particles", "momentum_x", "momentum_y", "momentum_z", "angular_momentum_x", "angular_momentum_y",
-    "angular_momentum_z", "kinetic_energy", "potential_energy", "speed_max", "density_ratio", "lost_particles",
-    "drained_particles",
-)  # fmt: skip
-
-
-SOLIDS_QUANTITIES = ("solids_contacts", "unconverged", "joints_unsettled", "joints_unswept")
-"""Of the step of bodies among themselves: contacts, solves that stopped before they converged, and limits of joints."""
-
-FORCING_QUANTITIES = (
-    "contacts", "dropped_contacts", "velocity_error", "rounds", "disagreement", "unfinished_rounds", "unfinished_turns",
-)  # fmt: skip
-"""Of direct forcing: contacts and those that would pull; largest error of a velocity [m/s]; rounds with the contact of
-bodies and what they still change [m/s]; whether rounds, or turns over bodies that share particles, ended too early."""
-
-
-class SphModel(WithoutExtras):
+class SphModel(Model):
     """The particles, and the solids among them, of a scene.
 
     ``settle``: particles that crowd around bodies find their places before the first step; a run that goes on from a
@@ -89,6 +72,7 @@ class SphModel(WithoutExtras):
         for rows, velocity in filling.regions:
             self.fluid.add_fluid(filling.places[rows] + compression(self.fluid, filling.lattice[rows]), velocity)
         self.forcing = self._add_bodies()
+        self.parts = [] if self.forcing is None else [self._solids]
         self._sources, self._drains = self._regions()
         self._tell_surface()
         self.fluid.begin()
@@ -102,11 +86,6 @@ class SphModel(WithoutExtras):
 
         if self._grid.dimensions == 3 and not has_splashsurf():
             self.notes.append('surface: made by Undertow; for that of pysplashsurf: pip install "undertow[sph]"')
-
-    @property
-    def grid(self) -> Grid | None:
-        """There is none."""
-        return None
 
     def _make_box(self) -> SphBox:
         scene, grid = self.scene, self._grid
@@ -274,8 +253,9 @@ class SphModel(WithoutExtras):
             sources.append(make_source(name, distance, centre, reach, velocity, self.fluid, item.start, stop))
         return sources, drains
 
-    def limits(self, time: float) -> dict[str, float]:
-        return self.fluid.limits() if self.forcing is None else self.forcing.limits()
+    def limits(self, time: float) -> list[Limit]:
+        found = self.fluid.limits() if self.forcing is None else self.forcing.limits()
+        return [Limit(name, longest, "cfl" if name == "cfl" else "motion") for name, longest in found.items()]
 
     def step(self, time: float, time_step: float) -> ModelStep:
         for s, curve in self._moving.items():
@@ -286,10 +266,18 @@ class SphModel(WithoutExtras):
             self._drained += drain.apply(self.fluid, time, time_step)
         if self.forcing is None:
             self.fluid.step(time_step)
-            return ModelStep(self._sweeps(), self.fluid.totals, self._quantities(), tuple(self._events()))
+            return ModelStep(self._sweeps(), self.fluid.totals, tuple(self._events()))
         report = self.forcing.step(time, time_step)
+        self._solids.take_report(report)
+        self._take_forces(self.forcing)
         events = (*self._solids.events(report), *self._events())
-        return ModelStep(max(report.iterations, self._sweeps()), report, self._quantities(report), events)
+        return ModelStep(max(report.iterations, self._sweeps()), report, events)
+
+    def _take_forces(self, forcing: DirectForcing) -> None:
+        """Pressure and viscous force on boundary particles, control forces of particles that touch."""
+        forces, count = self._solids.force_table, len(forcing.pressure_b)
+        forces.pressure[:count], forces.viscous[:count] = forcing.pressure_b, forcing.viscous_b
+        forces.control[:count], forces.torque[:count] = forcing.control_b, forcing.torque_b
 
     def _sweeps(self) -> int:
         return self.fluid.sweeps if isinstance(self.fluid, ImplicitFluid) else 0
@@ -317,54 +305,35 @@ class SphModel(WithoutExtras):
         self._said.update(new)
         return [f"{troubles[kind]} (the ledger counts how often)" for kind in new]
 
-    def _quantities(self, report: SolidsReport | None = None) -> dict[str, float]:
-        """Of the ledger; report: of the step of the bodies, if there are any and a step has been made."""
-        totals = self.fluid.totals
-        values = (
-            totals.particles, *totals.momentum, *totals.angular_momentum, totals.kinetic, totals.potential,
-            totals.speed, totals.density / self.fluid.settings.density, self.fluid.lost, self._drained,
-        )  # fmt: skip
-        row = {name: float(value) for name, value in zip(QUANTITIES, values, strict=True)}
-        if self.forcing is not None:
-            momentum = self.forcing.bodies.p_b.sum(axis=0)
-            kinetic, potential = self.forcing.solids.energy()
-            row |= {f"solids_momentum_{axis}": float(value) for axis, value in zip("xyz", momentum, strict=True)}
-            row |= {"solids_kinetic_energy": float(kinetic), "solids_potential_energy": float(potential)}
-            row |= {name: float(getattr(self.forcing, name.removesuffix("_contacts"))) for name in FORCING_QUANTITIES}
-            row |= dict.fromkeys(SOLIDS_QUANTITIES, 0.0)
-        if isinstance(self.fluid, ImplicitFluid):
-            fluid = self.fluid
-            row |= {"sweeps": float(fluid.sweeps), "density_error": fluid.density_error}
-            row |= {"pressure_unconverged": float(fluid.unconverged)}
-        if report is not None:
-            held = report.joints
-            values = (report.contacts, report.unconverged, held.unsettled, held.unswept)
-            row |= {name: float(value) for name, value in zip(SOLIDS_QUANTITIES, values, strict=True)}
-        return row
+    def quantities(self) -> Iterator[Quantity]:
+        fluid, forcing, totals = self.fluid, self.forcing, self.fluid.totals
+        yield Quantity("particles", totals.particles)
+        yield from components("momentum", totals.momentum, MOMENTUM)
+        yield from components("angular_momentum", totals.angular_momentum, ANGULAR_MOMENTUM)
+        yield Quantity("kinetic_energy", totals.kinetic, ENERGY)
+        yield Quantity("potential_energy", totals.potential, ENERGY)
+        yield Quantity("speed_max", totals.speed, SPEED, "max")
+        yield Quantity("density_ratio", totals.density / fluid.settings.density, merge="max")
+        yield Quantity("lost_particles", fluid.lost)
+        yield Quantity("drained_particles", self._drained)
+        if isinstance(fluid, ImplicitFluid):
+            yield Quantity("sweeps", fluid.sweeps)
+            yield Quantity("density_error", fluid.density_error, merge="max")
+            yield Quantity("pressure_unconverged", fluid.unconverged)
+        if forcing is not None:
+            # contacts of particles and bodies, and those that would pull; rounds with the contact of bodies, and what
+            # they still change; whether rounds, or turns over bodies that share particles, ended too early
+            yield Quantity("forcing_contacts", forcing.contacts)
+            yield Quantity("dropped_contacts", forcing.dropped)
+            yield Quantity("velocity_error", forcing.velocity_error, SPEED, "max")
+            yield Quantity("rounds", forcing.rounds)
+            yield Quantity("disagreement", forcing.disagreement, SPEED, "max")
+            yield Quantity("unfinished_rounds", forcing.unfinished_rounds)
+            yield Quantity("unfinished_turns", forcing.unfinished_turns)
 
-    def columns(self) -> list[str]:
-        return list(self._quantities())
-
-    def state(self, name: str, time: float) -> BodyState:
-        return self._solids.state(name, time)
-
-    def forces(self, name: str) -> BodyForces:
-        """Of the fluid: pressure and viscous force on boundary particles, control forces of particles that touch."""
-        forcing, held = self.forcing, self._solids.forces(name)
-        assert forcing is not None
-        b = forcing.bodies.index(name)
-        return BodyForces(
-            pressure=vector(forcing.pressure_b[b]),
-            viscous=vector(forcing.viscous_b[b]),
-            contact=held.contact,
-            joint=held.joint,
-            torque=vector(forcing.torque_b[b]),
-            torque_solids=held.torque_solids,
-            control=vector(forcing.control_b[b]),
-        )
-
-    def body_frames(self, time: float) -> list[BodyFrame]:
-        return [] if self.forcing is None else self._solids.body_frames(time)
+    def frames(self, time: float) -> list[object]:
+        surface = self.surface_frame()
+        return [self.particle_frame(), *([] if surface is None else [surface])]
 
     def surface_frame(self) -> SurfaceFrame | None:
         """The surface of the particles; None in 2D."""
@@ -387,32 +356,26 @@ class SphModel(WithoutExtras):
         )
 
     def arrays(self) -> dict[str, Array]:
-        if self.forcing is None:
-            return self.fluid.arrays()
-        return {**self.fluid.arrays(), **self._solids.arrays(), **self.forcing.arrays()}
+        return {**self.fluid.arrays(), **({} if self.forcing is None else self.forcing.arrays())}
 
-    def scalars(self) -> dict[str, Any]:
+    def numbers(self) -> dict[str, Any]:
         regions = {source.name: source.travelled for source in self._sources}
         regions |= {drain.name: drain.owed for drain in self._drains}
         return {"fluid": self.fluid.scalars(), "regions": regions, "drained": self._drained}
 
-    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
-        if "sph_label" not in arrays:
-            raise UserError("checkpoint: its arrays do not fit the scene; it belongs to another scene or resolution")
-        self.fluid.restore(arrays, scalars["fluid"])
-        self._drained = int(scalars["drained"])
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
+        self.fluid.restore(arrays, numbers["fluid"])
+        self._drained = int(numbers["drained"])
         for source in self._sources:
-            source.travelled = float(scalars["regions"][source.name])
+            source.travelled = float(numbers["regions"][source.name])
         for drain in self._drains:
-            drain.owed = float(scalars["regions"][drain.name])
+            drain.owed = float(numbers["regions"][drain.name])
         if self.forcing is not None:
-            own = {*self.fluid.arrays(), *self.forcing.arrays()}
-            self._solids.restore({name: array for name, array in arrays.items() if name not in own}, {}, time)
             self.forcing.restore(arrays)
 
     def locate(self, name: str, index: tuple[int, ...]) -> str:
         if not name.startswith("sph_"):
-            return self._solids.locate(name, index)
+            return super().locate(name, index)
         spec = self.fluid.points.spec
         place = spec.origin + spec.built[:, index[-1] if name == "sph_built" else index[0]]
         return f"first of a particle near ({', '.join(f'{x:.4g}' for x in place)}) m"

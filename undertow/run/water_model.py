@@ -10,22 +10,21 @@ import numpy as np
 
 import undertow.geometry as geometry
 from undertow.errors import PhysicsError, UserError
-from undertow.fluid import FlowReport, SolidForce
 from undertow.fluid.free_surface import FreeSurfaceSolve
 from undertow.fluid.mixture import Mixture
 from undertow.fluid.water import VolumeSource, WaterEmitter, WaterFlow, WaterSettings
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, Array
+from undertow.part import Part
 from undertow.run import build
-from undertow.run.ledger import solve_quantities
 from undertow.run.machine import check_memory
-from undertow.run.models import BodyForces, BodyState, ModelStep, WithoutExtras
-from undertow.run.timestep import side_limit
+from undertow.run.models import Model, ModelStep
+from undertow.run.prescribed import PrescribedSolids
 from undertow.scene import Drain, Inflow, Open, Outflow, Scene, Water, WaterSource
 from undertow.surface import Surface, SurfaceSettings, drop_mesh, join_meshes, surface_mesh
 
 if TYPE_CHECKING:
-    from undertow.output import BodyFrame, SurfaceFrame
+    from undertow.output import SurfaceFrame
 
 
 PARTICLES_PER_CELL = {2: 32, 3: 16}
@@ -33,7 +32,7 @@ PARTICLES_PER_CELL = {2: 32, 3: 16}
 volume in splashes, where the surface is lost between cells whatever repairs it."""
 
 
-class WaterModel(WithoutExtras):
+class WaterModel(Model):
     """Water with its sides and solids, built from a scene."""
 
     def __init__(self, scene: Scene) -> None:
@@ -69,10 +68,15 @@ class WaterModel(WithoutExtras):
             self.grid, self.sides, fields, surface, settings, emitters, drains, side_velocity, self._make_solve,
             self._make_bodies(), self._make_mixture(),
         )  # fmt: skip
-        self._forces: dict[str, SolidForce] = {}
+        self.parts = self._make_parts()
         self._start_volume = self.flow.volume()
         self._set_velocity()
         self._check_water()
+
+    def _make_parts(self) -> list[Part]:
+        """What evolves: the solids, then the water."""
+        self.prescribed = PrescribedSolids(self.scene, self.solids)
+        return [self.prescribed, self.flow]
 
     def _make_solids(self) -> list[geometry.Solid]:
         """The solids that the water sees."""
@@ -170,23 +174,19 @@ class WaterModel(WithoutExtras):
                     f"its surface is seen badly; raise the resolution"
                 )
 
-    def limits(self, time: float) -> dict[str, float]:
-        return self.flow.limits(time) | side_limit(self.sides, self.grid.dx)
-
     def step(self, time: float, time_step: float) -> ModelStep:
         report = self.flow.step(time, time_step)
-        self._forces = self.flow.forces()
-        quantities = self._quantities(report)
-        self._check_volume(quantities, time + time_step)
-        return ModelStep(report.iterations, report, quantities)
+        self.prescribed.set_forces(self.flow.forces())
+        self._check_volume(time + time_step)
+        return ModelStep(report.iterations, report)
 
-    def _check_volume(self, quantities: dict[str, float], time: float) -> None:
+    def _check_volume(self, time: float) -> None:
         """Water lost or gained beyond the bound stops the run; through open sides it may leave."""
         domain = self.scene.need_domain()
         if any(isinstance(side, Open | Outflow | Inflow) for side in domain.sides.values()):
             return
         wanted = self._start_volume + self.flow.emitted_volume
-        found = quantities["fluid_volume"] + quantities["spray_volume"]
+        found = self.flow.volume() + self.flow.state.surface.spray.total_volume
         bound = self.scene.surface.volume_bound
         if abs(found - wanted) > bound * wanted:
             raise PhysicsError(
@@ -195,22 +195,9 @@ class WaterModel(WithoutExtras):
                 f"surface.volume_correction"
             )
 
-    def _quantities(self, report: FlowReport) -> dict[str, float]:
-        return {**self.flow.ledger(), **solve_quantities(report, self.grid.cell_volume)}
-
-    def columns(self) -> list[str]:
-        return list(self._quantities(FlowReport()))
-
-    def state(self, name: str, time: float) -> BodyState:
-        solid = next(solid for solid in self.solids if solid.name == name)
-        return BodyState(*solid.motion.pose(time), *solid.motion.velocity(time))
-
-    def forces(self, name: str) -> BodyForces:
-        found = self._forces.get(name)
-        return BodyForces() if found is None else BodyForces(pressure=found.pressure, torque=found.torque)
-
-    def body_frames(self, time: float) -> list[BodyFrame]:
-        return build.prescribed_frames(self.scene, self.solids, time)
+    def frames(self, time: float) -> list[object]:
+        surface = self.surface_frame()
+        return [] if surface is None else [surface]
 
     def surface_frame(self) -> SurfaceFrame | None:
         """The surface and the drops of the spray as triangles; None in 2D."""
@@ -234,17 +221,3 @@ class WaterModel(WithoutExtras):
         for solid in hidden:
             phi = np.maximum(phi, -solid.distance(points, time, grid.dimensions).reshape(grid.padded))
         return phi
-
-    def arrays(self) -> dict[str, Array]:
-        return self.flow.arrays()
-
-    def scalars(self) -> dict[str, Any]:
-        return {}
-
-    def restore(self, arrays: Mapping[str, Array], scalars: Mapping[str, Any], time: float) -> None:
-        if arrays["u"].shape != self.flow.state.u.shape:
-            raise UserError("checkpoint: its arrays do not fit the scene; it belongs to another scene or resolution")
-        self.flow.restore(arrays, time)
-
-    def locate(self, name: str, index: tuple[int, ...]) -> str:
-        return build.describe_cell(self.grid, index) if len(index) >= 3 else f"first at entry {index}"

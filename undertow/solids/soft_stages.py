@@ -36,11 +36,11 @@ class SoftStepReport:
     volume_error: largest of an incompressible body, relative; work [J]: of held nodes and of bodies that are moved, on
     the soft bodies; stuck: iterations that found no descent; unpaid [J]: gained, and nothing to take it from."""
 
-    contacts: int
-    newton: int
-    iterations: int
-    elastic: float
-    penetration: float
+    contacts: int = 0
+    newton: int = 0
+    iterations: int = 0
+    elastic: float = 0.0
+    penetration: float = 0.0
     volume_error: float = 0.0
     work: float = 0.0
     stuck: int = 0

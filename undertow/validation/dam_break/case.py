@@ -60,8 +60,8 @@ def collapse(aspect: int, cells: int, end: float, length: float) -> Collapse:
     time, drift = 0.0, 0.0
     rows = [(0.0, 1.0, 1.0)]
     while time * scale < end:
-        limits = water.limits(time)
-        dt = min(0.5 * min(limits.values()), 0.02 / scale)
+        longest = min(limit.time_step for limit in water.limits(time))
+        dt = min(0.5 * longest, 0.02 / scale)
         water.step(time, dt)
         time += dt
         phi = water.state.surface.phi_c[grid.interior][0]

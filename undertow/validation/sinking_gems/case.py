@@ -14,13 +14,13 @@ STONES = ("ruby", "emerald", "pearl")
 
 def lowest(sim: ut.Simulation, name: str) -> float:
     """Height of the lowest point of a body above the floor [m]."""
-    (frame,) = (frame for frame in sim.model.body_frames(sim.time) if frame.name == name)
+    (frame,) = (frame for frame in sim.frame_data(fields=()).bodies if frame.name == name)
     return float(frame.vertices[:, 1].min())
 
 
 def highest(sim: ut.Simulation, name: str) -> float:
     """Height of the highest point of a body [m]."""
-    (frame,) = (frame for frame in sim.model.body_frames(sim.time) if frame.name == name)
+    (frame,) = (frame for frame in sim.frame_data(fields=()).bodies if frame.name == name)
     return float(frame.vertices[:, 1].max())
 
 
