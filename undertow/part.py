@@ -154,6 +154,8 @@ class ForceTable:
 
     def resize(self, count: int) -> None:
         """So many rows; new ones are zero."""
+        if count == len(self.values):
+            return
         rows = np.zeros((count, 7, 3))
         kept = min(count, len(self.values))
         rows[:kept] = self.values[:kept]

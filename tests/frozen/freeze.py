@@ -136,14 +136,11 @@ def is_residual(name: str) -> bool:
     return name.startswith("ledger ") and _column(name) in RESIDUALS
 
 
-def differences(old: Norms, new: Norms, tolerance: float = TOLERANCE) -> dict[str, tuple[float, str]]:
-    """Quantities that both have and that differ: (relative change, in words)."""
-    both = [name for name in old if name in new]
+def scales_of(norms: Norms) -> dict[str, list[float]]:
+    """Scale of the Euclidean norm and of the largest value of each quantity."""
     families: dict[str, list[float]] = {}
-    for name in both:
-        scale = families.setdefault(_family(name), [0.0, 0.0])
-        for part in (1, 2):
-            scale[part - 1] = max(scale[part - 1], abs(old[name][part]))
+    for name, (_, *own) in norms.items():
+        families[_family(name)] = [max(pair) for pair in zip(own, families.get(_family(name), own), strict=True)]
     for family, scale in list(families.items()):
         for pattern, other in FLOORS:
             if re.fullmatch(pattern, family):
@@ -151,6 +148,12 @@ def differences(old: Norms, new: Norms, tolerance: float = TOLERANCE) -> dict[st
                 least += [v for k, v in families.items() if isinstance(other, str) and re.fullmatch(other, k)]
                 families[family] = [max(pair) for pair in zip(scale, *least, strict=True)]
                 break
+    return {name: families[_family(name)] for name in norms}
+
+
+def differences(old: Norms, new: Norms, tolerance: float = TOLERANCE) -> dict[str, tuple[float, str]]:
+    """Quantities that both have and that differ: (relative change, in words)."""
+    both, scales = [name for name in old if name in new], scales_of(old)
     found = {}
     for name in both:
         if is_residual(name):
@@ -158,7 +161,7 @@ def differences(old: Norms, new: Norms, tolerance: float = TOLERANCE) -> dict[st
             if not new[name][2] <= bound:
                 found[name] = (new[name][2] / bound, f"largest value {new[name][2]:.3g}, at most {bound:.3g}")
             continue
-        euclid, largest = families[_family(name)]
+        euclid, largest = scales[name]
         worst = (0.0, "")
         for part, scale in enumerate((euclid, euclid, largest)):
             before, after = old[name][part], new[name][part]

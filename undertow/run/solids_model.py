@@ -67,7 +67,7 @@ class SolidsModel(Model):
         self.scene = scene
         self._in_fluid = scene.domain is not None
         self._suffix = "_solids" if self._in_fluid else ""
-        self.force_table = ForceTable()
+        self._forces = ForceTable()
         self.report: SolidsReport | None = None
         """What the last step did."""
         self.bodies = RigidBodies(scene.dimensions)
@@ -159,7 +159,6 @@ class SolidsModel(Model):
             self.bodies.withdraw()
             self.scene = before
             raise
-        self.force_table.resize(self.bodies.count)
 
     def include(self, scene: Scene, name: str, time: float) -> None:
         """Put in a body of ``scene`` without a look at the others."""
@@ -169,10 +168,9 @@ class SolidsModel(Model):
 
     def remove(self, name: str) -> None:
         """Take a body out; joints that held it are broken."""
-        b = self.bodies.index(name)
+        b, forces = self.bodies.index(name), self.force_table
         self.bodies.remove(b)
-        self.force_table.resize(self.bodies.count + 1)
-        self.force_table.remove(b)
+        forces.remove(b)
         self.solids.prepare()
 
     def displaced_volume(self, b: int) -> float:
@@ -234,7 +232,6 @@ class SolidsModel(Model):
     def take_report(self, report: SolidsReport) -> None:
         """What a step did to the bodies among themselves; the forces of a fluid are added by who knows them."""
         self.report, forces, solids = report, self.force_table, self.solids
-        forces.resize(self.bodies.count)
         forces.values[...] = 0.0
         forces.contact[...] = solids.contact_force_b
         forces.joint[...] = solids.joint_force_b
@@ -303,8 +300,13 @@ class SolidsModel(Model):
         velocity = self.bodies.v_b[b] + np.cross(omega, position - self.bodies.x_b[b])
         return BodyState(position, rotation, velocity, omega)
 
+    @property
+    def force_table(self) -> ForceTable:
+        """Forces on the bodies over the last step, in the order of the bodies; none on those that are new."""
+        self._forces.resize(self.bodies.count)
+        return self._forces
+
     def body_forces(self, name: str) -> BodyForces:
-        self.force_table.resize(self.bodies.count)
         return self.force_table.of(self.bodies.index(name))
 
     def body_frames(self) -> list[BodyFrame]:
@@ -329,13 +331,11 @@ class SolidsModel(Model):
         return list(self.body_frames())
 
     def arrays(self) -> dict[str, Array]:
-        self.force_table.resize(self.bodies.count)
         found = {**self.bodies.arrays(), **self.joints.arrays(), **self.solids.arrays()}
         return {**found, "rigid_forces": self.force_table.values}
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         self.bodies.keep(arrays["rigid_identity"])
-        self.force_table.resize(self.bodies.count)
         fixed = {**self.bodies.arrays(), **self.joints.arrays(), "rigid_forces": self.force_table.values}
         restore_arrays(fixed, arrays)
         self.joints.restore(arrays)
