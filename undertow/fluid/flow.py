@@ -102,6 +102,9 @@ class Flow(Part):
         """What the solves of the last step did."""
         self.stepper = make_stepper(settings.stepper, self)
         self.place(0.0)
+        self.sums: list[Quantity] = []
+        """What the ledger says of the flow at the end of the last step."""
+        self.measure_sums()
 
     def _make_solve(self) -> ImplicitSolve:
         s = self.settings
@@ -257,8 +260,12 @@ class Flow(Part):
     def locate(self, name: str, index: tuple[int, ...]) -> str:
         return self.grid.describe(index)
 
+    def measure_sums(self) -> None:
+        """The physical sums of the ledger, of the velocities of now: before those of narrow gaps are limited."""
+        self.sums = list(measure.sums(self))
+
     def quantities(self) -> Iterator[Quantity]:
-        yield from measure.sums(self)
+        yield from self.sums
         open_f = self.domain.area_f if self.solids is None else self.solids.area_f
         yield from measure.side_flows(self.grid, self.sides, self.state.u, open_f)
         yield from measure.solve_quantities(self.report, self.grid.cell_volume)

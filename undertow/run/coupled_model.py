@@ -123,6 +123,7 @@ class CoupledModel(Model):
         buoyancy = -self.flow.settings.density * self.coupled.volume_b[:, None] * self.gravity
         self.within.take_forces(time_step, self.flow.forces(), buoyancy)
         self._residual = self._measure_residual()
+        self.flow.measure_sums()
         self._touching = solids.contacts > 0
         self.calm()
         return ModelStep(medium.report.iterations, medium.report, tuple(self.solid.events(solids)))

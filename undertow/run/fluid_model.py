@@ -34,5 +34,6 @@ class FluidModel(Model):
 
     def step(self, time: float, time_step: float) -> ModelStep:
         report = self.flow.step(time, time_step)
+        self.flow.measure_sums()
         self.solids.set_forces(self.flow.forces())
         return ModelStep(report.iterations, report)

@@ -84,6 +84,8 @@ class SoftCoupledModel(Model):
         self.solid.take_report(solids)
         self._take_forces(time_step)
         self._residual = self._measure_residual()
+        self.flow.measure_sums()
+        self.flow.sums += self._carried_quantities()
         self.calm(self.inside.coupled.contacts)
         events = (*self.solid.events(solids), *self._explain_pockets())
         return ModelStep(medium.report.iterations, medium.report, events)
@@ -138,7 +140,6 @@ class SoftCoupledModel(Model):
         return found
 
     def quantities(self) -> Iterator[Quantity]:
-        yield from self._carried_quantities()
         if self.held is not None:
             yield Quantity("smoke_restored", self.held.restored, MASS)
         yield Quantity("coupling_residual", self._residual, VOLUME_RATE, "max")
