@@ -263,7 +263,8 @@ class SoftViscosity(FreeViscosity):
         self.nodes_inverse.setup()
         w = {"fluid": u_f, BLOCK: v}
         momenta = soft.coupled.bodies.mass[:, None] * v[block.nodes], soft.coupled.rigid.bodies.p_b
-        stats = self.system.solve(w, {}, self.tolerance, scale=scale_with(self.scale(u_f), u_f, *momenta))
+        scale = scale_with(self.scale(u_f), u_f, *momenta)
+        stats = self.system.solve(w, {"walls": self.walls_z}, self.tolerance, scale=scale)
         self._drag = np.asarray(sum(drag.impulse(u_f, v) for drag in self.drags))
         self._joint = np.asarray(block.matrix @ (v - before).reshape(-1)).reshape(block.shape) - self._drag
         self._measure(w)

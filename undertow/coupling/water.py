@@ -190,7 +190,8 @@ class CoupledViscosity(FreeViscosity):
         twist += self.ahead_b
         u_f += self.ahead_f
         scale = scale_with(self.scale(u_f), u_f, coupled.bodies.mass_b[:, None] * twist[:, :3])
-        stats = self.system.solve({"fluid": u_f, BLOCK: twist.reshape(block.shape)}, {}, self.tolerance, scale=scale)
+        velocities = {"fluid": u_f, BLOCK: twist.reshape(block.shape)}
+        stats = self.system.solve(velocities, {"walls": self.walls_z}, self.tolerance, scale=scale)
         coupled.viscous_b[...] = 0.0
         self.drag.add_impulse(u_f, twist, coupled.viscous_b)
         twist -= self.ahead_b

@@ -217,6 +217,13 @@ class Flow(Part):
         np.multiply(self.state.p, dt, out=self.z_c)
         return self.project(self.u_star, dt)
 
+    def set_velocity(self, u_f: Array) -> None:
+        """Go on from the velocity u_f (3, Z, Y, X) [m/s]."""
+        self.state.u[...] = u_f
+        if self.state.u_previous.size:
+            self.state.u_previous[...] = u_f
+        self.finish(self.state.u)
+
     def finish(self, u_f: Array) -> None:
         """Velocities inside solids (the wall's where it is no-slip, else extrapolated) and ghosts."""
         if self.extrapolation is not None:

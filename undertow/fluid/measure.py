@@ -25,7 +25,10 @@ from undertow.part import (
 )
 
 if TYPE_CHECKING:
+    from undertow.fluid.domain import FluidDomain
     from undertow.fluid.flow import Flow
+    from undertow.fluid.viscosity import WallRows
+    from undertow.geometry import SolidFields
 
 SUMS = 13
 """What ``_sum_forces`` adds up per body."""
@@ -128,6 +131,33 @@ def solve_quantities(report: FlowReport, cell_volume: float) -> Iterator[Quantit
     yield Quantity("residual", report.residual, merge="max")
 
 
+def add_wall_forces(
+    domain: FluidDomain, solids: SolidFields, p_c: Array, walls: WallRows | None, walls_z: Array, partial: Array
+) -> None:
+    """Add what pressure [Pa] and viscous wall rows do to solids, per row of cells and solid (rows, n, SUMS).
+
+    The dual of a viscous row, ``walls_z``, is sqrt(dt weight) (u - v) at the viscous solve.
+    """
+    none = np.zeros((3, 1, 1, 1))
+    root_dt = 1.0 if walls is None or walls.time_step == 0.0 else float(np.sqrt(walls.time_step))
+    share_rows(
+        domain.grid,
+        _sum_forces,
+        domain.area_f,
+        domain.volume_c,
+        solids.body_c,
+        solids.spec.position,
+        solids.period,
+        p_c,
+        domain.grid.face_area,
+        none if walls is None else walls.solid_weight_f,
+        none if walls is None else walls.root_f,
+        none if walls is None else walls_z,
+        1.0 / root_dt,
+        partial,
+    )
+
+
 def solid_forces(flow: Flow) -> dict[str, SolidForce]:
     """See ``Flow.forces``. Pressure acts on the wall area vector of each cut cell, viscosity through the wall rows."""
     if flow.solids is None:
@@ -161,23 +191,7 @@ def solid_forces(flow: Flow) -> dict[str, SolidForce]:
             partial,
         )
     else:
-        none = np.zeros((3, 1, 1, 1))
-        share_rows(
-            grid,
-            _sum_forces,
-            domain.area_f,
-            domain.volume_c,
-            flow.solids.body_c,
-            centre,
-            period,
-            flow.state.p,
-            grid.face_area,
-            none if walls is None else walls.solid_weight_f,
-            none if walls is None else walls.root_f,
-            none if walls is None else flow.solve.walls_z,
-            1.0 / root_dt,
-            partial,
-        )
+        add_wall_forces(domain, flow.solids, flow.state.p, walls, flow.solve.walls_z, partial)
     total = partial.sum(axis=0)
     lift = -settings.density * grid.cell_volume * np.array(settings.gravity)
     lift[grid.dimensions :] = 0.0

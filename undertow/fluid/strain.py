@@ -119,6 +119,8 @@ class FreeViscosity:
         exchange = viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
         self.strain = StrainRows(rows, mu_c)
         self.walls = WallRows(rows.domain, exchange, slip_b, folded=True, half=False)
+        self.walls_z = np.zeros(self.walls.shape)
+        """sqrt(dt weight) (u - v) of the rows to walls: what they have done to prescribed solids."""
         self.planar = rows.domain.grid.dimensions == 2
         self.block = VelocityBlock("fluid", self.strain.inv_mass_f, self.planar)
         self.system = CoupledSystem([self.block], [self.strain, self.walls], planar=self.planar)
@@ -170,7 +172,7 @@ class FreeViscosity:
         """u -> u with the impulse of the viscous stress over dt, in place."""
         self.rebuild(dt)
         u_f += self.ahead_f
-        stats = self.system.solve({"fluid": u_f}, {}, self.tolerance, scale=self.scale(u_f))
+        stats = self.system.solve({"fluid": u_f}, {"walls": self.walls_z}, self.tolerance, scale=self.scale(u_f))
         u_f -= self.ahead_f
         return stats
 

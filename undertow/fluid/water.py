@@ -34,6 +34,7 @@ from undertow.part import (
     Quantity,
     components,
     restore_arrays,
+    vector,
 )
 from undertow.surface import Surface
 from undertow.transport import Advection, Extrapolation
@@ -364,6 +365,11 @@ class WaterFlow(Part):
             report.leak += thin.leak(u_f, s.surface.phi_c)
         return report
 
+    def set_velocity(self, u_f: Array) -> None:
+        """Go on from the velocity u_f (3, Z, Y, X) [m/s] of the water; the air takes it from there."""
+        self.state.u[...] = u_f
+        self.finish(self.state.u)
+
     def finish(self, u_f: Array) -> None:
         """Velocities of the water go into air and solids, layer by layer; ghosts."""
         self._mark_wet_faces(u_f, self.no_field_f)
@@ -433,21 +439,21 @@ class WaterFlow(Part):
         return limits
 
     def forces(self) -> dict[str, SolidForce]:
-        """Force and torque of the water on every solid, from the pressure on the walls inside cut cells."""
+        """Force and torque of the water on every solid: of the pressure on the walls inside cut cells, and of the
+        viscous wall rows of those that move as prescribed.
+
+        Rows on the whole strain carry the traction; a wall that turns with its water feels none.
+        """
         if self.solids is None or not self.solids.solids:
             return {}
-        grid, none = self.grid, np.zeros((3, 1, 1, 1))
-        count = len(self.solids.solids)
-        partial = grid.row_sums(measure.SUMS * count).reshape(-1, count, measure.SUMS)
+        count, viscous = len(self.solids.solids), self.solve.viscous
+        partial = self.grid.row_sums(measure.SUMS * count).reshape(-1, count, measure.SUMS)
         partial[...] = 0.0
-        share_rows(
-            grid, measure._sum_forces, self.domain.area_f, self.domain.volume_c, self.solids.body_c,
-            self.solids.spec.position, self.solids.period, self.state.p, grid.face_area, none, none, none, 1.0, partial,
-        )  # fmt: skip
+        walls, walls_z = (None, self.row_c) if viscous is None else (viscous.walls, viscous.walls_z)
+        measure.add_wall_forces(self.domain, self.solids, self.state.p, walls, walls_z, partial)
         total = partial.sum(axis=0)
-        still = (0.0, 0.0, 0.0)
         return {
-            name: SolidForce(_triple(total[b, :3]), still, _triple(total[b, 6:9]))
+            name: SolidForce(vector(total[b, :3]), vector(total[b, 3:6]), vector(total[b, 6:9]))
             for b, name in enumerate(self.solids.names)
         }
 
@@ -520,11 +526,6 @@ class WaterFlow(Part):
         if self.shells is not None:
             self._mark_wet_faces(self.no_field_f, self.no_field_f)
             self.shells.know(self.solve.carried(), self.wet_f)
-
-
-def _triple(values: Array) -> tuple[float, float, float]:
-    x, y, z = (float(value) for value in values)
-    return x, y, z
 
 
 @njit(cache=True, nogil=True)

@@ -95,18 +95,19 @@ class BodiesInFluid(Part):
         """Forces of the fluid over a step of dt [s], beside those of contact and joints.
 
         On dynamic bodies what the solve gave them, and the buoyancy (n, 3) [N] that it left out; on the others what the
-        fluid does to their ``walls``, and what rows on their twists did.
+        fluid does to their ``walls``, and what viscous rows on their twists did.
         """
         forces, coupled, count = self.model.force_table, self.coupled, len(self.placed)
         pressure, viscous = coupled.pressure_b[:count] / dt, coupled.viscous_b[:count] / dt
         moved = self.dynamic_b[:count, None]
         given = [walls.get(solid.name, NONE) for solid in self.placed]
-        torque = np.array([force.torque for force in given]).reshape(-1, 3) + viscous[:, 3:]
-        on_walls = np.array([force.pressure for force in given]).reshape(-1, 3)
-        drag = np.array([force.viscous for force in given]).reshape(-1, 3)
-        by_rows = viscous.any(axis=1, keepdims=True)
-        whole = pressure[:, :3] + np.broadcast_to(buoyancy_b, (self.bodies.count, 3))[:count]
-        forces.pressure[:count] = np.where(moved, whole, on_walls)
-        forces.viscous[:count] = np.where(moved | by_rows, viscous[:, :3], drag)
-        forces.torque[:count] = np.where(moved, pressure[:, 3:] + viscous[:, 3:], torque)
+        on_walls, drag, torque = (
+            np.where(moved, 0.0, np.array(values).reshape(-1, 3))
+            for values in ([f.pressure for f in given], [f.viscous for f in given], [f.torque for f in given])
+        )
+        pressure = np.where(moved, pressure, 0.0)
+        pressure[:, :3] += np.where(moved, np.broadcast_to(buoyancy_b, (self.bodies.count, 3))[:count], 0.0)
+        forces.pressure[:count] = on_walls + pressure[:, :3]
+        forces.viscous[:count] = drag + viscous[:, :3]
+        forces.torque[:count] = torque + (pressure[:, 3:] + viscous[:, 3:])
         forces.joint[:count] += coupled.joint_b[:count, :3] / dt

@@ -176,13 +176,12 @@ class Simulation:
 
     def set_velocity(self, function: VelocityFunction) -> None:
         """Set the velocity field: ``function(x, y, z) -> (u, v, w)`` [m/s], called with arrays of face centres [m]."""
-        flow = self.flow
-        for axis in flow.grid.axes:
-            x, y, z = np.broadcast_arrays(*flow.grid.face_centres(axis))
-            flow.state.u[axis][flow.grid.interior_faces(axis)] = function(x, y, z)[axis]
-        if flow.state.u_previous.size:
-            flow.state.u_previous[:] = flow.state.u
-        flow.finish(flow.state.u)
+        grid, flow = self.flow.grid, self.flow
+        u_f = grid.face_field()
+        for axis in grid.axes:
+            x, y, z = np.broadcast_arrays(*grid.face_centres(axis))
+            u_f[axis][grid.interior_faces(axis)] = function(x, y, z)[axis]
+        flow.set_velocity(u_f)
 
     def next_frame_time(self) -> float:
         """Time of the next frame [s]."""
