@@ -151,7 +151,7 @@ def test_water_that_touches_an_open_side_draws_none_in() -> None:
 def test_a_wave_gauge_reads_the_level(tmp_path: Path) -> None:
     sim = ut.Simulation(make("probes.g={type='gauge', position=[0.3, 0.1]}"))
     run = sim.run(tmp_path / "run")
-    assert run.probes["g"]["height"] == pytest.approx(np.full(sim.steps, 0.317), abs=1e-6)
+    assert run.probes["g"]["height"] == pytest.approx(np.full(sim.step_count, 0.317), abs=1e-6)
     full = surface_height(sim.flow, (0.3, 0.1))
     assert full == pytest.approx(0.317, abs=1e-6)
     sim.model.flow.state.surface.phi_c[...] = 1.0  # type: ignore[attr-defined]

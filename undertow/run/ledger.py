@@ -48,7 +48,7 @@ def body_rows(sim: Simulation) -> list[list[Cell]]:
             body.position, body.velocity, body.angular_velocity, split.pressure, split.viscous, split.contact,
             split.joint, split.torque, split.torque_solids, split.control,
         )  # fmt: skip
-        rows.append([sim.steps, sim.time, name, *(float(v) for vector in vectors for v in vector)])
+        rows.append([sim.step_count, sim.time, name, *(float(v) for vector in vectors for v in vector)])
     return rows
 
 
@@ -57,7 +57,7 @@ def probe_rows(sim: Simulation) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     for name, probe in sim.scene.probes.items():
         for point, quantity, value in _probe_values(sim, probe):
-            rows.append([sim.steps, sim.time, name, point, quantity, value])
+            rows.append([sim.step_count, sim.time, name, point, quantity, value])
     return rows
 
 

@@ -60,15 +60,20 @@ def _divergence(grid: Grid, u: Array) -> Array:
     return total
 
 
-def sample(flow: Flow, field: str, points: object) -> Array:
-    """A field at points (n, 3) or (n, 2) [m], or at one point: shape (n,) or (n, 3) for vectors, trilinear."""
+def check_points(points: object) -> tuple[Array, bool]:
+    """Points (n, 3) [m] of what a user gave as (n, 3), (n, 2) or one point, and whether it was one."""
     given = np.array(points, dtype=float)
-    single = given.ndim == 1
     places = np.atleast_2d(given)
     if places.ndim != 2 or places.shape[1] not in (2, 3) or not np.isfinite(places).all():
         raise UserError(f"sample: points of shape {given.shape}; give finite coordinates of shape (n, 3)")
     if places.shape[1] == 2:
         places = np.column_stack([places, np.zeros(len(places))])
+    return places, given.ndim == 1
+
+
+def sample(flow: Flow, field: str, points: object) -> Array:
+    """A field at points (n, 3) or (n, 2) [m], or at one point: shape (n,) or (n, 3) for vectors, trilinear."""
+    places, single = check_points(points)
     grid = flow.grid
     if field == "velocity":
         values = sample_velocity(grid, flow.state.u, places)

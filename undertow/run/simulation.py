@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +15,7 @@ from undertow.grid import Array, Grid
 from undertow.part import BodyForces, Ledger, Part
 from undertow.run.build import initial_velocity
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from undertow.run.handles import Body, HasNodes, Nodes, Particles, SurfaceMesh
 from undertow.run.machine import use_threads
 from undertow.run.models import Model
 from undertow.run.timestep import choose_step
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from undertow.run.driver import Progress
     from undertow.run.record import Run
     from undertow.run.solids_model import SolidsModel
+    from undertow.sph import SphFluid
 
 Drawn = TypeVar("Drawn")
 VelocityFunction = Callable[[Array, Array, Array], tuple[Any, Any, Any]]
@@ -48,34 +50,6 @@ class StepReport:
     details: Any
     ledger: dict[str, float]
     events: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Body:
-    """A solid at the present time.
-
-    position (3,) [m]; matrix (3, 3), body to world, and ``rotation``, the same as a quaternion; velocity (3,) [m/s] and
-    angular_velocity (3,) [rad/s]; force of the fluid on it (3,) [N; 2D N/m] and its torque (3,) [N m; 2D N] over the
-    last step, about the centre of mass, or about the position where the motion is given; contact_force and joint_force
-    (3,) of other solids.
-    """
-
-    name: str
-    position: Array
-    matrix: Array
-    velocity: Array
-    angular_velocity: Array
-    force: Array
-    torque: Array
-    contact_force: Array
-    joint_force: Array
-
-    @property
-    def rotation(self) -> Array:
-        """Unit quaternion (w, x, y, z), body to world."""
-        from undertow.rigid.bodies import quaternion_of_matrix
-
-        return quaternion_of_matrix(self.matrix)
 
 
 def _make_model(scene: Scene, starts: bool) -> Model:
@@ -138,7 +112,7 @@ class Simulation:
         self.parts: list[Part] = [*self.model.parts, self.model]
         self.ledger = Ledger(self.parts)
         self.time = 0.0
-        self.steps = 0
+        self.step_count = 0
         self.frame = 0
         if self.grid is not None and not scene.has_surface:
             self.set_velocity(initial_velocity(scene))
@@ -193,15 +167,24 @@ class Simulation:
 
     def advance_to(self, time: float) -> StepReport | None:
         """Step until ``time`` [s] is reached exactly; the report of the last step."""
-        if not math.isfinite(time) or time < self.time:
-            raise UserError(f"advance_to: {time} s lies before the present time {self.time} s; time only moves forward")
-        report = None
+        self._check_target("advance_to", time)
+        last = None
+        for report in self.steps(time):
+            last = report
+        return last
+
+    def steps(self, until: float) -> Iterator[StepReport]:
+        """Step until a time [s] is reached exactly: ``for report in sim.steps(until=2.0): ...``."""
+        self._check_target("steps", until)
         # a target that misses a frame by rounding alone is that frame: no step of rounding size is taken
         slack = 1e-9 / self.scene.time.frame_rate
-        while time - self.time > slack:
+        while until - self.time > slack:
             frame = self.next_frame_time()
-            report = self._step_towards(frame if time > frame - slack else time)
-        return report
+            yield self._step_towards(frame if until > frame - slack else until)
+
+    def _check_target(self, name: str, time: float) -> None:
+        if not math.isfinite(time) or time < self.time:
+            raise UserError(f"{name}: {time} s lies before the present time {self.time} s; time only moves forward")
 
     def _step_towards(self, target: float) -> StepReport:
         use_threads(self.threads)
@@ -211,11 +194,11 @@ class Simulation:
         row = self.ledger.row()
         self._check_finite(row, choice.end)
         self.time = choice.end
-        self.steps += 1
+        self.step_count += 1
         if self.time == self.next_frame_time():
             self.frame += 1
         return StepReport(
-            self.steps, self.time, choice.time_step, choice.limit, done.iterations, done.report, row, done.events
+            self.step_count, self.time, choice.time_step, choice.limit, done.iterations, done.report, row, done.events
         )  # fmt: skip
 
     def _check_finite(self, row: dict[str, float], time: float) -> None:
@@ -223,7 +206,7 @@ class Simulation:
         bad = [name for name, value in row.items() if not math.isfinite(value)]
         if not bad:
             return
-        when = f"in step {self.steps + 1} at t = {time:.6g} s"
+        when = f"in step {self.step_count + 1} at t = {time:.6g} s"
         words = {"u": "velocity", "p": "pressure"}
         for part in self.parts:
             for name, array in part.arrays().items():
@@ -303,11 +286,69 @@ class Simulation:
         """The scene of now and one body more, checked as a whole."""
         return toml.scene_from_dict({**dict(self.scene), "objects": {**self.scene.objects, name: body}}, "add")
 
-    def sample(self, field: str, points: object) -> Array:
-        """A field at points (n, 3) [m] (or (n, 2) in 2D, or one point): velocity, pressure, density, smoke, ..."""
+    def nodes(self, name: str) -> Nodes:
+        """The nodes of a soft body, cloth or rope."""
+        if name not in self.scene.softs:
+            known = ", ".join(self.scene.softs) or "(none)"
+            raise UserError(f"nodes {name!r}: no such soft body, cloth or rope; there are {known}")
+        part = self._owner(name)
+        assert isinstance(part, HasNodes)
+        return part.nodes(name)
+
+    @property
+    def particles(self) -> Particles:
+        """The particles of the SPH fluid."""
+        fluid = self._sph()
+        if fluid is None:
+            raise UserError(f"{self.scene.name}: the scene has no SPH fluid; add an object of type 'sph_fluid'")
+        return Particles(
+            fluid.positions(), fluid.velocities(), fluid.densities(), fluid.pressures(), fluid.box.spacing
+        )
+
+    def surface(self) -> SurfaceMesh:
+        """The surface of the liquid, as frames show it; in 3D."""
+        from undertow.output import SurfaceFrame
+
+        found = _only(SurfaceFrame, [frame for part in self.parts for frame in part.frames(self.time)])
+        if found is None:
+            flat = self.scene.dimensions == 2
+            why = "2D scenes have none" if flat else "add an object of type 'water' or 'sph_fluid'"
+            raise UserError(f"{self.scene.name}: there is no surface mesh: {why}")
+        return SurfaceMesh(*(np.asarray(array) for array in (found.vertices, found.triangles, found.velocity)))
+
+    def field(self, name: str) -> Array:
+        """A field at all cell centres, (nz, ny, nx) or (3, nz, ny, nx), [z, y, x]; of an SPH fluid at its particles,
+        (n,) or (n, 3). The names are those of ``sample``."""
+        fluid = self._sph()
+        if fluid is not None:
+            from undertow.sph.interpolation import particle_field
+
+            return particle_field(fluid, name)
         from undertow.run import sampling
 
+        return np.array(sampling.cell_field(self.flow, name))
+
+    def sample(self, field: str, points: object) -> Array:
+        """A field at points (n, 3) [m] (or (n, 2) in 2D, or one point): velocity, pressure, density, smoke, ...
+
+        Of an SPH fluid velocity, pressure and density: NaN (density: 0) where it has no particle near.
+        """
+        from undertow.run import sampling
+
+        fluid = self._sph()
+        if fluid is not None:
+            from undertow.sph.interpolation import sample_particles
+
+            places, single = sampling.check_points(points)
+            values = sample_particles(fluid, field, places)
+            return values[0] if single else values
         return sampling.sample(self.flow, field, points)
+
+    def _sph(self) -> SphFluid | None:
+        """The SPH fluid; None where the scene has none."""
+        from undertow.run.sph_model import SphModel
+
+        return self.model.fluid if isinstance(self.model, SphModel) else None
 
     def frame_data(self, fields: Sequence[str] | None = None) -> FrameData:
         """The present state as a frame; fields: of the cells, in the place of those that the scene asks for."""
@@ -339,7 +380,7 @@ class Simulation:
         }
         numbers = {
             "time": self.time,
-            "step": self.steps,
+            "step": self.step_count,
             "frame": self.frame,
             "state": {part.name: part.numbers() for part in self.parts},
             "tables": tables or {},
@@ -359,7 +400,7 @@ class Simulation:
             raise UserError("checkpoint: its arrays do not fit the scene; it belongs to another scene or resolution")
         for part in self.parts:
             part.restore(checkpoint.arrays, numbers["state"][part.name], float(numbers["time"]))
-        self.time, self.steps, self.frame = float(numbers["time"]), int(numbers["step"]), int(numbers["frame"])
+        self.time, self.step_count, self.frame = float(numbers["time"]), int(numbers["step"]), int(numbers["frame"])
 
     def save(self, path: str | Path) -> None:
         """Save scene and state to a new file; ``ut.load(path)`` continues bit for bit."""

@@ -27,6 +27,7 @@ from undertow.part import (
     restore_arrays,
 )
 from undertow.run import build
+from undertow.run.handles import Nodes
 from undertow.run.models import ModelStep
 from undertow.run.solids_model import SolidsModel
 from undertow.scene import (
@@ -460,6 +461,13 @@ class SoftModel(SolidsModel):
             velocity = (mass * self.soft.v[nodes]).sum(axis=0) / mass.sum()
             return BodyState(centre, np.eye(3), velocity, np.zeros(3))
         return super().body_state(name, time)
+
+    def nodes(self, name: str) -> Nodes:
+        """The nodes of a soft body."""
+        part, soft = self.soft.part(name), self.soft
+        own = part.nodes
+        elements = np.asarray(part.cells) - part.first
+        return Nodes(name, soft.x[own].copy(), soft.v[own].copy(), soft.rest[own].copy(), self._lumped[own], elements)
 
     def body_forces(self, name: str) -> BodyForces:
         if name in self.scene.softs:

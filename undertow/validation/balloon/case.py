@@ -41,7 +41,7 @@ class Watch:
             self.strain, self.when = strain, self.sim.time
         if self.sim.time > self.release:
             self.rise = max(self.rise, float(self.sim.body("balloon").velocity[1]))
-        elif self.sim.steps % 10 == 0:
+        elif self.sim.step_count % 10 == 0:
             self.outside = max(self.outside, self._smoke_outside())
 
     def _smoke_outside(self) -> float:
@@ -67,5 +67,5 @@ def run(full: bool) -> Iterator[Quantity]:
         lowest = float(watch.soft.x[:, 1].min())
     yield quantity("strain", watch.strain, time=watch.when, released=watch.release)
     yield quantity("smoke_outside", watch.outside)
-    yield quantity("height", lowest / top, time=sim.time, steps=sim.steps, centre=sim.body("balloon").position)
+    yield quantity("height", lowest / top, time=sim.time, steps=sim.step_count, centre=sim.body("balloon").position)
     yield quantity("speed", watch.rise, info=True)

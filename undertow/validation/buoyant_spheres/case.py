@@ -29,6 +29,6 @@ def run(full: bool) -> Iterator[Quantity]:
     while sim.time < SHORT:
         sim.step()
     heights = np.array([sim.body(name).position[1] for name in names])
-    yield quantity("sorted", float(-np.diff(heights).max()) / radius, heights=heights, steps=sim.steps)
+    yield quantity("sorted", float(-np.diff(heights).max()) / radius, heights=heights, steps=sim.step_count)
     neutral = int(np.argmin(np.abs(density - water)))
     yield quantity("neutral", abs(float(heights[neutral]) - 0.375) / radius)

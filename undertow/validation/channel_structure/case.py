@@ -49,7 +49,7 @@ def terminal(cells: int, coupling: Literal["monolithic", "lumped"] = "monolithic
     bodies = sim.model.bodies  # type: ignore[attr-defined]
     place, turn = bodies.x_b.copy(), bodies.q_b.copy()
     before, now = 0.0, 1.0
-    while abs(now - before) > 1e-10 * abs(now) and sim.steps < 400:
+    while abs(now - before) > 1e-10 * abs(now) and sim.step_count < 400:
         sim.step()
         bodies.x_b[...], bodies.q_b[...] = place, turn
         before, now = now, float(sim.body("plate").velocity[1])

@@ -75,7 +75,7 @@ def terminal(cells: int, viscosity: float, stokes: bool = False) -> tuple[float,
     bodies = sim.model.bodies  # type: ignore[attr-defined]
     place = bodies.x_b.copy()
     speeds = [0.0]
-    while sim.steps < 4000:
+    while sim.step_count < 4000:
         sim.step()
         speeds.append(float(sim.body("cylinder").velocity[1]))
         if stokes:
@@ -83,11 +83,11 @@ def terminal(cells: int, viscosity: float, stokes: bool = False) -> tuple[float,
         elif sim.body("cylinder").position[1] < 3.0 * HALF_WIDTH:
             break
         back = max(10, len(speeds) // 8)
-        if sim.steps > 40 and abs(speeds[-1] - speeds[-1 - back]) < 2e-5 * abs(speeds[-1]):
+        if sim.step_count > 40 and abs(speeds[-1] - speeds[-1 - back]) < 2e-5 * abs(speeds[-1]):
             break
     back = max(10, len(speeds) // 8)
     # the mean over the last steps: cut cells come and go as the cylinder passes them
-    return float(np.mean(speeds[-back:])), abs(speeds[-1] / speeds[-1 - back] - 1.0), sim.steps
+    return float(np.mean(speeds[-back:])), abs(speeds[-1] / speeds[-1 - back] - 1.0), sim.step_count
 
 
 def run(full: bool) -> Iterator[Quantity]:

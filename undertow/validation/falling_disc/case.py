@@ -46,7 +46,7 @@ def run(full: bool) -> Iterator[Quantity]:
             touched = sim.time
     falling = [v for t, v in zip(times, speeds, strict=True) if 0.45 <= t <= 0.6]
     terminal = float(np.mean(falling))
-    yield quantity("terminal_speed", terminal, cells=cells, steps=sim.steps, largest=max(speeds), floor_at=touched)
+    yield quantity("terminal_speed", terminal, cells=cells, steps=sim.step_count, largest=max(speeds), floor_at=touched)
     up = 0.0
     if touched is not None:
         up = max(0.0, *(-v for t, v in zip(times, speeds, strict=True) if t >= touched))

@@ -26,4 +26,4 @@ def run(full: bool) -> Iterator[Quantity]:
     late = times > end / 3.0
     swings = int((np.diff(np.sign(across[late] - across[late].mean())) != 0).sum())
     yield quantity("swing", float(np.ptp(across[late])) / length, times=times[::5], across=across[::5])
-    yield quantity("crossings", swings, steps=sim.steps)
+    yield quantity("crossings", swings, steps=sim.step_count)

@@ -21,5 +21,5 @@ def run(full: bool) -> Iterator[Quantity]:
         x, _, z = sim.body("bar").matrix[:, 1]
         angles.append(np.degrees(np.arctan2(z, -x)))
     turned = np.unwrap(angles, period=360.0)
-    yield quantity("joint_error", error, steps=sim.steps)
+    yield quantity("joint_error", error, steps=sim.step_count)
     yield quantity("turned", float(np.abs(turned - turned[0]).max()), angles=turned[::10])

@@ -38,6 +38,6 @@ def run(full: bool) -> Iterator[Quantity]:
         if sim.time < 0.4:
             fallen = {name: start[name] - sim.body(name).position[1] for name in start}
     yield quantity("speed", fastest / float(np.sqrt(2.0 * 9.81 * height)))
-    yield quantity("stones", max(lowest(sim, name) for name in STONES) / height, steps=sim.steps)
+    yield quantity("stones", max(lowest(sim, name) for name in STONES) / height, steps=sim.step_count)
     yield quantity("cork", 1.0 - highest(sim, "cork") / height)
     yield quantity("amber", fallen["amber"] / min(fallen[name] for name in STONES), fallen=fallen)
