@@ -196,7 +196,6 @@ class Balance(_Method):
 
     def setup(self, chosen: np.ndarray, mobility: sp.csr_matrix, layers_b: np.ndarray) -> None:
         """Patches and factors for the chosen components, whose N is ``mobility``."""
-        assert self.rows.stencil is not None
         if self.patches is None:
             self.patches = Patches(self.rows.stencil, self.rows.walls)
         self.chosen, patches, m = chosen, self.patches, len(chosen)

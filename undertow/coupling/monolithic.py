@@ -125,13 +125,13 @@ class MonolithicSolve:
 
     def __init__(
         self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies,
-        make_rows: Callable[[DenseBlock], CoupledRows] | None = None,
+        make_rows: Callable[[], CoupledRows] | None = None,
     ) -> None:  # fmt: skip
         """make_rows: the rows where they are not those of a fluid that fills the domain."""
         self.domain, self.tolerance, self.coupled = domain, tolerance, coupled
         bodies = coupled.bodies
         self.block = RigidVelocities(bodies.count) if coupled.joints is None else JoinedVelocities(bodies.count)
-        self.rows = CoupledRows(domain, bodies, self.block) if make_rows is None else make_rows(self.block)
+        self.rows = CoupledRows(domain, bodies) if make_rows is None else make_rows()
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         dynamic = bodies.kind_b == DYNAMIC
         self.displaced_b = np.where(dynamic, domain.density * coupled.volume_b, 0.0)
@@ -154,7 +154,6 @@ class MonolithicSolve:
 
     def rebuild(self) -> None:
         self.rows.rebuild()
-        assert self.rows.stencil is not None
         self.multigrid.setup(self.rows.stencil)
 
     def place(self) -> None:

@@ -62,14 +62,12 @@ class SoftRows(DivergenceRows):
         """F^T."""
         self.soft_area = np.zeros((3, int(np.prod(self.shape))))
         """Area vector of the walls of soft bodies in each cell, out of the fluid [m2; 2D m]."""
-        self.operator = SoftOperator(self)
 
     def rebuild(self) -> None:
         """Stencil of the fluid around bodies at rest, and F of the surfaces where they are now."""
         import scipy.sparse as sparse
 
         super().rebuild()
-        assert self.stencil is not None
         pieces, element = self.fields.pieces.arrays(), self.fields.closed
         # cells whose faces are all closed have no pressure
         used = self.stencil.diagonal_c.reshape(-1)[pieces.cell] > 0.0
@@ -96,7 +94,6 @@ class SoftRows(DivergenceRows):
         """F of the dynamic rigid bodies (cells, 6 m)."""
         import scipy.sparse as sparse
 
-        assert self.stencil is not None
         rigid, fields, grid, walls = self.block.rigid, self.fields, self.domain.grid, self.walls
         dynamic = rigid.kind_b == DYNAMIC
         walls.rebuild(dynamic.astype(np.int64), rigid.x_b, self.stencil.diagonal_c)
@@ -168,8 +165,11 @@ class SoftRows(DivergenceRows):
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         super().apply(w, out)
-        v = w.get(BLOCK, self.v)
-        out.reshape(-1)[...] -= self.flux @ v.reshape(-1)
+        self.add_others(w, out)
+
+    def add_others(self, w: Mapping[str, Array], out: Array) -> None:
+        """out -= F v"""
+        out.reshape(-1)[...] -= self.flux @ w.get(BLOCK, self.v).reshape(-1)
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
         super().add_transpose(z, w)
@@ -253,22 +253,6 @@ class CycleStencil:
         fields.close_seam(blend.face_f)
         blend.setup()
         return blend
-
-
-class SoftOperator:
-    """A0 + F Mt^-1 F^T: the fluid around bodies at rest, and what their nodes give way."""
-
-    def __init__(self, rows: SoftRows) -> None:
-        self.rows = rows
-
-    def apply(self, x: Array, out: Array) -> None:
-        """out = A x, flat."""
-        rows = self.rows
-        assert rows.stencil is not None
-        rows.stencil.apply(x, out)
-        v = (rows.force @ x).reshape(rows.block.shape)
-        rows.block.apply_inverse_mass(v, v)
-        out += rows.flux @ v.reshape(-1)
 
 
 class SoftPreconditioner:
@@ -398,7 +382,6 @@ class SoftDrag:
     damping = True
     folded = True
     target: Array | None = None
-    stencil: Stencil | None = None
 
     def __init__(self, domain: FluidDomain, fields: SoftFields, viscosity: float | Array, rigid_count: int) -> None:
         """viscosity [Pa s]: of the fluid, or of every face."""
@@ -497,11 +480,6 @@ class SoftDrag:
         force = np.sqrt(self.time_step * self.weight) * z
         w["fluid"].reshape(-1)[self.face] += force
         w[BLOCK].reshape(-1)[...] -= self.wall.T @ force
-
-    def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
-        """With the diagonal of the masses of nodes in the place of their inverse."""
-        own = self.wall.multiply(self.wall) @ inv_mass[BLOCK].reshape(-1)
-        out += self.time_step * self.weight * (inv_mass["fluid"].reshape(-1)[self.face] + own)
 
     def add_gram(self, w: Mapping[str, Array], out: Mapping[str, Array]) -> None:
         force = self.time_step * self.weight * self._slide(w)

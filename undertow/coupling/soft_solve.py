@@ -234,7 +234,6 @@ class SoftSolve:
     def conform(self, u_f: Array, v: Array, z_c: Array) -> list[SolveStats]:
         """The fluid alone takes on the motion of solids with given velocities v (n + 2 m, 3), which nothing changes
         until masses are set again; z_c: guess on entry, the pressure's impulse on exit [Pa s]."""
-        assert self.rows.stencil is not None
         self.block.hold_all()
         self.multigrid.setup(self.rows.stencil)
         self.null.setup()
@@ -394,7 +393,6 @@ class SoftSolve:
     def _norm(self, w: dict[str, Array]) -> float:
         """||K w - s|| over the cells that have a pressure."""
         rows = self.rows
-        assert rows.stencil is not None
         rows.apply(w, self._row)
         if rows.target is not None:
             self._row -= rows.target
@@ -405,7 +403,6 @@ class SoftSolve:
     def _make_compatible(self, w: dict[str, Array]) -> float:
         """Take what no pressure can change into the wanted rows; its part of them."""
         norm = self._norm(w)
-        assert self.rows.stencil is not None
         if self.rows.target is None or norm == 0.0:
             return 0.0
         self._z[...] = self._row

@@ -1,12 +1,17 @@
 """Rows on velocities and how to solve them: CoupledSystem, conjugate gradients, MINRES, multigrid."""
 
 from undertow.linalg.coupled import (
+    ActsOn,
     CoupledSystem,
     DenseBlock,
     FoldedRowBlock,
+    HasDiagonal,
+    HasRegions,
+    InverseMass,
     MassBlock,
     RowBlock,
     SolveStats,
+    StructuredRows,
     VelocityBlock,
 )
 from undertow.linalg.krylov import ConjugateGradients, Identity, KrylovStats, Minres, Operator, Preconditioner
@@ -16,8 +21,8 @@ from undertow.linalg.stencil import Overlay, Stencil
 from undertow.linalg.vectors import used_planes, used_ranges
 
 __all__ = [
-    "ConjugateGradients", "CoupledSystem", "DenseBlock", "FoldedRowBlock", "Identity", "KrylovStats",
-    "MassBlock", "Minres", "Multigrid", "NullSpace",
-    "Operator", "Overlay", "Preconditioner", "RowBlock", "SolveStats", "Stencil", "VelocityBlock",
+    "ActsOn", "ConjugateGradients", "CoupledSystem", "DenseBlock", "FoldedRowBlock", "HasDiagonal", "HasRegions",
+    "Identity", "InverseMass", "KrylovStats", "MassBlock", "Minres", "Multigrid", "NullSpace", "Operator", "Overlay",
+    "Preconditioner", "RowBlock", "SolveStats", "Stencil", "StructuredRows", "VelocityBlock",
     "used_planes", "used_ranges",
 ]  # fmt: skip
