@@ -1,6 +1,6 @@
 # make demo   set up, run the boat-spheres scene, leave a picture and a film
 # make test   set up, run the linters and the tests
-# The rest: setup, validate, bench, lock, clean. PYTHON=/path/to/python chooses the interpreter.
+# The rest: setup, validate, bench, lock, clean, same-bits BASE=rev. PYTHON=/path/to/python chooses the interpreter.
 
 SHELL := /bin/sh
 VENV := .venv
@@ -12,7 +12,7 @@ DEMO := boat-spheres
 # of 36: within two minutes after the installation on two cores, half of them compilation
 DEMO_FRAMES := 20
 
-.PHONY: help setup demo test lint validate bench lock clean
+.PHONY: help setup demo test lint validate bench same-bits lock clean
 
 help:
 	@sed -n '1,3s/^# //p' Makefile
@@ -84,6 +84,11 @@ validate: setup
 
 bench: setup
 	@$(BIN)/undertow bench
+
+# The frozen scenes in this tree and in that of a revision, bit by bit: BASE=rev, ONLY="tank-soft wcsph" chooses scenes.
+same-bits: setup
+	@[ -n "$(BASE)" ] || { echo "same-bits: name a revision: make same-bits BASE=main" >&2; exit 2; }
+	@$(BIN)/python tests/frozen/freeze.py --same-bits "$(BASE)" $(foreach name,$(ONLY),--only $(name))
 
 # Needs uv; run after a change of the dependencies in pyproject.toml. UPGRADE=--upgrade takes newer versions.
 lock:
