@@ -12,6 +12,7 @@ from undertow.linalg import (
     InverseMass,
     Minres,
     Multigrid,
+    Refinement,
     Stencil,
     VelocityBlock,
 )
@@ -528,3 +529,62 @@ def test_pockets_that_bodies_join_are_singular_together(open_right, walls, pisto
     field[active] = sums
     found.remove(field)
     np.testing.assert_allclose(field, 0.0, atol=1e-6)
+
+
+def left(rows, w):
+    out = np.zeros(rows.shape)
+    rows.apply(w, out)
+    return out if rows.target is None else out - rows.target
+
+
+@pytest.mark.parametrize("lightness", [1.0, 1e6, 1e8])
+def test_light_velocities_meet_their_rows_in_more_passes(lightness):
+    """Rounding ends a solve at 1e-14 of the lightness: the rows are met to 1e-11 of where they start all the same."""
+    blocks = make_blocks(prescribed=False)
+    blocks[1].inv_mass *= lightness
+    rows = DenseRows("pressure", 12, seed=1, target=True)
+    refinement = Refinement(CoupledSystem(blocks, [rows]), lightness)
+    rng = np.random.default_rng(3)
+    w = {name: rng.standard_normal(shape) for name, shape in VELOCITIES.items()}
+    before = np.concatenate([w[name].reshape(-1) for name in VELOCITIES])
+    _, expected = solve_densely(blocks, [rows], before)
+    z, start = np.zeros(12), np.linalg.norm(left(rows, w))
+    solves = refinement.solve(w, z, 1e-11 * start)
+    assert (len(solves) > 1) == (lightness > 1e3)
+    assert np.linalg.norm(left(rows, w)) <= 1e-11 * start
+    np.testing.assert_allclose(z, expected, rtol=1e-7, atol=1e-8 * np.abs(expected).max())
+    assert not refinement.solve(w, z, 1e-11 * start)
+
+
+def test_what_no_dual_can_change_is_not_asked_for():
+    """A closed tank with flow through its sides: all but the mean of the rows is met."""
+    grid, area_f, inv_mass, w = make_tank(open_right=False)
+    rows, multigrid = Divergence(grid, area_f, inv_mass), Multigrid(grid)
+    multigrid.setup(rows.stencil)
+    system = CoupledSystem([VelocityBlock("fluid", inv_mass)], [rows], {"pressure": multigrid})
+    mean = left(rows, w)[grid.interior].mean()
+    assert abs(mean) > 1e-3
+    z = grid.cell_field()
+    norm = Refinement(system).residual(w)
+    assert norm == pytest.approx(np.linalg.norm(left(rows, w)[grid.interior] - mean), rel=1e-12)
+    Refinement(system, margin=0.5).solve(w, z, 1e-10 * norm)
+    np.testing.assert_allclose(left(rows, w)[grid.interior], mean, atol=1e-10 * norm)
+    # cells without unknowns have rows that nothing can meet
+    inv_mass[:, :, GHOSTS] = 0.0
+    inv_mass[1][:, GHOSTS + 1] = 0.0
+    rows = Divergence(grid, area_f, inv_mass)
+    found = CoupledSystem([VelocityBlock("fluid", inv_mass)], [rows], {"pressure": multigrid})
+    assert np.abs(left(rows, w)[:, GHOSTS]).max() > 0.0
+    assert not found.rows_left("pressure", w)[:, GHOSTS].any()
+
+
+def test_a_target_below_rounding_is_an_error():
+    blocks = make_blocks(prescribed=False)
+    rows = DenseRows("pressure", 4, seed=1, target=True)
+    rng = np.random.default_rng(3)
+    w = {name: rng.standard_normal(shape) for name, shape in VELOCITIES.items()}
+    refinement = Refinement(CoupledSystem(blocks, [rows]), 1e12)
+    with pytest.raises(PhysicsError, match="left after 6 passes, wanted 1e-30; the lightest velocity has 1e-12"):
+        refinement.solve(w, np.zeros(4), 1e-30)
+    with pytest.raises(ValueError, match="one block of dual rows"):
+        Refinement(CoupledSystem(blocks, [rows, DenseRows("more", 2, seed=2)]))

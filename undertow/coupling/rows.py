@@ -62,10 +62,6 @@ class CoupledRows(DivergenceRows):
         assert self.target is not None
         self.walls.clear(self.target)
 
-    def remove_constants(self, row_c: Array) -> None:
-        """Take the mean out of rows over every closed region: no pressure can change it."""
-        self.walls.remove_means(row_c)
-
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         super().apply(w, out)
         if self.poles is not None:

@@ -17,12 +17,13 @@ from undertow.linalg.coupled import (
 from undertow.linalg.krylov import ConjugateGradients, Identity, KrylovStats, Minres, Operator, Preconditioner
 from undertow.linalg.multigrid import Multigrid
 from undertow.linalg.null_space import NullSpace
+from undertow.linalg.refinement import Refinement
 from undertow.linalg.stencil import Overlay, Stencil
 from undertow.linalg.vectors import used_planes, used_ranges
 
 __all__ = [
     "ActsOn", "ConjugateGradients", "CoupledSystem", "DenseBlock", "FoldedRowBlock", "HasDiagonal", "HasRegions",
     "Identity", "InverseMass", "KrylovStats", "MassBlock", "Minres", "Multigrid", "NullSpace", "Operator", "Overlay",
-    "Preconditioner", "RowBlock", "SolveStats", "Stencil", "StructuredRows", "VelocityBlock",
+    "Preconditioner", "Refinement", "RowBlock", "SolveStats", "Stencil", "StructuredRows", "VelocityBlock",
     "used_planes", "used_ranges",
 ]  # fmt: skip

@@ -562,6 +562,28 @@ class CoupledSystem:
             inv_mass[block.name] = block.fold_diagonal(diagonals[block.name], self._velocity[block.name])
         return inv_mass
 
+    def space(self, name: str) -> VectorSpace:
+        """Sums and updates of flat vectors of the block of that name."""
+        return self._spaces[name]
+
+    def rows_left(self, name: str, w: Mapping[str, Array]) -> Array:
+        """K w - s of the dual rows of that name in the cells that have unknowns; where ``right_hand_side`` is."""
+        row, out = next(row for row in self.dual if row.name == name), self.right_hand_side(name)
+        row.apply(w, out)
+        if row.target is not None:
+            self._add(name, -1.0, {name: row.target}, {name: out})
+        if isinstance(row, HasRegions):
+            np.copyto(out.reshape(-1), 0.0, where=row.region_stencil().label == 0)
+        return out
+
+    def residual(self, name: str, w: Mapping[str, Array]) -> float:
+        """||K w - s|| as ``rows_left`` has it, less what no dual can change, which is taken from there."""
+        out = self.rows_left(name, w).reshape(-1)
+        self._refresh_null_spaces()
+        if name in self._null:
+            self._null[name].remove(out)
+        return float(np.sqrt(self._spaces[name].dot(out, out)))
+
     def right_hand_side(self, name: str) -> Array:
         """Where b of the row block of that name is: K w - s in the dual form, else s - K w; every solve changes it."""
         return self._part(self._b, name)
