@@ -26,8 +26,15 @@ from undertow.fluid.domain import FluidDomain
 from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array, largest_entry
-from undertow.linalg import CoupledSystem, DenseBlock, Multigrid, Refinement, SolveStats, VelocityBlock
-from undertow.linalg.coupled import RowBlock
+from undertow.linalg import (
+    CoupledSystem,
+    DenseBlock,
+    Multigrid,
+    Refinement,
+    RowBlock,
+    SolveStats,
+    VelocityBlock,
+)
 from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotation_matrix_of
 from undertow.rigid.joints import Joints
 from undertow.rigid.rows import BLOCK, RigidVelocities
@@ -86,7 +93,8 @@ class JoinedVelocities(DenseBlock):
     """Twists of bodies that joints hold together, all in one block: velocities outside what the joints allow are fixed.
 
     The inverse mass N - N G^T (G N G^T)^-1 G N, N = M^-1, answers to a force with the motion that the joints leave:
-    they are rows of the same system, eliminated before it is solved.
+    they are rows of the same system, eliminated before it is solved. (``linalg.constraints`` with its compliance gives
+    the same to rounding, but not the same number of iterations.)
     """
 
     def __init__(self, count: int) -> None:

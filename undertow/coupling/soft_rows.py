@@ -30,7 +30,7 @@ from undertow.fluid.pressure import DivergenceRows
 from undertow.fluid.viscosity import SMALLEST_DISTANCE, WallRows
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, Array
-from undertow.linalg import Multigrid, NullSpace, Stencil
+from undertow.linalg import ConstrainedInverse, Multigrid, NullSpace, Stencil, Woodbury
 from undertow.rigid.bodies import DYNAMIC
 from undertow.rigid.rows import BLOCK as RIGID
 from undertow.soft.bodies import SoftPart
@@ -262,48 +262,39 @@ class SoftPreconditioner:
     indicators of such regions the cycle is B = B0 + E (E^T A E)^-1 E^T, E^T A E = (F^T E)^T Mt^-1 (F^T E).
 
     Of bodies lighter than the fluid, motions U (of soft bodies as many as there are affine ones, and the twists of
-    rigid ones) are taken out by the formula of Woodbury, as in ``coupling.added_mass``:
+    rigid ones) are taken out by the formula of Woodbury (``linalg.low_rank``), as in ``coupling.added_mass``:
 
         B - (B F U) (I + N S)^-1 N (B F U)^T,      S = U^T F^T B F U,      N = (U^T Mt U)^-1 with rows G held in it
     """
 
     def __init__(self, multigrid: Multigrid, rows: SoftRows, displaced_b: Array) -> None:
-        self.multigrid, self.rows = multigrid, rows
+        self.rows = rows
         self.displaced_b = displaced_b
         """Mass of the fluid that each rigid body displaces (m,) [kg]."""
-        self._null: NullSpace | None = None
-        self._level = np.zeros((0, 0))
-        self._columns = np.zeros((0, int(np.prod(rows.shape))))
-        self._correction: Array = np.zeros((0, 0))
+        self._cycle = _LevelCycle(multigrid)
+        self._woodbury = Woodbury(self._cycle, rows.shape, rows.domain.grid.dimensions == 2)
         self._motions: Array = np.zeros((0, 0))
-        self._added: Array = np.zeros((0, 0))
 
     def setup(self, null: NullSpace) -> None:
         """For the geometry and masses of now, and the null space of the system."""
-        self._null = null
-        self._level = null.inverse()
-        rows, size = self.rows, self._columns.shape[1]
+        self._cycle.setup(null)
+        rows = self.rows
         # solids that are all held move no fluid
         none = np.zeros((rows.v.size, 0))
-        U = (self._light_motions() if len(rows.block.free) else none)[:, : int(MOST_BYTES / (8 * size))]
-        swept = rows.flux @ U
-        if len(self._columns) != U.shape[1]:
-            self._columns = np.zeros((U.shape[1], size))
-        for column, source in zip(self._columns, swept.T, strict=True):
-            self._cycle(np.ascontiguousarray(source).reshape(rows.shape), column.reshape(rows.shape))
-        added = self._columns @ swept
-        self._motions, self._added = U, 0.5 * (added + added.T)
-        self.correct()
+        U = self._light_motions() if len(rows.block.free) else none
+        self._motions = U[:, : int(MOST_BYTES / (8 * int(np.prod(rows.shape))))]
+        self._woodbury.setup(_Swept(rows.flux, self._motions), self._inverse())
 
     def correct(self) -> None:
         """For the rows that hold the solids now."""
-        rows, U = self.rows, self._motions
-        N = np.linalg.pinv(U.T @ (rows.block.matrix @ U), hermitian=True)
-        for G in rows.block.held_rows():
-            across = N @ (G @ U[rows.block.free]).T
-            N = N - across @ np.linalg.pinv(np.asarray(G @ U[rows.block.free] @ across), rcond=1e-9) @ across.T
-        found = np.asarray(np.linalg.solve(np.eye(len(N)) + N @ self._added, N))
-        self._correction = np.asarray(0.5 * (found + found.T))
+        self._woodbury.correct(self._inverse())
+
+    def _inverse(self) -> Array:
+        """N of the motions, as held rows allow it."""
+        block, U = self.rows.block, self._motions
+        N = np.linalg.pinv(U.T @ (block.matrix @ U), hermitian=True)
+        held = [np.asarray(G @ U[block.free]) for G in block.held_rows()]
+        return ConstrainedInverse(lambda force: N @ force, held).apply(np.eye(len(N)))
 
     def _light_motions(self) -> Array:
         """Velocities (3 n + 6 m, k) of closed soft bodies lighter than half the fluid, and twists of rigid bodies as
@@ -351,16 +342,45 @@ class SoftPreconditioner:
 
     def apply(self, x: Array, out: Array) -> None:
         """The formula in the head of the class."""
-        self._cycle(x, out)
-        if len(self._columns):
-            flat = out.reshape(-1)
-            flat -= (self._correction @ (self._columns @ x.reshape(-1))) @ self._columns
+        self._woodbury.apply(x, out)
 
-    def _cycle(self, x: Array, out: Array) -> None:
+
+class _LevelCycle:
+    """B = B0 + E (E^T A E)^-1 E^T: a multigrid cycle and the pressure's level in closed regions."""
+
+    def __init__(self, multigrid: Multigrid) -> None:
+        self.multigrid = multigrid
+        self._null: NullSpace | None = None
+        self._level = np.zeros((0, 0))
+
+    def setup(self, null: NullSpace) -> None:
+        """For the null space of the system as it is now."""
+        self._null, self._level = null, null.inverse()
+
+    def apply(self, x: Array, out: Array) -> None:
         """out = B x"""
         self.multigrid.apply(x, out)
         if self._null is not None and len(self._level):
             out.reshape(-1)[...] += self._null.spread(self._level @ self._null.sums(x))
+
+
+class _Swept:
+    """F U (cells, k): what motions U sweep."""
+
+    def __init__(self, flux: Any, motions: Array) -> None:
+        import scipy.sparse as sparse
+
+        self.count = motions.shape[1]
+        self._rows = sparse.csr_matrix((flux @ motions).T)
+        self._columns = self._rows.T.tocsr()
+
+    def gather(self, x: Array) -> Array:
+        """U^T F^T x"""
+        return np.asarray(self._rows @ x.reshape(-1))
+
+    def add(self, factor: float, amount: Array, out: Array) -> None:
+        """out += factor F U amount"""
+        out.reshape(-1)[...] += factor * (self._columns @ amount)
 
 
 def seeing(domain: FluidDomain, walls: SolidFields) -> FluidDomain:
