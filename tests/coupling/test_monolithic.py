@@ -114,14 +114,14 @@ def test_rows_and_transpose_agree(name):
     block.apply_inverse_mass(back["rigid"], back["rigid"])
     expected = np.zeros(rows.shape)
     rows.apply(back, expected)
-    rows.operator.apply(z.reshape(-1), out.reshape(-1))
+    flow.solve.system.apply(z.reshape(-1), out.reshape(-1))
     np.testing.assert_allclose(out[flow.grid.interior], expected[flow.grid.interior], atol=1e-12 * np.abs(out).max())
     diagonal = np.zeros(rows.shape)
     rows.add_diagonal({"fluid": flow.domain.inv_mass_f, "rigid": block.inv_mass}, diagonal)
     for cell in rows.walls.spec.cell[: rows.walls.size : 17]:
         z[...] = 0.0
         z.reshape(-1)[cell] = 1.0
-        rows.operator.apply(z.reshape(-1), out.reshape(-1))
+        flow.solve.system.apply(z.reshape(-1), out.reshape(-1))
         assert diagonal.reshape(-1)[cell] == pytest.approx(out.reshape(-1)[cell], rel=1e-10)
     together = {"fluid": np.zeros_like(w["fluid"]), "rigid": np.zeros_like(w["rigid"])}
     velocity = np.array([0.3, -0.2, 0.1 if flow.grid.dimensions == 3 else 0.0])
@@ -455,7 +455,7 @@ def test_balancing_is_symmetric_positive_and_bounded(name):
     assert rows.walls.is_closed == (name != "2d")
     active = np.flatnonzero(rows.stencil.diagonal > 0.0)
     size = rows.stencil.size
-    a, p = dense(rows.operator, size, active), dense(balance, size, active)
+    a, p = dense(solve.system, size, active), dense(balance, size, active)
     assert np.abs(p - p.T).max() < 1e-9 * np.abs(p).max()
     assert np.linalg.eigvalsh(0.5 * (p + p.T)).min() > 0.0
     # P A z = z for every function of a patch

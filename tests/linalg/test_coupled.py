@@ -5,15 +5,23 @@ import pytest
 
 from undertow.errors import PhysicsError
 from undertow.grid import GHOSTS, Grid
-from undertow.linalg import ConjugateGradients, CoupledSystem, Identity, Minres, Multigrid, Stencil, VelocityBlock
+from undertow.linalg import (
+    ConjugateGradients,
+    CoupledSystem,
+    Identity,
+    InverseMass,
+    Minres,
+    Multigrid,
+    Refinement,
+    Stencil,
+    VelocityBlock,
+)
 
 VELOCITIES = {"fluid": (2, 7), "solid": (5,)}
 
 
 class DenseRows:
     """Rows given by one matrix per velocity block."""
-
-    stencil = None
 
     def __init__(self, name, count, seed, damping=False, folded=False, target=False):
         rng = np.random.default_rng(seed)
@@ -99,6 +107,25 @@ def test_reductions_equal_dense_solution(kinds, reduction, target, prescribed):
         np.testing.assert_array_equal(w[block.name].reshape(-1)[held], w_star[start:][: held.size][held])
 
 
+@pytest.mark.parametrize("prescribed", [False, True])
+@pytest.mark.parametrize("kept", [("solid",), ("fluid",), ("fluid", "solid")])
+@pytest.mark.parametrize("kinds", ["c", "cd"])
+def test_velocities_kept_as_unknowns_give_the_same_solution(kinds, kept, prescribed):
+    """The indefinite form of Robinson-Mosher 2008, (16), is the same system with the velocities of some blocks kept."""
+    blocks = make_blocks(prescribed)
+    rows = [DenseRows(f"row{i}", 4, seed=i, damping=kind != "c", target=True) for i, kind in enumerate(kinds)]
+    system = CoupledSystem(blocks, rows, {"solid": InverseMass(blocks[1])} if "solid" in kept else {}, kept=kept)
+    rng = np.random.default_rng(3)
+    w = {name: rng.standard_normal(shape) for name, shape in VELOCITIES.items()}
+    z = {row.name: rng.standard_normal(row.shape) for row in rows}
+    w_star = np.concatenate([w[name].reshape(-1) for name in VELOCITIES])
+    expected_w, expected_z = solve_densely(blocks, rows, w_star)
+    stats = system.solve(w, z, 1e-11)
+    assert stats.reduction == "saddle" and stats.relative <= 1e-11
+    np.testing.assert_allclose(np.concatenate([w[n].reshape(-1) for n in VELOCITIES]), expected_w, atol=1e-8)
+    np.testing.assert_allclose(np.concatenate([z[row.name] for row in rows]), expected_z, atol=1e-8)
+
+
 def test_kinetic_energy_never_grows_without_targets():
     """Schroeder 2011, section 5.8: 2 KE - 2 KE* = -z^T (K B^-1 K^T + 2 P) z <= 0."""
     blocks = make_blocks(prescribed=False)
@@ -148,6 +175,8 @@ def test_mistakes_are_named():
         CoupledSystem(blocks, [DenseRows("joint", 3, 1, folded=True)])
     with pytest.raises(ValueError, match="no blocks"):
         CoupledSystem(blocks, [DenseRows("joint", 3, 1)], {"pressure": None})
+    with pytest.raises(ValueError, match="kept velocities, of .'gas'."):
+        CoupledSystem(blocks, [DenseRows("joint", 3, 1)], kept=["gas"])
     system = CoupledSystem(blocks, [DenseRows("joint", 3, 1)])
     w = {name: np.zeros(shape) for name, shape in VELOCITIES.items()}
     with pytest.raises(ValueError, match="dual 'joint' has shape"):
@@ -155,15 +184,20 @@ def test_mistakes_are_named():
     with pytest.raises(ValueError, match="velocity 'solid' has shape"):
         system.solve({**w, "solid": np.zeros(4)}, {"joint": np.zeros(3)}, 1e-6)
     row = DenseRows("viscosity", 3, 1, damping=True, folded=True)
-    row.__class__ = type("NoGram", (DenseRows,), {"add_gram_diagonal": property()})
+    row.__class__ = type("NoGram", (DenseRows,), {"add_gram_diagonal": None})
     with pytest.raises(TypeError, match="add_gram"):
         CoupledSystem(blocks, [row])
+    row = DenseRows("joint", 3, 1)
+    row.__class__ = type("NoDiagonal", (DenseRows,), {"add_diagonal": None})
+    with pytest.raises(TypeError, match="'joint' lacks add_diagonal"):
+        CoupledSystem(blocks, [row])
+    CoupledSystem(blocks, [row], {"joint": Identity()})
 
 
 class Divergence:
     """Rows of the flux out of each cell through faces of the given areas, with its structured operator."""
 
-    name, damping, folded, target = "pressure", False, False, None
+    name, damping, folded, target, direct = "pressure", False, False, None, "fluid"
 
     def __init__(self, grid, area_f, inv_mass, open_c=None):
         self.grid, self.area_f, self.shape = grid, area_f, grid.padded
@@ -188,11 +222,33 @@ class Divergence:
             out[self.grid.interior] += (np.roll(flux, -1, axis=2 - axis) - flux)[self.grid.interior]
 
     def add_transpose(self, z, w):
-        for axis in self.grid.axes:
+        for axis in self.grid.axes if "fluid" in w else ():
             w["fluid"][axis] += self.area_f[axis] * (np.roll(z, 1, axis=2 - axis) - z)
 
     def add_diagonal(self, inv_mass, out):
         out += self.stencil.diagonal_c
+
+    def region_stencil(self):
+        return self.stencil
+
+    def apply_direct(self, z, out):
+        self.stencil.apply(z, out)
+
+    def add_others(self, w, out):
+        pass
+
+    def subtract_impulse(self, z, inv_mass, v):
+        pushed = {"fluid": np.zeros_like(v)}
+        Divergence.add_transpose(self, z, pushed)
+        v -= inv_mass * pushed["fluid"]
+
+
+class Plain:
+    """The same rows without a word of what they can do."""
+
+    def __init__(self, rows):
+        self.name, self.damping, self.folded, self.target, self.shape = rows.name, False, False, None, rows.shape
+        self.apply, self.add_transpose, self.add_diagonal = rows.apply, rows.add_transpose, rows.add_diagonal
 
 
 def make_tank(open_right, wall=None, seed=0):
@@ -253,9 +309,7 @@ def test_structured_kernel_equals_rows():
     results = []
     for structured in (True, False):
         row = Divergence(grid, area_f, inv_mass)
-        if not structured:
-            row.stencil, diagonal = None, row.stencil.diagonal_c
-            row.add_diagonal = lambda inv_mass, out, diagonal=diagonal: np.add(out, diagonal, out=out)
+        row = row if structured else Plain(row)
         u, z = {"fluid": w["fluid"].copy()}, {"pressure": grid.cell_field()}
         CoupledSystem(blocks, [row]).solve(u, z, 1e-12)
         results.append((u["fluid"], z["pressure"]))
@@ -267,40 +321,38 @@ def test_null_space_is_tested_in_every_row():
     """A closed tank whose pressure also appears in another row is not singular."""
     grid, area_f, inv_mass, w = make_tank(open_right=False)
     row = Divergence(grid, area_f, inv_mass)
-
-    class Piston:
-        """One damped unknown that moves with the mean pressure through a piston of its own mass."""
-
-        name, damping, folded, shape, target, stencil = "spring", True, False, (1,), None, None
-
-        def apply(self, w, out):
-            out[0] = w["piston"][0]
-
-        def add_transpose(self, z, w):
-            w["piston"][0] += z[0]
-
-        def add_diagonal(self, inv_mass, out):
-            out[0] += inv_mass["piston"][0]
-
-    class Coupled(Divergence):
-        def apply(self, w, out):
-            super().apply(w, out)
-            out[self.grid.interior] += 0.1 * w["piston"][0]
-
-        def add_transpose(self, z, w):
-            super().add_transpose(z, w)
-            w["piston"][0] += 0.1 * z[self.grid.interior].sum()
-
-        def add_diagonal(self, inv_mass, out):
-            super().add_diagonal(inv_mass, out)
-            out[self.grid.interior] += 0.01 * inv_mass["piston"][0]
-
     blocks = [VelocityBlock("fluid", inv_mass), VelocityBlock("piston", np.array([2.0]))]
-    for rows, singular in (([Coupled(grid, area_f, inv_mass), Piston()], 0), ([row, Piston()], 1)):
+    for rows, singular in (([make_swelling(grid, area_f, inv_mass), Spring()], 0), ([row, Spring()], 1)):
         velocities = {"fluid": w["fluid"].copy(), "piston": np.array([0.7])}
         z = {"pressure": grid.cell_field(), "spring": np.zeros(1)}
         stats = CoupledSystem(blocks, rows).solve(velocities, z, 1e-10)
         assert stats.regions_singular == singular
+
+
+def test_rows_beside_others_keep_their_kernel():
+    """A spring that acts on the piston alone leaves the fluid to the kernel of the pressure rows; one that does not say
+    so might act on the fluid. The answer is the same, and without a word of structure too."""
+    grid, area_f, inv_mass, w = make_tank(open_right=False)
+    blocks = [VelocityBlock("fluid", inv_mass), VelocityBlock("piston", np.array([2.0]))]
+    results, counted = [], []
+
+    class Counting(Pistons):
+        def apply_direct(self, z, out):
+            counted[-1] += 1
+            super().apply_direct(z, out)
+
+    for spring in (LocalSpring(), Spring()):
+        for kept in (None, ["piston"]):
+            counted.append(0)
+            row = make_swelling(grid, area_f, inv_mass, Counting)
+            velocities = {"fluid": w["fluid"].copy(), "piston": np.array([0.7])}
+            z = {"pressure": grid.cell_field(), "spring": np.zeros(1)}
+            CoupledSystem(blocks, [row, spring], kept=kept).solve(velocities, z, 1e-12, 5000)
+            results.append({**velocities, **z})
+    assert min(counted[:2]) > 20 and max(counted[2:]) == 0
+    for found in results[1:]:
+        for name, value in results[0].items():
+            np.testing.assert_allclose(found[name], value, atol=1e-8)
 
 
 def test_a_solve_that_overflows_is_an_error():
@@ -322,6 +374,28 @@ def test_minres_refuses_a_preconditioner_that_forgets_the_residual():
         Minres(2).solve(Identity(), np.array([0.0, 1.0]), np.zeros(2), 1e-6, 10, Forgetful())
 
 
+class Spring:
+    """One damped unknown that moves with the piston."""
+
+    name, damping, folded, shape, target = "spring", True, False, (1,), None
+
+    def apply(self, w, out):
+        out[0] = w["piston"][0]
+
+    def add_transpose(self, z, w):
+        w["piston"][0] += z[0]
+
+    def add_diagonal(self, inv_mass, out):
+        out[0] += inv_mass["piston"][0]
+
+
+class LocalSpring(Spring):
+    """The same, and it says that it acts on nothing else."""
+
+    def velocities(self):
+        return ("piston",)
+
+
 class Pistons(Divergence):
     """Divergence rows in tanks with pistons: K w = rows of the fluid + P v, P (cells, pistons) [m2]."""
 
@@ -331,6 +405,9 @@ class Pistons(Divergence):
 
     def apply(self, w, out):
         super().apply(w, out)
+        self.add_others(w, out)
+
+    def add_others(self, w, out):
         out.reshape(-1)[...] += self.pushed @ w["piston"]
 
     def add_transpose(self, z, w):
@@ -340,6 +417,13 @@ class Pistons(Divergence):
     def add_diagonal(self, inv_mass, out):
         super().add_diagonal(inv_mass, out)
         out.reshape(-1)[...] += self.pushed**2 @ inv_mass["piston"]
+
+
+def make_swelling(grid, area_f, inv_mass, kind=Pistons):
+    """A tank with a piston that swells into all of its cells."""
+    pushed = grid.cell_field()
+    pushed[grid.interior] = 0.1
+    return kind(grid, area_f, inv_mass, pushed.reshape(-1, 1))
 
 
 class PistonOperator:
@@ -356,7 +440,7 @@ class PistonOperator:
 class Brake:
     """A damping row on the pistons, folded: makes the system a saddle point."""
 
-    name, damping, folded, target, stencil = "brake", True, True, None, None
+    name, damping, folded, target = "brake", True, True, None
 
     def __init__(self, count):
         self.shape = (count,)
@@ -407,7 +491,7 @@ def test_pockets_that_bodies_join_are_singular_together(open_right, walls, pisto
             part[GHOSTS, inner, GHOSTS + wall - 1], part[GHOSTS, inner, GHOSTS + wall] = -0.1, 0.1
     light = np.array([inverse for _, inverse in pistons])
     row = Pistons(grid, area_f, inv_mass, pushed)
-    row.operator = PistonOperator(row, light)
+    operator = PistonOperator(row, light)
     blocks = [VelocityBlock("fluid", inv_mass), VelocityBlock("piston", light)]
     system = CoupledSystem(blocks, [row, Brake(len(pistons))] if saddle else [row])
     w["piston"] = np.ones(len(pistons))
@@ -425,7 +509,7 @@ def test_pockets_that_bodies_join_are_singular_together(open_right, walls, pisto
     for column, cell in enumerate(active):
         unit[...] = 0.0
         unit[cell] = 1.0
-        row.operator.apply(unit, image)
+        operator.apply(unit, image)
         dense[:, column] = image[active]
     value, vector = np.linalg.eigh(dense)
     null = vector[:, np.abs(value) < 1e-12]
@@ -445,3 +529,62 @@ def test_pockets_that_bodies_join_are_singular_together(open_right, walls, pisto
     field[active] = sums
     found.remove(field)
     np.testing.assert_allclose(field, 0.0, atol=1e-6)
+
+
+def left(rows, w):
+    out = np.zeros(rows.shape)
+    rows.apply(w, out)
+    return out if rows.target is None else out - rows.target
+
+
+@pytest.mark.parametrize("lightness", [1.0, 1e6, 1e8])
+def test_light_velocities_meet_their_rows_in_more_passes(lightness):
+    """Rounding ends a solve at 1e-14 of the lightness: the rows are met to 1e-11 of where they start all the same."""
+    blocks = make_blocks(prescribed=False)
+    blocks[1].inv_mass *= lightness
+    rows = DenseRows("pressure", 12, seed=1, target=True)
+    refinement = Refinement(CoupledSystem(blocks, [rows]), lightness)
+    rng = np.random.default_rng(3)
+    w = {name: rng.standard_normal(shape) for name, shape in VELOCITIES.items()}
+    before = np.concatenate([w[name].reshape(-1) for name in VELOCITIES])
+    _, expected = solve_densely(blocks, [rows], before)
+    z, start = np.zeros(12), np.linalg.norm(left(rows, w))
+    solves = refinement.solve(w, z, 1e-11 * start)
+    assert (len(solves) > 1) == (lightness > 1e3)
+    assert np.linalg.norm(left(rows, w)) <= 1e-11 * start
+    np.testing.assert_allclose(z, expected, rtol=1e-7, atol=1e-8 * np.abs(expected).max())
+    assert not refinement.solve(w, z, 1e-11 * start)
+
+
+def test_what_no_dual_can_change_is_not_asked_for():
+    """A closed tank with flow through its sides: all but the mean of the rows is met."""
+    grid, area_f, inv_mass, w = make_tank(open_right=False)
+    rows, multigrid = Divergence(grid, area_f, inv_mass), Multigrid(grid)
+    multigrid.setup(rows.stencil)
+    system = CoupledSystem([VelocityBlock("fluid", inv_mass)], [rows], {"pressure": multigrid})
+    mean = left(rows, w)[grid.interior].mean()
+    assert abs(mean) > 1e-3
+    z = grid.cell_field()
+    norm = Refinement(system).residual(w)
+    assert norm == pytest.approx(np.linalg.norm(left(rows, w)[grid.interior] - mean), rel=1e-12)
+    Refinement(system, margin=0.5).solve(w, z, 1e-10 * norm)
+    np.testing.assert_allclose(left(rows, w)[grid.interior], mean, atol=1e-10 * norm)
+    # cells without unknowns have rows that nothing can meet
+    inv_mass[:, :, GHOSTS] = 0.0
+    inv_mass[1][:, GHOSTS + 1] = 0.0
+    rows = Divergence(grid, area_f, inv_mass)
+    found = CoupledSystem([VelocityBlock("fluid", inv_mass)], [rows], {"pressure": multigrid})
+    assert np.abs(left(rows, w)[:, GHOSTS]).max() > 0.0
+    assert not found.rows_left("pressure", w)[:, GHOSTS].any()
+
+
+def test_a_target_below_rounding_is_an_error():
+    blocks = make_blocks(prescribed=False)
+    rows = DenseRows("pressure", 4, seed=1, target=True)
+    rng = np.random.default_rng(3)
+    w = {name: rng.standard_normal(shape) for name, shape in VELOCITIES.items()}
+    refinement = Refinement(CoupledSystem(blocks, [rows]), 1e12)
+    with pytest.raises(PhysicsError, match="left after 6 passes, wanted 1e-30; the lightest velocity has 1e-12"):
+        refinement.solve(w, np.zeros(4), 1e-30)
+    with pytest.raises(ValueError, match="one block of dual rows"):
+        Refinement(CoupledSystem(blocks, [rows, DenseRows("more", 2, seed=2)]))

@@ -24,7 +24,7 @@ from scipy.sparse.linalg import splu
 from undertow.coupling.patches import Patches
 from undertow.coupling.rows import CoupledRows, block_diagonal
 from undertow.grid import Array
-from undertow.linalg import DenseBlock, Multigrid
+from undertow.linalg import DenseBlock, Multigrid, Woodbury
 
 LIGHT = 2.0
 """Components count when the inverse mass times F^2 is this many times that of the displaced fluid in translation."""
@@ -49,9 +49,10 @@ class AddedMass:
         """A body's masses couple all components of its twist: they count together or not at all."""
         self.chosen = np.zeros(0, dtype=np.int64)
         """Entries of the flat twists (n 6,) that are corrected for."""
-        self._columns = Columns(multigrid, rows)
-        self._balance = Balance(multigrid, rows)
-        self._method: Columns | Balance = self._columns
+        self._twists = ChosenTwists(rows)
+        self._columns = Woodbury(multigrid, rows.shape, rows.domain.grid.dimensions == 2)
+        self._balance = Balance(multigrid, rows, self._twists)
+        self._method: Woodbury | Balance = self._columns
 
     def setup(self) -> None:
         """The correction for the walls and masses of now."""
@@ -59,17 +60,17 @@ class AddedMass:
         inverse = self.block.inv_mass
         joined = inverse.shape[1] == 6 * count
         mobility = np.diagonal(inverse, axis1=1, axis2=2).reshape(count, 6)
-        self.chosen = self._choose(mobility)
+        self.chosen = self._twists.chosen = self._choose(mobility)
         if len(self.chosen) <= MOST_COLUMNS:
             whole = inverse[0] if joined else block_diagonal(inverse)
             self._method = self._columns
-            self._columns.setup(self.chosen, whole[np.ix_(self.chosen, self.chosen)])
+            self._columns.setup(self._twists, whole[np.ix_(self.chosen, self.chosen)])
             return
         blocks = sp.csr_matrix(inverse[0]) if joined else sp.block_diag(inverse, format="csr")
         size = (self.displaced_b / self.rows.domain.density) ** (1.0 / self.rows.domain.grid.dimensions)
         layers = np.clip(np.ceil(REACH * size / self.rows.domain.grid.dx), 2, MOST_LAYERS).astype(np.int64)
         self._method = self._balance
-        self._balance.setup(self.chosen, blocks[self.chosen][:, self.chosen], layers)
+        self._balance.setup(blocks[self.chosen][:, self.chosen], layers)
 
     def _choose(self, mobility_b: Array) -> np.ndarray:
         """Twist components of bodies that the fluid moves more than their own mass holds them."""
@@ -98,7 +99,7 @@ class AddedMass:
         Returns the change of the chosen twist components, M^-1 (J + F^T z) with the z returned: that is c = C (J + F^T
         z) with the z given, without the cancellation.
         """
-        return self._method.start(impulse_b, z_c)
+        return self._method.start(impulse_b.reshape(-1)[self.chosen], z_c)
 
     def shown_b(self) -> Array:
         """What the chosen components of a body answer to an impulse with the fluid that moves along (n, 6, 6)."""
@@ -110,76 +111,32 @@ class AddedMass:
         return whole
 
 
-class _Method:
-    """What both methods need of the walls."""
+class ChosenTwists:
+    """F of the chosen components of the flat twists (n 6,)."""
 
-    def __init__(self, multigrid: Multigrid, rows: CoupledRows) -> None:
-        self.multigrid, self.rows = multigrid, rows
+    def __init__(self, rows: CoupledRows) -> None:
+        self.rows = rows
         self.chosen = np.zeros(0, dtype=np.int64)
         self._twist = np.zeros((rows.bodies.count, 6))
-        self._source = np.zeros(rows.shape)
 
-    def _forces_on(self, p_c: Array) -> Array:
-        """F^T p of the chosen twist components."""
+    @property
+    def count(self) -> int:
+        return len(self.chosen)
+
+    def gather(self, x: Array) -> Array:
+        """F^T x of a pressure x."""
         self._twist[...] = 0.0
-        self.rows.walls.add_force(1.0, p_c, self._twist)
+        self.rows.walls.add_force(1.0, x, self._twist)
         return np.asarray(self._twist.reshape(-1)[self.chosen])
 
-    def _add_flux(self, factor: float, twist: Array, out: Array) -> None:
-        """out += factor F twist of the chosen components."""
+    def add(self, factor: float, amount: Array, out: Array) -> None:
+        """out += factor F amount"""
         self._twist[...] = 0.0
-        self._twist.reshape(-1)[self.chosen] = twist
+        self._twist.reshape(-1)[self.chosen] = amount
         self.rows.walls.add_flux(factor, self._twist, out)
 
 
-class Columns(_Method):
-    """The formula of Woodbury with B F stored."""
-
-    def __init__(self, multigrid: Multigrid, rows: CoupledRows) -> None:
-        super().__init__(multigrid, rows)
-        self.correction = np.zeros((0, 0))
-        self._columns = np.zeros((0, *rows.shape))
-
-    def setup(self, chosen: np.ndarray, mobility: Array) -> None:
-        """B F and C of the chosen components, whose N is ``mobility``."""
-        self.chosen = chosen
-        m = len(chosen)
-        if m > len(self._columns):
-            self._columns = np.zeros((m, *self.rows.shape))
-        unit, added = np.eye(m), np.zeros((m, m))
-        for column in range(m):
-            self._source[...] = 0.0
-            self._add_flux(1.0, unit[column], self._source)
-            self.multigrid.apply(self._source, self._columns[column])
-            added[:, column] = self._forces_on(self._columns[column])
-        added = 0.5 * (added + added.T)
-        correction = np.linalg.solve(np.eye(m) + mobility @ added, mobility)
-        self.correction = 0.5 * (correction + correction.T)
-
-    def apply(self, x: Array, out: Array) -> None:
-        """out = B x - (B F) C (B F)^T x"""
-        self.multigrid.apply(x, out)
-        if len(self.chosen):
-            self._subtract(self.correction @ self._forces_on(out), out)
-
-    def start(self, impulse_b: Array, z_c: Array) -> Array:
-        """z -= B F c, c = C (J + F^T z)"""
-        change = self.correction @ (self._forces_on(z_c) + impulse_b.reshape(-1)[self.chosen])
-        self._subtract(change, z_c)
-        return np.asarray(change)
-
-    def shown(self, of: np.ndarray) -> Array:
-        """The block of C of some of the chosen components."""
-        return self.correction[np.ix_(of, of)]
-
-    def _subtract(self, amount: Array, out: Array) -> None:
-        flat = out.reshape(-1)
-        for value, column in zip(amount, self._columns, strict=False):
-            np.multiply(column, value, out=self._source)
-            flat -= self._source.reshape(-1)
-
-
-class Balance(_Method):
+class Balance:
     """Balancing with functions near the bodies.
 
     E is never formed. With c = N (g + T^T y) the equations E y = f - T N g are
@@ -190,17 +147,21 @@ class Balance(_Method):
     factored with their upper rows divided by N: no large number enters however light a body is, and c is at hand.
     """
 
-    def __init__(self, multigrid: Multigrid, rows: CoupledRows) -> None:
-        super().__init__(multigrid, rows)
+    def __init__(self, multigrid: Multigrid, rows: CoupledRows, twists: ChosenTwists) -> None:
+        self.multigrid, self.rows, self.twists = multigrid, rows, twists
         self.patches: Patches | None = None
+        self._source = np.zeros(rows.shape)
 
-    def setup(self, chosen: np.ndarray, mobility: sp.csr_matrix, layers_b: np.ndarray) -> None:
+    @property
+    def chosen(self) -> np.ndarray:
+        return self.twists.chosen
+
+    def setup(self, mobility: sp.csr_matrix, layers_b: np.ndarray) -> None:
         """Patches and factors for the chosen components, whose N is ``mobility``."""
-        assert self.rows.stencil is not None
         if self.patches is None:
             self.patches = Patches(self.rows.stencil, self.rows.walls)
-        self.chosen, patches, m = chosen, self.patches, len(chosen)
-        body, component = np.divmod(chosen, 6)
+        patches, m = self.patches, len(self.chosen)
+        body, component = np.divmod(self.chosen, 6)
         bodies, components = np.unique(body), np.unique(component)
         patches.setup(bodies, components, layers_b[bodies])
         self._at = len(components) * np.searchsorted(bodies, body) + np.searchsorted(components, component)
@@ -238,15 +199,15 @@ class Balance(_Method):
         c, y = self._solve(None, patches.gather(patches.z, x.reshape(-1))[self._at])
         rest[...] = x.reshape(rest.shape)
         patches.scatter(patches.y, self._spread(-y), rest.reshape(-1))
-        self._add_flux(-1.0, c, rest)
+        self.twists.add(-1.0, c, rest)
         self.multigrid.apply(rest, out.reshape(rest.shape))
-        _, s = self._solve(-self._forces_on(out), patches.gather(patches.y, flat)[self._at])
+        _, s = self._solve(-self.twists.gather(out), patches.gather(patches.y, flat)[self._at])
         patches.scatter(patches.z, self._spread(y - s), flat)
 
-    def start(self, impulse_b: Array, z_c: Array) -> Array:
-        """z += Z y with E y = -T N (J + F^T z)"""
+    def start(self, given: Array, z_c: Array) -> Array:
+        """z += Z y with E y = -T N (J + F^T z), J being the impulses given."""
         assert self.patches is not None
-        c, y = self._solve(self._forces_on(z_c) + impulse_b.reshape(-1)[self.chosen], None)
+        c, y = self._solve(self.twists.gather(z_c) + given, None)
         self.patches.scatter(self.patches.z, self._spread(y), z_c.reshape(-1))
         return np.asarray(c)
 

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from undertow.coupling.rows import block_diagonal, diagonal_blocks
+from undertow.coupling.rows import block_diagonal
 from undertow.fluid.domain import FluidDomain, wrap
 from undertow.fluid.viscosity import WallRows
 from undertow.grid import GHOSTS, Array
 from undertow.grid.jitting import helper
-from undertow.linalg import DenseBlock, Stencil
+from undertow.linalg import DenseBlock
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.rows import BLOCK
 
@@ -46,7 +46,6 @@ class TwistDrag(ABC):
     damping = True
     folded = True
     target: Array | None = None
-    stencil: Stencil | None = None
 
     def __init__(self, bodies: RigidBodies, turning_b: Array) -> None:
         self.bodies, self.turning_b = bodies, turning_b
@@ -75,12 +74,6 @@ class TwistDrag(ABC):
         force = np.sqrt(self.time_step * weight) * z
         np.add.at(w["fluid"].reshape(-1), face, force)
         np.subtract.at(w[BLOCK].reshape(-1, 6), body, j * force[:, None])
-
-    def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
-        """out += diag(C B^-1 C^T) without the rows of turning."""
-        face, body, weight, j = (array[: self.size] for array in self.spec)
-        own = np.einsum("mi,mij,mj->m", j, diagonal_blocks(inv_mass[BLOCK])[body], j)
-        out += self.time_step * weight * (inv_mass["fluid"].reshape(-1)[face] + own)
 
     def add_gram(self, w: Mapping[str, Array], out: Mapping[str, Array]) -> None:
         """out += C^T C w"""

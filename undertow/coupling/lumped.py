@@ -37,7 +37,7 @@ from undertow.fluid.free_surface import FreeSurfaceRows
 from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import WallRows
 from undertow.grid import GHOSTS, Array
-from undertow.linalg import DenseBlock, SolveStats
+from undertow.linalg import SolveStats
 from undertow.rigid.bodies import DYNAMIC
 
 
@@ -74,7 +74,7 @@ class LumpedSolve(MonolithicSolve):
 
     def __init__(
         self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies,
-        make_rows: Callable[[DenseBlock], CoupledRows] | None = None, mass: str = "full",
+        make_rows: Callable[[], CoupledRows] | None = None, mass: str = "full",
     ) -> None:  # fmt: skip
         if coupled.joints is not None:
             raise UserError("coupling = 'lumped': bodies are moved one by one; joints have coupling = 'monolithic'")

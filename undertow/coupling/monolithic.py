@@ -21,21 +21,23 @@ from undertow.coupling.indefinite import IndefiniteSystem
 from undertow.coupling.poles import EndVelocities
 from undertow.coupling.rows import CoupledRows, block_diagonal
 from undertow.coupling.unsplit import Unsplit
-from undertow.errors import PhysicsError
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array, largest_entry
-from undertow.linalg import CoupledSystem, DenseBlock, Multigrid, SolveStats, VelocityBlock, used_ranges
-from undertow.linalg.coupled import RowBlock
-from undertow.linalg.vectors import VectorSpace
+from undertow.linalg import (
+    CoupledSystem,
+    DenseBlock,
+    Multigrid,
+    Refinement,
+    RowBlock,
+    SolveStats,
+    VelocityBlock,
+)
 from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotation_matrix_of
 from undertow.rigid.joints import Joints
 from undertow.rigid.rows import BLOCK, RigidVelocities
-
-PASSES = 6
-"""Of the solve on what the one before left: one, and more for bodies so light that rounding ends a pass."""
 
 STILL = 1e-12
 """Velocity that counts as none [m/s]: fluid at rest has rows of rounding alone, to which no tolerance is relative."""
@@ -91,7 +93,8 @@ class JoinedVelocities(DenseBlock):
     """Twists of bodies that joints hold together, all in one block: velocities outside what the joints allow are fixed.
 
     The inverse mass N - N G^T (G N G^T)^-1 G N, N = M^-1, answers to a force with the motion that the joints leave:
-    they are rows of the same system, eliminated before it is solved.
+    they are rows of the same system, eliminated before it is solved. (``linalg.constraints`` with its compliance gives
+    the same to rounding, but not the same number of iterations.)
     """
 
     def __init__(self, count: int) -> None:
@@ -125,13 +128,13 @@ class MonolithicSolve:
 
     def __init__(
         self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies,
-        make_rows: Callable[[DenseBlock], CoupledRows] | None = None,
+        make_rows: Callable[[], CoupledRows] | None = None,
     ) -> None:  # fmt: skip
         """make_rows: the rows where they are not those of a fluid that fills the domain."""
         self.domain, self.tolerance, self.coupled = domain, tolerance, coupled
         bodies = coupled.bodies
         self.block = RigidVelocities(bodies.count) if coupled.joints is None else JoinedVelocities(bodies.count)
-        self.rows = CoupledRows(domain, bodies, self.block) if make_rows is None else make_rows(self.block)
+        self.rows = CoupledRows(domain, bodies) if make_rows is None else make_rows()
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         dynamic = bodies.kind_b == DYNAMIC
         self.displaced_b = np.where(dynamic, domain.density * coupled.volume_b, 0.0)
@@ -144,17 +147,13 @@ class MonolithicSolve:
             {"pressure": self.added_mass}, planar,
         )  # fmt: skip
         self._twist, self._before, self._change = (np.zeros((bodies.count, 6)) for _ in range(3))
-        self._row, self._z = self.system.right_hand_side("pressure"), np.zeros(self.rows.shape)
-        self._space = VectorSpace(self._row.size, used_ranges(self.rows.shape, planar=planar))
         self._lightness = float(np.max(self.displaced_b[dynamic] / bodies.mass_b[dynamic], initial=1.0))
-        # what rounding of F^T z leaves of a row, relative to where a pass starts
-        self._attainable = 1e-14 * self._lightness
+        self.refinement = Refinement(self.system, self._lightness)
         self._target = 0.0
         """||K w - s|| that the solves of this step are stopped at [m3/s]."""
 
     def rebuild(self) -> None:
         self.rows.rebuild()
-        assert self.rows.stencil is not None
         self.multigrid.setup(self.rows.stencil)
 
     def place(self) -> None:
@@ -223,22 +222,8 @@ class MonolithicSolve:
 
     def _project(self, u_f: Array, twist: Array, z_c: Array) -> list[SolveStats]:
         """K w = s to ||K w - s|| <= the target; what the pressure does beyond z_c is added to it."""
-        target = self._target
-        w, z = {"fluid": u_f, BLOCK: twist.reshape(self.block.shape)}, {"pressure": self._z}
-        solves = []
-        for _ in range(PASSES):
-            norm = self._norm(w)
-            if norm <= target:
-                break
-            self._space.clear(self._z.reshape(-1))
-            solves.append(self.system.solve(w, z, max(target / norm, self._attainable), known=True))
-            self._space.combine(1.0, self._z.reshape(-1), 1.0, z_c.reshape(-1))
-        else:
-            raise PhysicsError(
-                f"coupled solve: rows of {norm:.3g} m3/s are left after {PASSES} passes, wanted {target:.3g}; "
-                f"the lightest body has {1.0 / self._lightness:.3g} of the density of the fluid"
-            )
-        return solves
+        w = {"fluid": u_f, BLOCK: twist.reshape(self.block.shape)}
+        return self.refinement.solve(w, z_c, self._target)
 
     def mobility(self) -> tuple[Array, Array]:
         """Inverse masses (n,) and principal moments (n, 3) of the bodies with the fluid that moves along.
@@ -285,15 +270,6 @@ class MonolithicSolve:
             change.reshape(-1)[self.added_mass.chosen] = moved
         twist += change
 
-    def _norm(self, w: dict[str, Array]) -> float:
-        """||K w - s||, less what no pressure can change."""
-        self.rows.apply(w, self._row)
-        row, space = self._row.reshape(-1), self._space
-        if self.rows.target is not None:
-            space.combine(-1.0, self.rows.target.reshape(-1), 1.0, row)
-        self.rows.remove_constants(self._row)
-        return float(np.sqrt(space.dot(row, row)))
-
     def _scale(self, u_f: Array, twist: Array) -> float:
         """||K w - s|| with the bodies moved as the fluid about them lets them: what the tolerance is relative to.
 
@@ -309,7 +285,7 @@ class MonolithicSolve:
         rounding = 1e-15 * grid.face_area * fastest * np.sqrt(grid.cell_count)
         # a norm over cells: what counts as none in each of them grows with their number
         still = STILL * grid.face_area * max(1.0, np.sqrt(grid.cell_count / STILL_CELLS))
-        return max(self._norm({"fluid": u_f}), float(rounding) / self.tolerance, float(still))
+        return max(self.refinement.residual({"fluid": u_f}), float(rounding) / self.tolerance, float(still))
 
     def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
         """Nothing: inviscid."""

@@ -77,7 +77,7 @@ class Pockets:
         of what was asked for in the same solve. False if v does what is wanted, or nothing can be."""
         if not self.pockets or not np.isfinite(self.recovery):
             return False
-        assert rows.target is not None and rows.stencil is not None
+        assert rows.target is not None
         stencil, target = rows.stencil, rows.target.reshape(-1)
         label = stencil.label[: target.size]
         if not again:
@@ -214,7 +214,6 @@ class PocketSmoke:
         self.restored = volume * float(np.abs(wanted - now)[known].sum())
 
     def _cells(self, smoke_c: Array) -> np.ndarray:
-        assert self.rows.stencil is not None
         full = np.zeros(smoke_c.shape, dtype=bool)
         inside = self.pockets.fields.grid.interior
         full[inside] = smoke_c[inside] > 0.0

@@ -24,7 +24,6 @@ from undertow.coupling.walls import BodyWalls
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.pressure import DivergenceRows
 from undertow.grid import Array
-from undertow.linalg import DenseBlock
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.rows import BLOCK
 
@@ -39,20 +38,18 @@ class CoupledRows(DivergenceRows):
 
     poles: Poles | None = None
 
-    def __init__(self, domain: FluidDomain, bodies: RigidBodies, block: DenseBlock) -> None:
+    def __init__(self, domain: FluidDomain, bodies: RigidBodies) -> None:
         super().__init__(domain)
         self.bodies = bodies
         self.walls = BodyWalls(domain, bodies.count)
         if not isinstance(domain.solids, DualFields):
             self.poles = Poles(domain, bodies.count)
         self.twist_b = np.zeros((bodies.count, 6))
-        self.operator = CoupledOperator(self, block)
 
     def rebuild(self) -> None:
         """Stencil of A0 and the walls of the bodies where they are now."""
         super().rebuild()
         stencil = self.stencil
-        assert stencil is not None
         dynamic_b = (self.bodies.kind_b == DYNAMIC).astype(np.int64)
         self.walls.rebuild(dynamic_b, self.bodies.x_b, stencil.diagonal_c)
         if self.poles is not None:
@@ -65,15 +62,21 @@ class CoupledRows(DivergenceRows):
         assert self.target is not None
         self.walls.clear(self.target)
 
-    def remove_constants(self, row_c: Array) -> None:
-        """Take the mean out of rows over every closed region: no pressure can change it."""
-        self.walls.remove_means(row_c)
-
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         super().apply(w, out)
         if self.poles is not None:
             self.poles.add_flux(w["fluid"], out)
+        self.add_others(w, out)
+
+    def add_others(self, w: Mapping[str, Array], out: Array) -> None:
+        """out -= F twist"""
         self.walls.add_flux(-1.0, w[BLOCK].reshape(-1, 6) if BLOCK in w else self.twist_b, out)
+
+    def apply_direct(self, z: Array, out: Array) -> None:
+        """out = A0 z with the ends of the bodies."""
+        super().apply_direct(z, out)
+        if self.poles is not None:
+            self.poles.add_answer(z.reshape(-1), out.reshape(-1))
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
         """Bodies get F^T z, the fluid G z: with the masses diag(phi) the change of velocity is that of Phi."""
@@ -86,34 +89,6 @@ class CoupledRows(DivergenceRows):
         if self.poles is not None:
             self.poles.add_diagonal(out)
         self.walls.add_diagonal(diagonal_blocks(inv_mass[BLOCK]), out)
-
-
-class CoupledOperator:
-    """A0 + F M^-1 F^T, structured."""
-
-    keeps_rows = True
-    """It gives nothing to rows of cells that A0 leaves out: walls are those of cells with a pressure."""
-
-    def __init__(self, rows: CoupledRows, block: DenseBlock) -> None:
-        self.rows, self.block = rows, block
-        self._force = np.zeros(block.shape)
-
-    def apply(self, x: Array, out: Array) -> None:
-        """out = A x, flat."""
-        self.apply_fluid(x, out)
-        force, walls = self._force, self.rows.walls
-        force[...] = 0.0
-        walls.add_force(1.0, x, force.reshape(-1, 6))
-        self.block.apply_inverse_mass(force, force)
-        walls.add_flux(1.0, force.reshape(-1, 6), out)
-
-    def apply_fluid(self, x: Array, out: Array) -> None:
-        """out = A0 x with the ends of the bodies, flat."""
-        stencil = self.rows.stencil
-        assert stencil is not None
-        stencil.apply(x, out)
-        if self.rows.poles is not None:
-            self.rows.poles.add_answer(x, out)
 
 
 def diagonal_blocks(inv_mass: Array) -> Array:

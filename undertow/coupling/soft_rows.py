@@ -30,7 +30,7 @@ from undertow.fluid.pressure import DivergenceRows
 from undertow.fluid.viscosity import SMALLEST_DISTANCE, WallRows
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, Array
-from undertow.linalg import Multigrid, NullSpace, Stencil
+from undertow.linalg import ConstrainedInverse, Multigrid, NullSpace, Stencil, Woodbury
 from undertow.rigid.bodies import DYNAMIC
 from undertow.rigid.rows import BLOCK as RIGID
 from undertow.soft.bodies import SoftPart
@@ -62,14 +62,12 @@ class SoftRows(DivergenceRows):
         """F^T."""
         self.soft_area = np.zeros((3, int(np.prod(self.shape))))
         """Area vector of the walls of soft bodies in each cell, out of the fluid [m2; 2D m]."""
-        self.operator = SoftOperator(self)
 
     def rebuild(self) -> None:
         """Stencil of the fluid around bodies at rest, and F of the surfaces where they are now."""
         import scipy.sparse as sparse
 
         super().rebuild()
-        assert self.stencil is not None
         pieces, element = self.fields.pieces.arrays(), self.fields.closed
         # cells whose faces are all closed have no pressure
         used = self.stencil.diagonal_c.reshape(-1)[pieces.cell] > 0.0
@@ -96,7 +94,6 @@ class SoftRows(DivergenceRows):
         """F of the dynamic rigid bodies (cells, 6 m)."""
         import scipy.sparse as sparse
 
-        assert self.stencil is not None
         rigid, fields, grid, walls = self.block.rigid, self.fields, self.domain.grid, self.walls
         dynamic = rigid.kind_b == DYNAMIC
         walls.rebuild(dynamic.astype(np.int64), rigid.x_b, self.stencil.diagonal_c)
@@ -168,8 +165,11 @@ class SoftRows(DivergenceRows):
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         super().apply(w, out)
-        v = w.get(BLOCK, self.v)
-        out.reshape(-1)[...] -= self.flux @ v.reshape(-1)
+        self.add_others(w, out)
+
+    def add_others(self, w: Mapping[str, Array], out: Array) -> None:
+        """out -= F v"""
+        out.reshape(-1)[...] -= self.flux @ w.get(BLOCK, self.v).reshape(-1)
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
         super().add_transpose(z, w)
@@ -255,22 +255,6 @@ class CycleStencil:
         return blend
 
 
-class SoftOperator:
-    """A0 + F Mt^-1 F^T: the fluid around bodies at rest, and what their nodes give way."""
-
-    def __init__(self, rows: SoftRows) -> None:
-        self.rows = rows
-
-    def apply(self, x: Array, out: Array) -> None:
-        """out = A x, flat."""
-        rows = self.rows
-        assert rows.stencil is not None
-        rows.stencil.apply(x, out)
-        v = (rows.force @ x).reshape(rows.block.shape)
-        rows.block.apply_inverse_mass(v, v)
-        out += rows.flux @ v.reshape(-1)
-
-
 class SoftPreconditioner:
     """One multigrid cycle for A0, the pressure's level in regions that bodies close, and the motion of light bodies.
 
@@ -278,48 +262,39 @@ class SoftPreconditioner:
     indicators of such regions the cycle is B = B0 + E (E^T A E)^-1 E^T, E^T A E = (F^T E)^T Mt^-1 (F^T E).
 
     Of bodies lighter than the fluid, motions U (of soft bodies as many as there are affine ones, and the twists of
-    rigid ones) are taken out by the formula of Woodbury, as in ``coupling.added_mass``:
+    rigid ones) are taken out by the formula of Woodbury (``linalg.low_rank``), as in ``coupling.added_mass``:
 
         B - (B F U) (I + N S)^-1 N (B F U)^T,      S = U^T F^T B F U,      N = (U^T Mt U)^-1 with rows G held in it
     """
 
     def __init__(self, multigrid: Multigrid, rows: SoftRows, displaced_b: Array) -> None:
-        self.multigrid, self.rows = multigrid, rows
+        self.rows = rows
         self.displaced_b = displaced_b
         """Mass of the fluid that each rigid body displaces (m,) [kg]."""
-        self._null: NullSpace | None = None
-        self._level = np.zeros((0, 0))
-        self._columns = np.zeros((0, int(np.prod(rows.shape))))
-        self._correction: Array = np.zeros((0, 0))
+        self._cycle = _LevelCycle(multigrid)
+        self._woodbury = Woodbury(self._cycle, rows.shape, rows.domain.grid.dimensions == 2)
         self._motions: Array = np.zeros((0, 0))
-        self._added: Array = np.zeros((0, 0))
 
     def setup(self, null: NullSpace) -> None:
         """For the geometry and masses of now, and the null space of the system."""
-        self._null = null
-        self._level = null.inverse()
-        rows, size = self.rows, self._columns.shape[1]
+        self._cycle.setup(null)
+        rows = self.rows
         # solids that are all held move no fluid
         none = np.zeros((rows.v.size, 0))
-        U = (self._light_motions() if len(rows.block.free) else none)[:, : int(MOST_BYTES / (8 * size))]
-        swept = rows.flux @ U
-        if len(self._columns) != U.shape[1]:
-            self._columns = np.zeros((U.shape[1], size))
-        for column, source in zip(self._columns, swept.T, strict=True):
-            self._cycle(np.ascontiguousarray(source).reshape(rows.shape), column.reshape(rows.shape))
-        added = self._columns @ swept
-        self._motions, self._added = U, 0.5 * (added + added.T)
-        self.correct()
+        U = self._light_motions() if len(rows.block.free) else none
+        self._motions = U[:, : int(MOST_BYTES / (8 * int(np.prod(rows.shape))))]
+        self._woodbury.setup(_Swept(rows.flux, self._motions), self._inverse())
 
     def correct(self) -> None:
         """For the rows that hold the solids now."""
-        rows, U = self.rows, self._motions
-        N = np.linalg.pinv(U.T @ (rows.block.matrix @ U), hermitian=True)
-        for G in rows.block.held_rows():
-            across = N @ (G @ U[rows.block.free]).T
-            N = N - across @ np.linalg.pinv(np.asarray(G @ U[rows.block.free] @ across), rcond=1e-9) @ across.T
-        found = np.asarray(np.linalg.solve(np.eye(len(N)) + N @ self._added, N))
-        self._correction = np.asarray(0.5 * (found + found.T))
+        self._woodbury.correct(self._inverse())
+
+    def _inverse(self) -> Array:
+        """N of the motions, as held rows allow it."""
+        block, U = self.rows.block, self._motions
+        N = np.linalg.pinv(U.T @ (block.matrix @ U), hermitian=True)
+        held = [np.asarray(G @ U[block.free]) for G in block.held_rows()]
+        return ConstrainedInverse(lambda force: N @ force, held).apply(np.eye(len(N)))
 
     def _light_motions(self) -> Array:
         """Velocities (3 n + 6 m, k) of closed soft bodies lighter than half the fluid, and twists of rigid bodies as
@@ -367,16 +342,45 @@ class SoftPreconditioner:
 
     def apply(self, x: Array, out: Array) -> None:
         """The formula in the head of the class."""
-        self._cycle(x, out)
-        if len(self._columns):
-            flat = out.reshape(-1)
-            flat -= (self._correction @ (self._columns @ x.reshape(-1))) @ self._columns
+        self._woodbury.apply(x, out)
 
-    def _cycle(self, x: Array, out: Array) -> None:
+
+class _LevelCycle:
+    """B = B0 + E (E^T A E)^-1 E^T: a multigrid cycle and the pressure's level in closed regions."""
+
+    def __init__(self, multigrid: Multigrid) -> None:
+        self.multigrid = multigrid
+        self._null: NullSpace | None = None
+        self._level = np.zeros((0, 0))
+
+    def setup(self, null: NullSpace) -> None:
+        """For the null space of the system as it is now."""
+        self._null, self._level = null, null.inverse()
+
+    def apply(self, x: Array, out: Array) -> None:
         """out = B x"""
         self.multigrid.apply(x, out)
         if self._null is not None and len(self._level):
             out.reshape(-1)[...] += self._null.spread(self._level @ self._null.sums(x))
+
+
+class _Swept:
+    """F U (cells, k): what motions U sweep."""
+
+    def __init__(self, flux: Any, motions: Array) -> None:
+        import scipy.sparse as sparse
+
+        self.count = motions.shape[1]
+        self._rows = sparse.csr_matrix((flux @ motions).T)
+        self._columns = self._rows.T.tocsr()
+
+    def gather(self, x: Array) -> Array:
+        """U^T F^T x"""
+        return np.asarray(self._rows @ x.reshape(-1))
+
+    def add(self, factor: float, amount: Array, out: Array) -> None:
+        """out += factor F U amount"""
+        out.reshape(-1)[...] += factor * (self._columns @ amount)
 
 
 def seeing(domain: FluidDomain, walls: SolidFields) -> FluidDomain:
@@ -398,7 +402,6 @@ class SoftDrag:
     damping = True
     folded = True
     target: Array | None = None
-    stencil: Stencil | None = None
 
     def __init__(self, domain: FluidDomain, fields: SoftFields, viscosity: float | Array, rigid_count: int) -> None:
         """viscosity [Pa s]: of the fluid, or of every face."""
@@ -497,11 +500,6 @@ class SoftDrag:
         force = np.sqrt(self.time_step * self.weight) * z
         w["fluid"].reshape(-1)[self.face] += force
         w[BLOCK].reshape(-1)[...] -= self.wall.T @ force
-
-    def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
-        """With the diagonal of the masses of nodes in the place of their inverse."""
-        own = self.wall.multiply(self.wall) @ inv_mass[BLOCK].reshape(-1)
-        out += self.time_step * self.weight * (inv_mass["fluid"].reshape(-1)[self.face] + own)
 
     def add_gram(self, w: Mapping[str, Array], out: Mapping[str, Array]) -> None:
         force = self.time_step * self.weight * self._slide(w)

@@ -35,19 +35,15 @@ from undertow.coupling.soft_rows import (
 )
 from undertow.coupling.solid_velocities import BLOCK, Bound, SolidVelocities
 from undertow.coupling.unsplit import Unsplit
-from undertow.errors import PhysicsError
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array
-from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock
+from undertow.linalg import CoupledSystem, Multigrid, Refinement, SolveStats, VelocityBlock
 from undertow.rigid.bodies import DYNAMIC
 from undertow.soft import SoftBodies
 from undertow.soft.rings import RingRows
-
-PASSES = 6
-"""Of the pressure solve on what the one before left."""
 
 NOTABLE = 1e-6
 """Part of the rows that no pressure can change, above which it is told."""
@@ -161,10 +157,11 @@ class SoftSolve:
             else:
                 self.viscous_system = CoupledSystem([fluid, self.block], damping, {BLOCK: self.nodes_inverse}, planar)
         heavy = rigid.bodies.mass_b[self.displaced_b > 0.0] / self.displaced_b[self.displaced_b > 0.0]
-        lightest = np.min(heavy, initial=np.inf)
-        self.incremental = min(coupled.density / domain.density, float(lightest)) > 0.05
+        lightest = min(coupled.density / domain.density, float(np.min(heavy, initial=np.inf)))
+        self.incremental = lightest > 0.05
+        # half of the target: what rounding of the factors leaves is not to need another pass
+        self.refinement = Refinement(self.system, 1.0 / lightest, margin=0.5)
         self._v = np.zeros(self.block.shape)
-        self._row, self._z = np.zeros(self.rows.shape), np.zeros(self.rows.shape)
         self._impulse_f = np.zeros(domain.inv_mass_f.shape)
         self._start_f = np.zeros(domain.inv_mass_f.shape)
 
@@ -234,7 +231,6 @@ class SoftSolve:
     def conform(self, u_f: Array, v: Array, z_c: Array) -> list[SolveStats]:
         """The fluid alone takes on the motion of solids with given velocities v (n + 2 m, 3), which nothing changes
         until masses are set again; z_c: guess on entry, the pressure's impulse on exit [Pa s]."""
-        assert self.rows.stencil is not None
         self.block.hold_all()
         self.multigrid.setup(self.rows.stencil)
         self.null.setup()
@@ -244,7 +240,7 @@ class SoftSolve:
         self._make_compatible(w)
         target = self.tolerance * self._scale(w)
         self._absorb(w, z_c)
-        found = self._project(w, z_c, target)
+        found = self.refinement.solve(w, z_c, target)
         self.set_coupled_faces(u_f, v)
         return found
 
@@ -261,11 +257,11 @@ class SoftSolve:
             found.append(self._diffuse(w, z_c, dt))
         if not before:
             self._absorb(w, z_c)
-        found += self._project(w, z_c, target)
+        found += self.refinement.solve(w, z_c, target)
         for _ in range(VOLUME_PASSES):
             if not self.pockets.ask(self.rows, w[BLOCK], self.coupled.reach * dt, again=True):
                 break
-            found += self._project(w, z_c, target)
+            found += self.refinement.solve(w, z_c, target)
         self.null.remove(z_c.reshape(-1))
         if found:
             found[-1].incompatibility = incompatible
@@ -374,45 +370,19 @@ class SoftSolve:
             self._drag += drag.impulse(w["fluid"], w[BLOCK])
         return stats
 
-    def _project(self, w: dict[str, Array], z_c: Array, target: float) -> list[SolveStats]:
-        """K w = s to ||K w - s|| <= target; what the pressure does beyond z_c is added to it."""
-        solves: list[SolveStats] = []
-        for _ in range(PASSES):
-            norm = self._norm(w)
-            if norm <= target:
-                return solves
-            self._z[...] = 0.0
-            solves.append(self.system.solve(w, {"pressure": self._z}, max(0.5 * target / norm, 1e-13)))
-            z_c += self._z
-        norm = self._norm(w)
-        if norm > target:
-            raise PhysicsError(
-                f"coupled solve: rows of {norm:.3g} m3/s are left after {PASSES} passes, wanted {target:.3g}"
-            )
-        return solves
-
-    def _norm(self, w: dict[str, Array]) -> float:
-        """||K w - s|| over the cells that have a pressure."""
-        rows = self.rows
-        assert rows.stencil is not None
-        rows.apply(w, self._row)
-        if rows.target is not None:
-            self._row -= rows.target
-        self._row[rows.stencil.diagonal_c <= 0.0] = 0.0
-        interior = self._row[self.domain.grid.interior]
-        return float(np.sqrt(np.sum(interior * interior)))
-
     def _make_compatible(self, w: dict[str, Array]) -> float:
         """Take what no pressure can change into the wanted rows; its part of them."""
-        norm = self._norm(w)
-        assert self.rows.stencil is not None
-        if self.rows.target is None or norm == 0.0:
+        rows = self.rows
+        if rows.target is None:
             return 0.0
-        self._z[...] = self._row
-        part = float(np.sqrt(self.null.remove(self._z.reshape(-1)))) / norm
-        self._row -= self._z
-        self.rows.target += self._row
-        self.pockets.take_unmet(self.rows.stencil, self._row if part > NOTABLE else None)
+        left = self.system.rows_left("pressure", w)
+        unmet = left.copy()
+        norm = float(np.linalg.norm(unmet))
+        removed = float(np.sqrt(self.null.remove(left.reshape(-1))))
+        unmet -= left
+        rows.target += unmet
+        part = removed / norm if norm > 0.0 else 0.0
+        self.pockets.take_unmet(rows.stencil, unmet if part > NOTABLE else None)
         return part
 
     def _scale(self, w: dict[str, Array]) -> float:
@@ -428,7 +398,7 @@ class SoftSolve:
         w = {"fluid": u_f, BLOCK: v}
         fastest = max(float(u_f.max()), -float(u_f.min()), float(np.abs(v).max(initial=0.0)))
         rounding = 1e-14 * grid.face_area * fastest * np.sqrt(grid.cell_count)
-        return max(self._norm(w), float(rounding) / self.tolerance, STILL * grid.face_area)
+        return max(self.refinement.residual(w), float(rounding) / self.tolerance, STILL * grid.face_area)
 
     def _measure_dissipation(self, w: dict[str, Array]) -> None:
         """What viscosity and damping take at the velocities of the end of the step."""

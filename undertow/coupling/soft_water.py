@@ -86,7 +86,6 @@ class SoftWaterRows(SoftRows, FreeSurfaceRows):
 
     def wet_sides(self) -> tuple[Array, Array]:
         """Of the faces that shells couple (r,): 1.0 where the cell below them has a pressure, and the cell above."""
-        assert self.stencil is not None
         lower, upper = self.fields.voxel.sides(self.domain.periodic_axes)
         active = self.liquid_c.reshape(-1) * (self.stencil.diagonal_c.reshape(-1) > 0.0)
         return active[lower], active[upper]

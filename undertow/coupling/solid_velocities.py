@@ -6,11 +6,10 @@ C^T C = theta dt^2 K + dt (-D) being elasticity and damping. Nodes that rigid bo
 own: w = T q, with q the free ones, and the mass is T^T Mt T, sparse, factored once per step (N: its inverse). What
 holds solids together or apart are rows G w = c, eliminated before the fluid is solved for,
 
-    N_G = N - N G^T (G N G^T + eps)^-1 G N,
+    N_G = N - N G^T (G N G^T + eps)^-1 G N      (``linalg.constraints``),
 
 joints and the one-rings of incompressible bodies (thesis 5.10) first, then the contacts that act (``hold``). N_G is
-the inverse of T^T Mt T + G^T G / eps: kinetic energy in that metric never grows, and redundant rows (the corners of a
-box) are no trouble.
+the inverse of T^T Mt T + G^T G / eps: kinetic energy in that metric never grows.
 """
 
 from __future__ import annotations
@@ -21,15 +20,13 @@ from typing import Any
 import numpy as np
 
 from undertow.grid import Array
+from undertow.linalg import ConstrainedInverse, HeldRows
 from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotation_matrix_of
 from undertow.rigid.joints import Joints
 from undertow.soft import SoftBodies
 from undertow.soft.rings import RingRows
 
 BLOCK = "solids"
-
-COMPLIANCE = 1e-11
-"""Of a row, relative to its own effective inverse mass."""
 
 
 @dataclass
@@ -67,6 +64,9 @@ class SolidVelocities:
         self._inverse: Any = None
         self._joined = _no_rows(0)
         self._held = _no_rows(0)
+        # the same rows on all velocities (k, 3 n + 6 m), prescribed ones included
+        self._joined_whole: Any = None
+        self._held_whole: Any = None
         self._taken: Array | None = None
 
     @property
@@ -130,10 +130,8 @@ class SolidVelocities:
             rings = self.rings.matrix()[self.rings.nodes]
             parts.append(sparse.hstack([rings, sparse.csr_matrix((rings.shape[0], 6 * self.rigid.count))]))
         if parts:
-            whole = sparse.vstack(parts, format="csr")
-            rows = self.rows_of(whole)
-            across = self._solve(rows.T.toarray())
-            self._joined = _Rows(rows, across, np.asarray(rows @ across), whole)
+            self._joined_whole = sparse.vstack(parts, format="csr")
+            self._joined = HeldRows(*self.answer_of(self._joined_whole))
 
     def hold_all(self) -> None:
         """No velocity gives way to a force until masses are set again."""
@@ -215,7 +213,7 @@ class SolidVelocities:
 
     def hold(self, whole: Any, rows: Any, across: Array, gram: Array) -> None:
         """From now on these rows (``whole``: on all velocities), a part of what ``answer_of`` gave, do not change."""
-        self._held, self._taken = _Rows(rows, across, gram, whole), None
+        self._held, self._held_whole, self._taken = HeldRows(rows, across, gram), whole, None
 
     def held_rows(self) -> list[Any]:
         """The rows on q of joints and of what ``hold`` named, as far as there are any."""
@@ -224,11 +222,12 @@ class SolidVelocities:
     def settle(self, w: Array, wanted: Array) -> None:
         """w (n + 2 m, 3) <- the nearest velocities with joints closed and held rows as wanted (k,) [m/s], in energy."""
         flat = w.reshape(-1)
-        for rows, value in ((self._joined, 0.0), (self._held, wanted)):
+        joined, held = (self._joined, self._joined_whole, 0.0), (self._held, self._held_whole, wanted)
+        for rows, whole, value in (joined, held):
             if rows.count:
                 # twice: the first time leaves eps of what it meets
                 for _ in range(2):
-                    short = value - rows.whole @ flat
+                    short = value - whole @ flat
                     flat += self.spread @ (rows.across @ rows.solve(short))
 
     def held_impulse(self, wanted: Array, w0: Array) -> Array:
@@ -236,19 +235,14 @@ class SolidVelocities:
         rows = self._held
         if not rows.count:
             return np.zeros(0)
-        return rows.solve(wanted - rows.whole @ w0.reshape(-1))
+        return rows.solve(wanted - self._held_whole @ w0.reshape(-1))
 
     def restricted_inverse(self, added: Any) -> Any:
         """(Mt + added)^-1 with what rows allow, added (3 n + 6 m, 3 n + 6 m) sparse; call it with forces (free,)."""
         inverse = factor(self.reduce(self.matrix + added))
         if inverse is None:
             return np.zeros_like
-        joined, held = self._joined.rows, self._held.rows
-        across = inverse.solve(joined.T.toarray()) if joined.shape[0] else np.zeros((len(self.free), 0))
-        first = _Rows(joined, across, np.asarray(joined @ across))
-        across = first.restrict(inverse.solve(held.T.toarray())) if held.shape[0] else np.zeros((len(self.free), 0))
-        second = _Rows(held, across, np.asarray(held @ across))
-        return lambda force: second.restrict(first.restrict(inverse.solve(force)))
+        return ConstrainedInverse(inverse.solve, [self._joined.rows, self._held.rows]).apply
 
     # a block of the coupled system ----------------------------------------------------------------------------------
 
@@ -286,42 +280,10 @@ class SolidVelocities:
         return work
 
 
-class _Rows:
-    """Rows (k, free) with N G^T and G N G^T: what is left of velocities that they do not let change.
-
-    whole (k, 3 n + 6 m): the same rows on all velocities, prescribed ones included.
-    """
-
-    def __init__(self, rows: Any, across: Array, gram: Array, whole: Any = None) -> None:
-        self.rows, self.across, self.whole = rows, across, whole
-        self.count = rows.shape[0]
-        self._factor: Any = None
-        if self.count:
-            from scipy.linalg import cho_factor
-
-            own = np.diagonal(gram)
-            # a row that moves nothing is no row
-            soft = COMPLIANCE * np.where(own > 0.0, own, 1.0)
-            self._factor = cho_factor(0.5 * (gram + gram.T) + np.diag(soft), lower=True)
-
-    def solve(self, rate: Array) -> Array:
-        """(G N G^T + eps)^-1 rate."""
-        from scipy.linalg import cho_solve
-
-        return np.asarray(cho_solve(self._factor, rate))
-
-    def restrict(self, q: Array) -> Array:
-        """q or columns of it without what the rows take."""
-        # twice: the first time leaves eps of what the rows take
-        for _ in range(2 if self.count else 0):
-            q = q - self.across @ self.solve(self.rows @ q)
-        return q
-
-
-def _no_rows(size: int) -> _Rows:
+def _no_rows(size: int) -> HeldRows:
     import scipy.sparse as sparse
 
-    return _Rows(sparse.csr_matrix((0, size)), np.zeros((size, 0)), np.zeros((0, 0)))
+    return HeldRows(sparse.csr_matrix((0, size)), np.zeros((size, 0)), np.zeros((0, 0)))
 
 
 def _basis(rows: list[Any]) -> Array:

@@ -55,8 +55,7 @@ class WholeRows:
     def target(self) -> Array | None:
         return self.rows.target
 
-    @property
-    def stencil(self) -> Stencil | None:
+    def region_stencil(self) -> Stencil:
         return self.rows.stencil
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
@@ -85,7 +84,6 @@ class _ThickPressure:
 
     def setup(self, thickness: float) -> None:
         """dt mu / V of now, in cells that have a pressure."""
-        assert self.rows.stencil is not None
         np.greater(self.rows.stencil.diagonal_c, 0.0, out=self._thickness_c)
         self._thickness_c *= thickness
 

@@ -51,7 +51,6 @@ class BodyWalls:
         self.cells = np.ones(1)
         self.is_closed = False
         self._label = np.zeros(0, np.int32)
-        self._closed = np.zeros(1, np.bool_)
 
     def rebuild(self, dynamic_b: np.ndarray, centre_b: Array, diagonal_c: Array) -> None:
         """Gather the walls of the bodies where ``dynamic_b`` (int64) is 1, about their centres of mass (n, 3) [m].
@@ -94,8 +93,8 @@ class BodyWalls:
         size = np.abs(f).sum(axis=0) if self.size else np.zeros(6)
         self.closure[np.abs(self.closure) <= 1e-12 * size] = 0.0
         self.is_closed = bool(np.any(self.closure))
-        self._label, self._closed = label, ~open_regions
-        if self._closed.any():
+        self._label = label
+        if not open_regions.all():
             self.cells = np.maximum(np.bincount(label, minlength=regions + 1), 1).astype(float)
 
     def add_flux(self, factor: float, twist_b: Array, out_c: Array) -> None:
@@ -113,13 +112,6 @@ class BodyWalls:
         if self.is_closed:
             mean = np.bincount(self._label, weights=flat, minlength=len(self.cells)) / self.cells
             out_b -= factor * np.einsum("rni,r->ni", self.closure, mean)
-
-    def remove_means(self, field_c: Array) -> None:
-        """Take its mean over every closed region out of a field."""
-        if self._closed.any():
-            flat = field_c.reshape(-1)
-            mean = np.bincount(self._label, weights=flat, minlength=len(self.cells)) / self.cells
-            flat -= np.where(self._closed, mean, 0.0)[self._label]
 
     def add_diagonal(self, inv_mass: Array, out_c: Array) -> None:
         """out += diag(F M^-1 F^T), closed regions as if they were open; inv_mass (n, 6, 6)."""

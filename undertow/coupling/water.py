@@ -16,7 +16,7 @@ from undertow.coupling.drag import BodiesInverse, DragRows
 from undertow.coupling.hydrostatic import Hydrostatic
 from undertow.coupling.lumped import LumpedSolve
 from undertow.coupling.monolithic import HEAVY_ENOUGH, CoupledBodies, MonolithicSolve
-from undertow.coupling.rows import CoupledOperator, CoupledRows
+from undertow.coupling.rows import CoupledRows
 from undertow.coupling.walls import BodyWalls
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.free_surface import FreeSurfaceRows, FreeSurfaceSolve
@@ -24,7 +24,7 @@ from undertow.fluid.mixture import Mixture
 from undertow.fluid.pressure import DivergenceRows
 from undertow.fluid.strain import FreeViscosity
 from undertow.grid import Array
-from undertow.linalg import CoupledSystem, DenseBlock, SolveStats
+from undertow.linalg import CoupledSystem, SolveStats
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.rows import BLOCK
 
@@ -33,14 +33,12 @@ class CoupledWaterRows(CoupledRows, FreeSurfaceRows):
     """Divergence rows of the liquid cells on face velocities and twists; walls in the air have none."""
 
     def __init__(
-        self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], bodies: RigidBodies,
-        block: DenseBlock,
-    ) -> None:  # fmt: skip
+        self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], bodies: RigidBodies
+    ) -> None:
         FreeSurfaceRows.__init__(self, domain, phi_c, gravity)
         self.bodies = bodies
         self.walls = BodyWalls(domain, bodies.count)
         self.twist_b = np.zeros((bodies.count, 6))
-        self.operator = CoupledOperator(self, block)
 
     def set_wall_flux(self) -> None:
         """s: the flux through walls that move as prescribed less the volume sources, in the liquid cells."""
@@ -58,7 +56,7 @@ class CoupledWaterSolve(FreeSurfaceSolve):
     ) -> None:  # fmt: skip
         self.domain, self.tolerance, self.coupled = domain, tolerance, coupled
         bodies = coupled.bodies
-        self.monolithic = self._make_solve(lambda block: CoupledWaterRows(domain, phi_c, gravity, bodies, block))
+        self.monolithic = self._make_solve(lambda: CoupledWaterRows(domain, phi_c, gravity, bodies))
         rows = self.monolithic.rows
         assert isinstance(rows, CoupledWaterRows)
         self.rows: CoupledWaterRows = rows
@@ -66,7 +64,7 @@ class CoupledWaterSolve(FreeSurfaceSolve):
         self.known_b = np.zeros((bodies.count, 6))
         self.z_c, self.start_c = domain.grid.cell_field(), domain.grid.cell_field()
 
-    def _make_solve(self, make_rows: Callable[[DenseBlock], CoupledRows]) -> MonolithicSolve:
+    def _make_solve(self, make_rows: Callable[[], CoupledRows]) -> MonolithicSolve:
         """The solve for water and bodies."""
         return MonolithicSolve(self.domain, self.tolerance, self.coupled, make_rows)
 
@@ -125,7 +123,7 @@ class LumpedWaterSolve(CoupledWaterSolve):
         self.mass = mass
         super().__init__(domain, phi_c, gravity, tolerance, coupled)
 
-    def _make_solve(self, make_rows: Callable[[DenseBlock], CoupledRows]) -> LumpedSolve:
+    def _make_solve(self, make_rows: Callable[[], CoupledRows]) -> LumpedSolve:
         self.lumped = LumpedSolve(self.domain, self.tolerance, self.coupled, make_rows, self.mass)
         return self.lumped
 

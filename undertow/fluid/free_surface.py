@@ -78,7 +78,6 @@ class FreeSurfaceRows(DivergenceRows):
     def rebuild(self) -> None:
         """Masses, stencil and mean level of the present surface and solids."""
         d, stencil = self.domain, self.stencil
-        assert stencil is not None
         share_face_rows(d.grid, _compute_surface_masses, self.phi_c, d.inv_mass_f, SMALLEST_THETA, self.inv_mass_f)
         share_rows(
             d.grid, _compute_surface_stencil, self.phi_c, d.area_f, self.inv_mass_f, d.grid.face_area, self.gravity,
@@ -98,7 +97,6 @@ class FreeSurfaceRows(DivergenceRows):
     def _take_sources(self) -> None:
         """s less the volume made in the liquid cells. Liquid that nothing joins to the surface has no room to give."""
         stencil = self.stencil
-        assert stencil is not None
         label, joined = stencil.label[: self.flux_c.size].reshape(self.flux_c.shape), stencil.grounded
         planes = (used_planes(x) for x in (label, self.source_c, self.flux_c))
         for region, source, flux in zip(*planes, strict=True):
@@ -174,7 +172,6 @@ class FreeSurfaceSolve:
     def rebuild(self) -> None:
         """Take over the present surface, solids and sources."""
         self.rows.rebuild()
-        assert self.rows.stencil is not None
         self.multigrid.setup(self.rows.stencil)
         self.rows.set_wall_flux()
 

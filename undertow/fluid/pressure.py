@@ -27,7 +27,6 @@ class DivergenceRows:
     damping = False
     folded = False
     direct = "fluid"
-    """Velocities with diagonal masses of which ``subtract_impulse`` takes the impulse."""
 
     def __init__(self, domain: FluidDomain, inv_mass_f: Array | None = None) -> None:
         """inv_mass_f: the masses of the stencil where they are not the fluid's own."""
@@ -36,7 +35,7 @@ class DivergenceRows:
         grid = domain.grid
         self.shape: tuple[int, ...] = grid.padded
         self.target: Array | None = None if domain.solids is None or domain.voxel else grid.cell_field()
-        self.stencil: Stencil | None = Stencil(grid, domain.periodic_axes)
+        self.stencil = Stencil(grid, domain.periodic_axes)
         self.wet_rows = np.zeros(0, dtype=np.uint8)
         """Not 0 for rows of cells with a divergence row (ny nz,); empty: all have them."""
         self.liquid_c = np.zeros((0, 0, 0))
@@ -46,7 +45,6 @@ class DivergenceRows:
     def rebuild(self) -> None:
         """Coefficients a_f = (phi A)^2 / beta and d_c of the p = 0 sides, after the masses changed."""
         d = self.domain
-        assert self.stencil is not None
         share_rows(
             d.grid,
             _compute_stencil,
@@ -73,6 +71,17 @@ class DivergenceRows:
                 self.liquid_c,
                 self.target,
             )
+
+    def region_stencil(self) -> Stencil:
+        """K B^-1 K^T of the fluid, up to what ``apply_direct`` adds."""
+        return self.stencil
+
+    def apply_direct(self, z: Array, out: Array) -> None:
+        """out = K B^-1 K^T z of the fluid alone."""
+        self.stencil.apply(z, out)
+
+    def add_others(self, w: Mapping[str, Array], out: Array) -> None:
+        """Nothing: the rows act on the fluid alone."""
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         d = self.domain

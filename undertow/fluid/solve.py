@@ -67,7 +67,6 @@ class PressureSolve:
 
     def rebuild(self) -> None:
         self.rows.rebuild()
-        assert self.rows.stencil is not None
         self.multigrid.setup(self.rows.stencil)
 
     def place(self) -> None:
@@ -161,7 +160,6 @@ class CoupledSolve(_ViscousSolve):
         w = {"fluid": u_f}
         self.walls.fold(u_f, self.domain.inv_mass_f, self.inv_mass_f)
         self.rows.rebuild()
-        assert self.rows.stencil is not None
         self.multigrid.setup(self.rows.stencil)
         # first guess z = C u*: it follows from the state alone, so that a resumed run repeats every bit
         self.viscous.apply(w, self.strain_z)

@@ -34,7 +34,7 @@ from undertow.fluid.domain import FluidDomain
 from undertow.fluid.mixture import Mixture
 from undertow.fluid.viscosity import WallRows
 from undertow.grid import GHOSTS, Array, share_face_rows
-from undertow.linalg import CoupledSystem, SolveStats, Stencil, VelocityBlock, used_planes
+from undertow.linalg import CoupledSystem, SolveStats, VelocityBlock, used_planes
 from undertow.transport import Extrapolation
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ class StrainRows:
     damping = True
     folded = True
     target: Array | None = None
-    stencil: Stencil | None = None
 
     def __init__(self, rows: FreeSurfaceRows, mu_c: Array) -> None:
         self.surface, self.domain, self.mu_c = rows, rows.domain, mu_c

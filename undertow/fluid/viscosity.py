@@ -25,7 +25,7 @@ from numba import njit
 
 from undertow.fluid.domain import FluidDomain, last_face, wrap
 from undertow.grid import GHOSTS, INFLOW, WALL, Array, share, share_face_rows
-from undertow.linalg import Stencil, used_planes, used_ranges
+from undertow.linalg import used_planes, used_ranges
 
 SMALLEST_DISTANCE = 0.01
 """Lower bound of the distance between a face's open part and a wall, in cells."""
@@ -41,7 +41,6 @@ class ViscousRows:
     name = "viscosity"
     damping = True
     target: Array | None = None
-    stencil: Stencil | None = None
 
     def __init__(self, domain: FluidDomain, viscosity: float, folded: bool, half: bool) -> None:
         self.domain = domain
@@ -98,7 +97,6 @@ class WallRows:
 
     name = "walls"
     damping = True
-    stencil: Stencil | None = None
 
     def __init__(
         self, domain: FluidDomain, viscosity: float | Array, slip_b: np.ndarray, folded: bool, half: bool

@@ -12,15 +12,21 @@ stay exact):
     saddle    [ B + C^T C   K^T ] [ d ]   [ C^T (s_C - C w*) ]
               [     K       -P  ] [ z ] = [    s - K w*      ]
 
-The three are views of the same blocks and give the same w and z. Where inv_mass is 0 a velocity is prescribed (or not
-there) and keeps its value.
+Which velocities are unknowns can be chosen block by block. With those of some blocks ``kept`` (v) and the others
+eliminated (u), the saddle is the symmetric indefinite form of Robinson-Mosher et al. 2008 [@robinsonmosher2008], (16):
+
+    saddle    [ B_v + C^T C             K_v^T           ] [ d ]   [ C^T (s_C - C w*) ]
+              [     K_v       - (K_u B_u^-1 K_u^T + P)  ] [ z ] = [    s - K w*      ]
+
+All are views of the same blocks and give the same w and z. Where inv_mass is 0 a velocity is prescribed (or not there)
+and keeps its value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -174,9 +180,8 @@ class DenseBlock:
 class RowBlock(Protocol):
     """Rows K of one kind of physics acting on named velocities; the dual array z of the block has shape ``shape``.
 
-    damping: P = I on these rows (else they are constraints). folded: a damping block that goes into the mass; it then
-    also needs ``add_gram`` and ``add_gram_diagonal``. target: s, None = 0. stencil: K B^-1 K^T as a structured
-    operator, if it is one. Rows whose stencil is only a part of that may have the whole as an attribute ``operator``.
+    damping: P = I on these rows (else they are constraints). folded: a damping block that goes into the mass, a
+    ``FoldedRowBlock``. target: s, None = 0. What more rows can do they say by being one of the types below.
     """
 
     name: str
@@ -187,19 +192,60 @@ class RowBlock(Protocol):
     @property
     def target(self) -> Array | None: ...
 
-    @property
-    def stencil(self) -> Stencil | None: ...
-
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         """out = K w"""
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
         """w += K^T z"""
 
+
+@runtime_checkable
+class HasDiagonal(Protocol):
+    """Rows that know the diagonal of their operator: those without a preconditioner, or beside other unknowns."""
+
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
         """out += diag(K B^-1 K^T) for the given inverse masses, each in the form of its block's ``inv_mass``"""
 
 
+@runtime_checkable
+class HasRegions(Protocol):
+    """Rows whose null vectors, if there are any, are constant over the connected regions of a stencil."""
+
+    def region_stencil(self) -> Stencil:
+        """What has the regions, and a diagonal that their images are compared with."""
+
+
+@runtime_checkable
+class ActsOn(Protocol):
+    """Rows that say which velocities they act on; others may act on all of them."""
+
+    def velocities(self) -> tuple[str, ...]:
+        """Names of the velocity blocks."""
+
+
+@runtime_checkable
+class StructuredRows(RowBlock, HasRegions, Protocol):
+    """Rows that eliminate the velocities ``direct``, whose masses are diagonal, by a kernel of their own.
+
+        K B^-1 K^T = K_d B_d^-1 K_d^T + K_o B_o^-1 K_o^T,      d: direct,  o: others
+
+    Used where no other dual rows act on these velocities. ``add_transpose`` must do without them. The other velocities
+    give nothing to rows of cells that the stencil leaves out.
+    """
+
+    direct: str
+
+    def apply_direct(self, z: Array, out: Array) -> None:
+        """out = K_d B_d^-1 K_d^T z"""
+
+    def add_others(self, w: Mapping[str, Array], out: Array) -> None:
+        """out += K_o w"""
+
+    def subtract_impulse(self, z: Array, inv_mass: Array, v: Array) -> None:
+        """v -= B_d^-1 K_d^T z in one pass over memory, v being the direct velocities."""
+
+
+@runtime_checkable
 class FoldedRowBlock(RowBlock, Protocol):
     """A row block that can be folded into the mass."""
 
@@ -208,6 +254,17 @@ class FoldedRowBlock(RowBlock, Protocol):
 
     def add_gram_diagonal(self, w: Mapping[str, Array]) -> None:
         """w += diag(K^T K), the diagonal of it"""
+
+
+class InverseMass:
+    """The masses of a velocity block as a preconditioner of its velocities where they are kept: out = B^-1 x."""
+
+    def __init__(self, block: MassBlock) -> None:
+        self.block = block
+
+    def apply(self, x: Array, out: Array) -> None:
+        """out = B^-1 x"""
+        self.block.apply_inverse_mass(x, out)
 
 
 def _views(flat: Array, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
@@ -259,9 +316,10 @@ class _BlockPreconditioner:
 class CoupledSystem:
     """Velocity blocks, row blocks and how to solve them together. Built once; owns all work vectors.
 
-    preconditioners: for the dual unknowns of a row block by its name; for the velocities of a block in the primal and
-    saddle forms by the velocity block's name. What has none is divided by its diagonal. planar: fields belong to a 2D
-    grid, so that parts which are always zero are skipped.
+    preconditioners: for the dual unknowns of a row block by its name; for the velocities of a block that is kept by the
+    velocity block's name. What has none is divided by its diagonal. planar: fields belong to a 2D grid, so that parts
+    which are always zero are skipped. kept: velocity blocks that stay unknowns; None: all of them if rows are folded,
+    which act on kept ones alone, else none.
     """
 
     def __init__(
@@ -270,58 +328,78 @@ class CoupledSystem:
         rows: Sequence[RowBlock],
         preconditioners: Mapping[str, Preconditioner] | None = None,
         planar: bool = False,
+        kept: Sequence[str] | None = None,
     ) -> None:
         given = dict(preconditioners or {})
         names = [block.name for block in blocks] + [row.name for row in rows]
         if len(set(names)) != len(names):
             raise ValueError(f"coupled system: block names must be unique, got {names}")
-        if unknown := set(given) - set(names):
-            raise ValueError(f"coupled system: preconditioners for {sorted(unknown)}, which are no blocks of {names}")
+        if unknown := (set(given) | set(kept or ())) - set(names):
+            raise ValueError(
+                f"coupled system: preconditioners, or kept velocities, of {sorted(unknown)}, no blocks of {names}"
+            )
+        self.folded: list[FoldedRowBlock] = []
+        self.dual: list[RowBlock] = []
         for row in rows:
-            if row.folded and not row.damping:
+            if not row.folded:
+                self.dual.append(row)
+            elif not row.damping:
                 raise ValueError(f"coupled system: row block {row.name!r} is a constraint and cannot be folded")
-            if row.folded and not (hasattr(row, "add_gram") and hasattr(row, "add_gram_diagonal")):
+            elif isinstance(row, FoldedRowBlock):
+                self.folded.append(row)
+            else:
                 raise TypeError(f"coupled system: folded row block {row.name!r} lacks add_gram or add_gram_diagonal")
         self.blocks = list(blocks)
         self.rows = list(rows)
-        self.folded = [row for row in rows if row.folded]
-        self.dual = [row for row in rows if not row.folded]
-        self.reduction = "dual" if not self.folded else "saddle" if self.dual else "primal"
+        keeps = {block.name for block in blocks if self.folded} if kept is None else set(kept)
+        self._kept = [block for block in blocks if block.name in keeps]
+        self._eliminated = [block for block in blocks if block.name not in keeps]
+        self.reduction = "dual" if not self._kept else "saddle" if self.dual else "primal"
+        self._sign = 1.0 if self.reduction == "dual" else -1.0
+        """Of the rows of the duals."""
 
         self.velocity_shapes = {block.name: block.shape for block in blocks}
         self.dual_shapes = {row.name: tuple(row.shape) for row in self.dual}
-        velocities = sum(int(np.prod(shape)) for shape in self.velocity_shapes.values())
-        duals = sum(int(np.prod(shape)) for shape in self.dual_shapes.values())
         self._spaces = {
             name: VectorSpace(int(np.prod(shape)), used_ranges(shape, planar=planar))
             for name, shape in {**self.velocity_shapes, **self.dual_shapes}.items()
         }
-        shapes = dict(self.dual_shapes) if self.reduction == "dual" else {**self.velocity_shapes, **self.dual_shapes}
-        self._size = duals if self.reduction == "dual" else velocities + duals
-        self._shapes = shapes
+        self._shapes = {**{block.name: block.shape for block in self._kept}, **self.dual_shapes}
+        sizes = [int(np.prod(shape)) for shape in self._shapes.values()]
+        self._starts = dict(zip(self._shapes, np.cumsum([0, *sizes]).tolist(), strict=False))
+        self._size = sum(sizes)
         self._b = np.zeros(self._size)
         # one dual block is solved in place in the caller's z: no copy of the solution
         self._in_place = self.reduction == "dual" and len(self.dual) == 1
         self._x = np.zeros(0 if self._in_place else self._size)
-        self._preconditioner = _BlockPreconditioner(shapes, given, planar)
-        ranges, start = [], 0
-        for shape in shapes.values():
-            ranges += used_ranges(shape, start, planar)
-            start += int(np.prod(shape))
-        self._solver = (Minres if self.reduction == "saddle" else ConjugateGradients)(self._size, ranges)
-        self._weight = np.zeros(self._size if len(shapes) > 1 else 0)
+        self._preconditioner = _BlockPreconditioner(self._shapes, given, planar)
+        self._ranges = {name: used_ranges(shape, self._starts[name], planar) for name, shape in self._shapes.items()}
+        solver = Minres if self.reduction == "saddle" else ConjugateGradients
+        self._solver = solver(self._size, [part for parts in self._ranges.values() for part in parts])
+        self._weight = np.zeros(self._size if len(self._shapes) > 1 else 0)
+        for row in self.dual if self._weight.size or self._preconditioner.ranges else ():
+            if not isinstance(row, HasDiagonal):
+                raise TypeError(f"coupled system: row block {row.name!r} lacks add_diagonal, which its unknowns need")
         self._null = {
-            row.name: self._make_null_space(row.name, row.stencil)
+            row.name: self._make_null_space(row, row.region_stencil())
             for row in self.dual
-            if row.stencil is not None and not row.damping
+            if isinstance(row, HasRegions) and not row.damping
         }
-        structured = self._in_place and not self.dual[0].damping
-        self._operator = getattr(self.dual[0], "operator", self.dual[0].stencil) if structured else None
-        # velocities that need no work vector: impulses are taken from them in one pass
-        self._direct = getattr(self.dual[0], "direct", None) if self._operator is not None else None
-        work = {name: shape for name, shape in self.velocity_shapes.items() if name != self._direct}
+        self._direct = {row.name: row for row in self.dual if isinstance(row, StructuredRows) and self._is_alone(row)}
+        """Rows that eliminate velocities themselves: these need no work vector."""
+        direct = {row.direct for row in self._direct.values()}
+        work = {name: shape for name, shape in self.velocity_shapes.items() if name not in direct}
         self._velocity = _views(np.zeros(sum(int(np.prod(shape)) for shape in work.values())), work)
-        self._version = 0
+        self._versions = [0] * len(self._direct)
+
+    def _is_alone(self, row: StructuredRows) -> bool:
+        """Whether the direct velocities of the rows are eliminated and no other dual rows act on them."""
+        others = [other for other in self.dual if other is not row]
+        return (
+            row.direct in {block.name for block in self._eliminated}
+            and not row.damping
+            and all(isinstance(other, ActsOn) and row.direct not in other.velocities() for other in others)
+        )
 
     def solve(
         self, w: Mapping[str, Array], z: Mapping[str, Array], tolerance: float, max_iterations: int = 1000,
@@ -330,8 +408,8 @@ class CoupledSystem:
         """Solve for w and z. w holds w* on entry and w on exit; z the first guess on entry, the solution on exit.
 
         scale: what the tolerance is relative to, in the place of ||b||; least: at least that. z of folded rows is given
-        when asked for. Ghost and inactive entries of z must be zero. known: K w* - s of the dual form is in
-        ``right_hand_side`` already.
+        when asked for. Ghost and inactive entries of z must be zero. known: ``right_hand_side`` has it
+        already.
         Raises PhysicsError when the tolerance is not reached.
         """
         for name, shape in self.velocity_shapes.items():
@@ -363,36 +441,40 @@ class CoupledSystem:
 
     def apply(self, x: Array, out: Array) -> None:
         """out = A x for the operator A of the reduction; flat vectors over the blocks in order."""
-        if self._operator is not None:
-            self._operator.apply(x, out)
-        elif self.reduction == "dual":
-            self._apply_dual(_views(x, self._shapes), _views(out, self._shapes))
-        else:
-            self._apply_primal(_views(x, self._shapes), _views(out, self._shapes))
-
-    def _apply_dual(self, z: Mapping[str, Array], out: Mapping[str, Array]) -> None:
-        """out = (K B^-1 K^T + P) z"""
-        self._set_impulse(self.dual, z)
-        for block in self.blocks:
-            block.apply_inverse_mass(self._velocity[block.name], self._velocity[block.name])
-        for row in self.dual:
-            row.apply(self._velocity, out[row.name])
-            if row.damping:
-                self._add(row.name, 1.0, z, out)
-
-    def _apply_primal(self, x: Mapping[str, Array], out: Mapping[str, Array]) -> None:
-        """out = [B + C^T C, K^T; K, -P] x with prescribed velocities held; without dual rows just (B + C^T C) x."""
+        views, result, work, sign = _views(x, self._shapes), _views(out, self._shapes), self._velocity, self._sign
         self._set_impulse((), {})
-        for row in self.folded:
-            row.add_gram(x, self._velocity)  # type: ignore[attr-defined]
+        for folded in self.folded:
+            folded.add_gram(views, work)
         for row in self.dual:
-            row.add_transpose(x[row.name], self._velocity)
-        for block in self.blocks:
-            block.apply_inertia(x[block.name], self._velocity[block.name], out[block.name])
+            row.add_transpose(views[row.name], work)
+        for block in self._kept:
+            block.apply_inertia(views[block.name], work[block.name], result[block.name])
+        self._answer(self._eliminated, sign)
+        w = {**work, **{block.name: views[block.name] for block in self._kept}}
         for row in self.dual:
-            row.apply(x, out[row.name])
+            self._apply_row(row, sign, views[row.name], w, result[row.name])
             if row.damping:
-                self._add(row.name, -1.0, x, out)
+                self._add(row.name, sign, views, result)
+
+    def _answer(self, blocks: Sequence[MassBlock], sign: float) -> None:
+        """Work velocities of the blocks, as far as they have any: v <- sign B^-1 v."""
+        for block in blocks:
+            if block.name in self._velocity:
+                v = self._velocity[block.name]
+                block.apply_inverse_mass(v, v)
+                if sign < 0.0:
+                    np.negative(used_planes(v), out=used_planes(v))
+
+    def _apply_row(self, row: RowBlock, sign: float, z: Array, w: Mapping[str, Array], out: Array) -> None:
+        """out = K w, the velocities that the rows eliminate themselves being sign B_d^-1 K_d^T z."""
+        structured = self._direct.get(row.name)
+        if structured is None:
+            row.apply(w, out)
+            return
+        structured.apply_direct(z, out)
+        if sign < 0.0:
+            np.negative(used_planes(out), out=used_planes(out))
+        structured.add_others(w, out)
 
     def _add(self, name: str, factor: float, x: Mapping[str, Array], y: Mapping[str, Array]) -> None:
         """y += factor x for the block of that name."""
@@ -415,10 +497,9 @@ class CoupledSystem:
         p = self._preconditioner
         if p.ranges or self._weight.size:
             self._solver.space.clear(p.diagonal)
-            inv_mass = {block.name: block.inv_mass for block in self.blocks}
-            if self.reduction != "dual":
-                inv_mass = self._fold_diagonals(p.diagonals)
+            inv_mass = self._fold_diagonals(p.diagonals)
             for row in self.dual:
+                assert isinstance(row, HasDiagonal)
                 row.add_diagonal(inv_mass, p.diagonals[row.name])
                 if row.damping:
                     for low, high in self._spaces[row.name].ranges:
@@ -426,78 +507,106 @@ class CoupledSystem:
             p.setup()
             for low, high in self._solver.space.ranges if self._weight.size else ():
                 invert(p.diagonal[low:high], self._weight[low:high])
+        self._refresh_null_spaces()
+
+    def _refresh_null_spaces(self) -> None:
         for null in self._null.values():
             if null.outdated:
                 null.setup()
 
     def _cut(self) -> None:
-        """Let the solver pass over the rows of a structured block that have no unknowns."""
-        stencil = self.dual[0].stencil if self._operator is not None else None
-        keeps = self._operator is stencil or getattr(self._operator, "keeps_rows", False)
-        if stencil is not None and keeps and stencil.version != self._version:
-            self._version, space = stencil.version, self._solver.space
-            # the residual goes to preconditioners, some of which read all of it
-            space.clear(self._solver.work[0])
-            space.cut(np.array(space.ranges) if stencil.overlay.cell.size else stencil.ranges())
+        """Let the solver pass over the rows of structured blocks that have no unknowns."""
+        stencils = {name: row.region_stencil() for name, row in self._direct.items()}
+        versions = [stencil.version for stencil in stencils.values()]
+        if versions == self._versions:
+            return
+        self._versions, space = versions, self._solver.space
+        # the residual goes to preconditioners, some of which read all of it
+        space.clear(self._solver.work[0])
+        ranges = {name: np.array(parts, dtype=np.int64).reshape(-1, 2) for name, parts in self._ranges.items()}
+        for name, stencil in stencils.items():
+            if not stencil.overlay.cell.size:
+                ranges[name] = stencil.ranges() + self._starts[name]
+        space.cut(np.concatenate(list(ranges.values())))
 
-    def _make_null_space(self, name: str, stencil: Stencil) -> NullSpace:
-        before = list(self._shapes)[: list(self._shapes).index(name)]
-        start = sum(int(np.prod(self._shapes[other])) for other in before)
-        return NullSpace(stencil, lambda levels: self._apply_levels(name, stencil, levels), start)
+    def _make_null_space(self, row: RowBlock, stencil: Stencil) -> NullSpace:
+        return NullSpace(stencil, lambda levels: self._apply_levels(row, stencil, levels), self._starts[row.name])
 
     def null_space(self, name: str) -> NullSpace:
         """That of the row block of that name; set up in ``solve`` when the stencil has changed."""
         return self._null[name]
 
-    def _apply_levels(self, name: str, stencil: Stencil, levels: Array) -> Array:
-        """A x for the x that has ``levels`` by region in the row block of that name, 0 elsewhere; in a work vector."""
+    def _apply_levels(self, row: RowBlock, stencil: Stencil, levels: Array) -> Array:
+        """A x for the x that has ``levels`` by region in the row block, 0 elsewhere; in a work vector."""
         x, out = self._solver.work[0], self._solver.work[1]
         x[...] = 0.0
-        np.take(levels, stencil.label, out=self._part(x, name).reshape(-1), mode="clip")
+        z = self._part(x, row.name)
+        np.take(levels, stencil.label, out=z.reshape(-1), mode="clip")
         if self.reduction == "dual":
             self.apply(x, out)
         else:
             # as K B^-1 K^T has it, which is what the stencil's diagonal can be compared with
             out[...] = 0.0
-            row = next(row for row in self.dual if row.name == name)
-            self._set_impulse((row,), {name: self._part(x, name)})
-            for block in self.blocks:
-                block.apply_inverse_mass(self._velocity[block.name], self._velocity[block.name])
-            row.apply(self._velocity, self._part(out, name))
+            self._set_impulse((row,), {row.name: z})
+            self._answer(self.blocks, 1.0)
+            self._apply_row(row, 1.0, z, self._velocity, self._part(out, row.name))
         return out
 
     def _fold_diagonals(self, diagonals: Mapping[str, Array]) -> dict[str, Array]:
-        """Diagonal of B + C^T C for the velocities, and its inverse (0 where prescribed) as the blocks form it."""
+        """Diagonal of B + C^T C for the kept velocities, and the inverse masses with it (0 where prescribed) as the
+        blocks form them."""
         for row in self.folded:
-            row.add_gram_diagonal(diagonals)  # type: ignore[attr-defined]
-        return {
-            block.name: block.fold_diagonal(diagonals[block.name], self._velocity[block.name]) for block in self.blocks
-        }
+            row.add_gram_diagonal(diagonals)
+        inv_mass = {block.name: block.inv_mass for block in self._eliminated}
+        for block in self._kept:
+            inv_mass[block.name] = block.fold_diagonal(diagonals[block.name], self._velocity[block.name])
+        return inv_mass
+
+    def space(self, name: str) -> VectorSpace:
+        """Sums and updates of flat vectors of the block of that name."""
+        return self._spaces[name]
+
+    def rows_left(self, name: str, w: Mapping[str, Array]) -> Array:
+        """K w - s of the dual rows of that name in the cells that have unknowns; where ``right_hand_side`` is."""
+        row, out = next(row for row in self.dual if row.name == name), self.right_hand_side(name)
+        row.apply(w, out)
+        if row.target is not None:
+            self._add(name, -1.0, {name: row.target}, {name: out})
+        if isinstance(row, HasRegions):
+            np.copyto(out.reshape(-1), 0.0, where=row.region_stencil().label == 0)
+        return out
+
+    def residual(self, name: str, w: Mapping[str, Array]) -> float:
+        """||K w - s|| as ``rows_left`` has it, less what no dual can change, which is taken from there."""
+        out = self.rows_left(name, w).reshape(-1)
+        self._refresh_null_spaces()
+        if name in self._null:
+            self._null[name].remove(out)
+        return float(np.sqrt(self._spaces[name].dot(out, out)))
 
     def right_hand_side(self, name: str) -> Array:
-        """Where b of the row block of that name is kept: K w - s in the dual form; overwritten by every solve."""
+        """Where b of the row block of that name is: K w - s in the dual form, else s - K w; every solve changes it."""
         return self._part(self._b, name)
 
     def _build_right_hand_side(self, w: Mapping[str, Array], known: bool) -> tuple[float, float]:
         """b of the reduction; returns (norm of what was removed to make it compatible, norm of b before)."""
         b = _views(self._b, self._shapes)
-        sign = 1.0 if self.reduction == "dual" else -1.0
         for row in () if known else self.dual:
             row.apply(w, b[row.name])
             if row.target is not None:
                 self._add(row.name, -1.0, {row.name: row.target}, b)
-            if sign < 0:
+            if self._sign < 0:
                 self._spaces[row.name].combine(-1.0, b[row.name].reshape(-1), 0.0, b[row.name].reshape(-1))
-        if self.reduction != "dual":
+        if self._kept:
             self._set_impulse((), {})
-            for row in self.folded:
-                row.add_gram(w, self._velocity)  # type: ignore[attr-defined]
+            for folded in self.folded:
+                folded.add_gram(w, self._velocity)
             for v in self._velocity.values():
                 np.negative(used_planes(v), out=used_planes(v))
-            for row in self.folded:
-                if row.target is not None:
-                    row.add_transpose(row.target, self._velocity)
-            for block in self.blocks:
+            for folded in self.folded:
+                if folded.target is not None:
+                    folded.add_transpose(folded.target, self._velocity)
+            for block in self._kept:
                 b[block.name][...] = 0.0
                 block.apply_inertia(b[block.name], self._velocity[block.name], b[block.name])
         if not any(null.count for null in self._null.values()):
@@ -508,29 +617,25 @@ class CoupledSystem:
 
     def _finish(self, w: Mapping[str, Array], z: Mapping[str, Array], x: Array) -> None:
         """w and all z from the solution x."""
-        if self.reduction == "dual":
-            views = _views(x, self._shapes)
-            if not self._in_place:
-                self._take_duals(z, views)
-            self._set_impulse(self.dual, views)
-            for block in self.blocks:
-                if block.name == self._direct:
-                    row = self.dual[0]
-                    row.subtract_impulse(views[row.name], block.inv_mass, w[block.name])  # type: ignore[attr-defined]
-                    continue
-                v = self._velocity[block.name]
-                block.apply_inverse_mass(v, v)
-                self._add(block.name, -1.0, self._velocity, w)
-            return
         views = _views(x, self._shapes)
-        for block in self.blocks:
+        if not self._in_place:
+            self._take_duals(z, views)
+        for block in self._kept:
             self._add(block.name, 1.0, views, w)
-        self._take_duals(z, views)
-        for row in self.folded:
-            if row.name in z:
-                row.apply(w, z[row.name])
-                if row.target is not None:
-                    z[row.name] -= row.target
+        if self._eliminated:
+            self._set_impulse(self.dual, views)
+            self._answer(self._eliminated, 1.0)
+        for block in self._eliminated:
+            if block.name in self._velocity:
+                self._add(block.name, -1.0, self._velocity, w)
+        for row in self._direct.values():
+            inv_mass = next(block.inv_mass for block in self._eliminated if block.name == row.direct)
+            row.subtract_impulse(views[row.name], inv_mass, w[row.direct])
+        for folded in self.folded:
+            if folded.name in z:
+                folded.apply(w, z[folded.name])
+                if folded.target is not None:
+                    z[folded.name] -= folded.target
 
     def _take_duals(self, z: Mapping[str, Array], views: Mapping[str, Array]) -> None:
         """z of the dual rows from the solution."""
