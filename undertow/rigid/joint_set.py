@@ -10,7 +10,6 @@ import numpy as np
 
 from undertow.errors import UserError
 from undertow.grid import Array
-from undertow.linalg import CoupledSystem
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.control import JointControl
 from undertow.rigid.joint import (
@@ -30,7 +29,7 @@ from undertow.rigid.joint import (
     localise,
     moves,
 )
-from undertow.rigid.rows import BandedFactor, JointRows, RigidVelocities
+from undertow.rigid.rows import COMPLIANCE, BandedFactor, JointRows, RigidVelocities
 
 
 class JointSet:
@@ -155,6 +154,44 @@ class JointSet:
             rows[there, body[there]] += self._rows.k[held[there], side]
         return rows.reshape(len(held), 6 * count)
 
+    def mobility(self, bodies: np.ndarray) -> tuple[np.ndarray, Array]:
+        """What the joints leave of M^-1 in the mechanisms that bodies (any shape, indices) belong to, in the poses of now.
+
+        Returns slot (n,), which of the k joined bodies each body is (-1: none), and P M^-1 (6 k, 6 k),
+
+            P M^-1 = M^-1 - M^-1 G^T (G M^-1 G^T)^-1 G M^-1,
+
+        of the rows G that always hold; rows that say the same count once. Limits take no part.
+        """
+        slot = np.full(self.bodies.count, -1, dtype=np.int64)
+        if not self._refresh():
+            return slot, np.zeros((0, 0))
+        moving = self.bodies.kind_b == DYNAMIC
+        wanted = np.zeros(self.bodies.count, dtype=np.bool_)
+        wanted[bodies] = True
+        ends = [
+            [b for b in (int(self._parent[j]), int(self._child[j])) if b >= 0 and moving[b]]
+            for j in range(self.count) if not self.broken_j[j]
+        ]  # fmt: skip
+        spreading = True
+        while spreading:
+            spreading = False
+            for pair in ends:
+                if wanted[pair].any() and not wanted[pair].all():
+                    wanted[pair] = spreading = True
+        joined = sorted({b for pair in ends for b in pair if wanted[b]})
+        slot[joined] = np.arange(len(joined))
+        rows = self.matrix().reshape(-1, self.bodies.count, 6)[:, joined].reshape(-1, 6 * len(joined))
+        rows = rows[np.abs(rows).max(axis=1, initial=0.0) > 0.0]
+        self._block.set_masses(self.bodies)
+        inverse = np.zeros((len(joined), 6, len(joined), 6))
+        for k, b in enumerate(joined):
+            inverse[k, :, k] = self._block.inv_mass[b]
+        free = inverse.reshape(6 * len(joined), 6 * len(joined))
+        answer = rows @ free
+        held = np.linalg.pinv(answer @ rows.T, rcond=COMPLIANCE, hermitian=True)
+        return slot, np.ascontiguousarray(free - answer.T @ held @ answer)
+
     def coordinate(self, name: str) -> float:
         """Angle [rad] or, of a prismatic joint, length [m] in the poses of now; see ``WITH_COORDINATE``."""
         j = self.index(name)
@@ -227,9 +264,9 @@ class JointSet:
         self._rows = JointRows(start, body)
         self._block = RigidVelocities(count)
         self._factor = BandedFactor(self._rows, self.bodies.kind_b == DYNAMIC)
-        self._system = CoupledSystem([self._block], [self._rows], {self._rows.name: self._factor})
         self._w = np.zeros((count, 6))
         self._z, self._error = np.zeros(len(body)), np.zeros(len(body))
+        self._rest, self._step = np.zeros(len(body)), np.zeros(len(body))
         self._raw = np.zeros(self.count)
         self._predicted = np.zeros(self.count)
         self._x, self._q = np.zeros((count, 3)), np.zeros((count, 4))

@@ -516,11 +516,7 @@ class Joints(JointSet):
         """(K B^-1 K^T + I) z = K w - s, w <- w - B^-1 K^T z."""
         z[...] = 0.0
         if self.method == "global":
-            self._factor.setup(self._block.inv_mass)
-            try:
-                self._system.solve({BLOCK: w}, {self._rows.name: z}, _REDUCTION)
-            except PhysicsError as error:
-                raise PhysicsError(f"joints {', '.join(self.names[:5])} ...: {error}") from None
+            self._solve_factored(w, z)
             return
         # rates that cancel to rounding are as good as none
         goal = 1e-14 * float(np.abs(self._rows.k).max()) * float(np.abs(w).max())
@@ -530,6 +526,28 @@ class Joints(JointSet):
             if change <= goal:
                 return
         self.unswept += 1
+
+    def _solve_factored(self, w: Array, z: Array) -> None:
+        """The factor is that of the whole operator: z <- z + factor^-1 (K w - s - z), w going along, until the true
+        residual is _REDUCTION of the first, or no longer falls because it is rounding: mostly once. What is left is
+        measured by the iterations around it, as errors of poses or rates."""
+        rows, rest, step = self._rows, self._rest, self._step
+        self._factor.setup(self._block.inv_mass)
+        first, last = 0.0, inf
+        for n in range(_REFINEMENTS):
+            rows.apply({BLOCK: w}, rest)
+            rest -= rows.wanted
+            rest -= z
+            size = sqrt(float(rest @ rest))
+            if not np.isfinite(size):
+                raise PhysicsError("joints: the velocities are not finite; a force or a contact went wrong")
+            first = size if n == 0 else first
+            if size == 0.0 or (n and (size <= _REDUCTION * first or size > 0.5 * last)):
+                return
+            last = size
+            self._factor.apply(rest, step)
+            z += step
+            self._give(step, w)
 
     def _give(self, impulse: Array, w: Array) -> None:
         """w <- w - B^-1 K^T impulse"""
