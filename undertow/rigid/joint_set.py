@@ -155,7 +155,7 @@ class JointSet:
         return rows.reshape(len(held), 6 * count)
 
     def mobility(self, bodies: np.ndarray) -> tuple[np.ndarray, Array]:
-        """What the joints leave of M^-1 in the mechanisms that bodies (any shape, indices) belong to, in the poses of now.
+        """What the joints leave of M^-1 in the mechanisms that ``bodies`` (indices) belong to, in the poses of now.
 
         Returns slot (n,), which of the k joined bodies each body is (-1: none), and P M^-1 (6 k, 6 k),
 

@@ -39,8 +39,22 @@ _SWEEPS = 50
 
 @njit(cache=True)
 def _collide_pairs(  # type: ignore[no-untyped-def]
-    rows, starts, pairs, bodies, v_half, omega_half, inv_inertia, dt, passes, clamp, depth, queue, slot, mobility,
-    out_p, out_L,
+    rows,
+    starts,
+    pairs,
+    bodies,
+    v_half,
+    omega_half,
+    inv_inertia,
+    dt,
+    passes,
+    clamp,
+    depth,
+    queue,
+    slot,
+    mobility,
+    out_p,
+    out_L,
 ):
     """Change p, L, v, omega of ``bodies`` and v_half, omega_half alike; returns (pairs collided, clamped).
 
@@ -69,8 +83,8 @@ def _collide_pairs(  # type: ignore[no-untyped-def]
         for k in range(waiting):
             p = queue[k]
             hit, held = _collide_pair(
-                rows, starts[p], starts[p + 1], bodies, v_half, omega_half, inv_inertia, dt, clamp, slot, mobility, pair,
-                out_p, out_L,
+                rows, starts[p], starts[p + 1], bodies, v_half, omega_half, inv_inertia, dt, clamp, slot, mobility,
+                pair, out_p, out_L,
             )  # fmt: skip
             collided += hit
             clamped += held
