@@ -174,7 +174,8 @@ class Solids(Model):
     )
     iterations: Count = Field(
         50,
-        description="most sweeps up and down of a contact solve of up to five bodies on each other; more by the square of the height",
+        description="most sweeps up and down of a contact solve of up to five bodies on each other; more by the square "
+        "of the height",
     )
     joint_solver: Literal["global", "pairwise"] = Field(
         "global", description="all joints at once (appendix C), or one after the other in sweeps (4.5.1)"
