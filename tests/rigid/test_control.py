@@ -6,7 +6,7 @@ import pytest
 from undertow.errors import UserError
 from undertow.geometry import ConstantCurve, SineCurve, TableCurve
 from undertow.rigid.bodies import RigidBodies
-from undertow.rigid.control import JointControl
+from undertow.rigid.control import JointControl, Ramp
 from undertow.rigid.joints import Joints
 from undertow.rigid.orientation import advance_poses
 
@@ -170,5 +170,125 @@ def test_mistakes_are_named():
     with pytest.raises(UserError, match="has one controller"):
         joints.control(hold("axle", 1.0, 1.0))
     joints.add("pin", "ball", None, "wheel", (0, 0, 0))
-    with pytest.raises(UserError, match="is ball; hinge and prismatic joints can be driven: .* join two hinges"):
+    with pytest.raises(UserError, match="is ball, whose bend has no two ways; name one of its coordinates x, y, z"):
         joints.control(hold("pin", 1.0, 1.0))
+
+
+FREE = [
+    ("hinge", "", {"axis": (0, 0, 1)}),
+    ("prismatic", "", {"axis": (0, 1, 0)}),
+    ("ball", "x", {"axis": (1, 0, 0), "second_axis": (0, 0, 1)}),
+    ("ball", "y", {"axis": (1, 0, 0), "second_axis": (0, 1, 0)}),
+    ("ball", "z", {"axis": (0, 0, 1)}),
+    ("universal", "first", {"axis": (0, 0, 1), "second_axis": (1, 0, 0)}),
+    ("universal", "second", {"axis": (1, 0, 0), "second_axis": (0, 0, 1)}),
+    ("planar", "x", {"axis": (0, 0, 1), "second_axis": (0, 1, 0)}),
+    ("planar", "y", {"axis": (0, 0, 1), "second_axis": (1, 0, 0)}),
+    ("planar", "angle", {"axis": (0, 0, 1)}),
+]
+"""Every free axis of every kind of joint, along the vertical or turning about the z of the world, and its joint."""
+PLANE = [("hinge", "", {}), ("prismatic", "", {"axis": (0, 1, 0)})]
+CASES = [(3, *free) for free in FREE] + [(2, *free) for free in PLANE]
+MASS, ARM, G = 2.0, 0.5, 9.81
+
+
+def _slides(kind, axis):
+    return kind == "prismatic" or (kind == "planar" and axis != "angle")
+
+
+def _hung(dimensions, kind, frame, at_centre=False, **limits):
+    """A body of 2 kg half a metre along x from a joint with the world; what slides is held at its centre."""
+    bodies = RigidBodies(dimensions)
+    inertia = np.full(3, 0.1) if dimensions == 3 else np.array([0.0, 0.0, 0.1])
+    bodies.add("body", 0, np.array([ARM, 0.0, 0.0]), UPRIGHT, MASS, inertia)
+    joints = Joints(bodies)
+    place = (ARM if at_centre else 0.0, 0.0, 0.0)
+    joints.add("joint", kind, None, "body", place, **frame, **limits)
+    return bodies, joints
+
+
+@pytest.mark.parametrize(("dimensions", "kind", "axis", "frame"), CASES)
+def test_a_motor_holds_a_weight_by_its_stiffness(dimensions, kind, axis, frame):
+    """k theta = m g l cos(theta) of what turns, k s = m g of what slides; then a new target is followed."""
+    bodies, joints = _hung(dimensions, kind, frame, _slides(kind, axis))
+    stiffness, damping = 40.0, 12.0
+    joints.control(JointControl("joint", ConstantCurve(0.0), stiffness, damping, axis=axis))
+    if (kind, axis) == ("planar", "angle"):
+        for side in ("x", "y"):
+            joints.control(JointControl("joint", ConstantCurve(0.0), 1e5, 1e4, axis=side))
+    if kind == "ball":  # a turn about the arm would turn the axes of the others
+        for side in {"x", "y", "z"} - {axis}:
+            joints.control(JointControl("joint", ConstantCurve(0.0), stiffness, damping, axis=side))
+    held = {}
+    for target in (0.0, 0.3):
+        if target:
+            joints.set_target("joint", target, axis=axis)
+        for n in range(220):
+            _step(bodies, joints, n / 40, 1 / 40, -G)
+        held[target] = joints.coordinate("joint", axis)
+        assert joints.errors().max() < 1e-8
+    for target, found in held.items():
+        arm = 1.0 if _slides(kind, axis) else ARM * np.cos(found)
+        assert stiffness * (target - found) == pytest.approx(MASS * G * arm, rel=1e-4)
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+@pytest.mark.parametrize(("dimensions", "kind", "axis", "frame"), CASES)
+def test_limits_stop_and_hold_on_both_sides(dimensions, kind, axis, frame, side):
+    """What moves towards a limit stops at it and stays, without a rebound; a force towards it is held, one away not."""
+    key = {"limits": (-0.2, 0.3)} if not axis else {"coordinate_limits": {axis: (-0.2, 0.3)}}
+    bodies, joints = _hung(dimensions, kind, frame, _slides(kind, axis), **key)
+    if _slides(kind, axis):
+        bodies.set_velocity(0, np.array([0.0, side, 0.0]), np.zeros(3))
+    elif kind == "planar":
+        bodies.set_velocity(0, np.zeros(3), np.array([0.0, 0.0, side]))
+    else:
+        bodies.set_velocity(0, np.array([0.0, side * ARM, 0.0]), np.array([0.0, 0.0, side]))
+    found = []
+    for n in range(40):
+        _step(bodies, joints, n / 60, 1 / 60)
+        found.append(joints.coordinate("joint", axis))
+    limit = 0.3 if side > 0 else -0.2
+    assert found[-1] == pytest.approx(limit, abs=1e-6) and found[25] == pytest.approx(limit, abs=1e-6)
+    assert max(found) < 0.3 + 1e-6 and min(found) > -0.2 - 1e-6
+    if (kind, axis) != ("planar", "angle"):
+        for n in range(60):
+            _step(bodies, joints, n / 60, 1 / 60, side * G)
+        assert joints.coordinate("joint", axis) == pytest.approx(limit, abs=1e-5)
+        _step(bodies, joints, 0.0, 1 / 60, -side * G)
+        assert side * (joints.coordinate("joint", axis) - limit) < -1e-3
+
+
+def test_a_speed_is_driven_against_friction_of_its_own():
+    """With no stiffness the rate alone is controlled; a target that was set is part of the state."""
+    bodies, joints = _wheel()
+    joints.control(JointControl("axle", Ramp(2.0), 0.0, 5.0))
+    for n in range(60):
+        _step(bodies, joints, n / 60, 1 / 60)
+    assert bodies.omega_b[0, 2] == pytest.approx(2.0, rel=1e-3)
+    joints.set_target("axle", 0.0, rate=-1.0)
+    other = _wheel()[1]
+    other.control(JointControl("axle", Ramp(2.0), 0.0, 5.0))
+    other.restore({name: array.copy() for name, array in joints.arrays().items()})
+    np.testing.assert_array_equal(other.target_k, [[0.0, -1.0]])
+    for n in range(60, 120):
+        _step(bodies, joints, n / 60, 1 / 60)
+    assert bodies.omega_b[0, 2] == pytest.approx(-1.0, rel=1e-3)
+
+
+def test_motors_that_make_no_sense_are_refused():
+    bodies, joints = _hung(3, "fixed", {})
+    with pytest.raises(UserError, match="nothing of it is free to be driven"):
+        joints.control(hold("joint", 1.0, 1.0))
+    bodies, joints = _hung(3, "ball", {})
+    with pytest.raises(UserError, match="whose bend has no two ways; name one of its coordinates x, y, z"):
+        joints.control(hold("joint", 1.0, 1.0))
+    with pytest.raises(UserError, match="twist of a ball joint: its coordinates are x, y, z, bend; name one"):
+        joints.control(JointControl("joint", ConstantCurve(0.0), 1.0, 1.0, axis="twist"))
+    joints.control(JointControl("joint", ConstantCurve(0.0), 1.0, 1.0, axis="x"))
+    with pytest.raises(UserError, match="a coordinate has one controller"):
+        joints.control(JointControl("joint", ConstantCurve(0.0), 1.0, 1.0, axis="x"))
+    with pytest.raises(UserError, match=r"coordinate 'y' has no controller; those there are: joint\.x"):
+        joints.set_target("joint", 1.0, axis="y")
+    with pytest.raises(UserError, match="must be finite numbers"):
+        joints.set_target("joint", np.nan, axis="x")

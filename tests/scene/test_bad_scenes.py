@@ -192,11 +192,19 @@ BAD_SOLIDS = [
     ("objects.pin.lower=10\nobjects.pin.upper=-10", "lower = 10 must be below upper = -10; swap them"),
     ("objects.pin.lower=10", "the joint starts at 0, outside its limits"),
     ("objects.pin.kind='planar'\nobjects.pin.upper=10", "objects.pin: upper has no effect on kind = 'planar'"),
+    ("objects.pin.axes.x.lower=-10", "objects.pin: axes.x has no effect on kind = 'hinge': use lower, upper and"),
+    ("objects.pin.kind='ball'\nobjects.pin.axes.w.lower=-1", "objects.pin: axes.w has no effect on kind = 'ball': its"),
+    ("objects.pin.kind='ball'\nobjects.pin.axes.x.lower=1", "objects.pin.axes.x: the joint starts at 0, outside its"),
+    (
+        "objects.pin.kind='fixed'\nobjects.pin.control={target=0, stiffness=1, damping=1}",
+        "objects.pin: control has no effect on kind = 'fixed': it belongs to hinge and prismatic joints; remove it",
+    ),
+    ("objects.pin.control={stiffness=1, damping=1}", "objects.pin.control: needs a target (angle or displacement) or"),
     ("objects.pin.kind='ball'\nobjects.pin.lower=-10", "objects.pin: lower has no effect on kind = 'ball': it belongs"),
     (
         "objects.pin.kind='ball'\nobjects.pin.control={target=1, stiffness=1, damping=1}",
         "objects.pin: control has no effect on kind = 'ball': it belongs to hinge and prismatic joints; "
-        "for two angles join two hinges by a light body between them, each with its own",
+        "give it to one of axes.x, axes.y, axes.z",
     ),
     ("objects.pin.kind='universal'", "second_axis belongs to kind = 'universal'"),
     ("objects.pin.axis=[0,0,0]", "axis must not be zero"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from undertow.geometry import Box, Plane, rotation_matrix
+from undertow.geometry import Box, Plane, Sphere, rotation_matrix
 from undertow.rigid.joints import Joints
 from undertow.solids import SolidsWorld
 
@@ -135,3 +135,42 @@ def test_broken_joints_and_unfinished_solves_are_reported():
         world.add(f"box {i}", Box((0.2, 0.2, 0.2)), (0.0, 0.1 + 0.2 * i, 0.0), density=1000.0)
     report = world.step(1 / 60)
     assert report.unconverged == 2 and report.residual > 0
+
+
+@pytest.mark.parametrize("kind", ["hinge", "ball"])
+@pytest.mark.parametrize("masses", [(1.0, 1.0, 1.0), (1.0, 3.0, 0.5)])
+def test_a_cradle_keeps_its_energy(kind, masses):
+    """Balls on joints collide with the masses that the joints leave them: m + I / L^2 along the row. Two equal ones
+    exchange their velocities; free ones put back on their joints lose 2 I / (m L^2) of the energy, here 12%."""
+    radius, arm = 0.2, 0.5
+    world = SolidsWorld(gravity=(0.0, 0.0, 0.0))
+    world.solids.joints = joints = Joints(world.bodies)
+    for i, mass in enumerate(masses):
+        ball = world.add(
+            f"b{i}", Sphere(radius), (2 * i * radius, 0, 0), density=1000.0 * mass, restitution=1.0, friction=0.0
+        )
+        joints.add(f"j{i}", kind, None, f"b{i}", (2 * i * radius, arm, 0.0))
+        if i == 0:
+            world.bodies.set_velocity(ball, (1.0, 0, 0), (0.0, 0.0, 1.0 / arm))
+    start = world.solids.energy()[0]
+    report = world.step(1e-3)
+    assert report.collisions >= 2
+    assert report.kinetic_after == pytest.approx(start, rel=1e-5)
+    if masses == (1.0, 1.0, 1.0):
+        np.testing.assert_allclose(world.bodies.v_b[:, 0], (0, 0, 1), atol=1e-5)
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
+def test_a_hinged_bar_bounces_with_its_restitution(restitution):
+    """A bar on a hinge meets a stop with friction: its speed changes by 1 + e, whatever the hinge takes."""
+    world = SolidsWorld(gravity=(0.0, 0.0, 0.0))
+    world.add("stop", Box((0.2, 0.2, 0.2)), (0.9, -0.15, 0.0), restitution=restitution)
+    bar = world.add("bar", Box((1.0, 0.1, 0.1)), (0.5, 0.001, 0.0), density=1000.0, restitution=restitution)
+    world.bodies.set_velocity(bar, (0.0, -1.0, 0.0), (0.0, 0.0, -2.0))
+    world.solids.joints = joints = Joints(world.bodies)
+    joints.add("hinge", "hinge", None, "bar", (0.0, 0.001, 0.0))
+    for _ in range(2):
+        report = world.step(1e-3)
+        assert report.kinetic_after <= report.kinetic_before * (1 + 1e-9)
+        assert joints.errors().max() < 1e-9
+    assert world.bodies.omega_b[bar, 2] == pytest.approx(2.0 * restitution, abs=2e-3)

@@ -24,6 +24,7 @@ import numpy as np
 
 from undertow.errors import UserError
 from undertow.geometry import Curve
+from undertow.grid import Array
 
 
 class ControlRow(NamedTuple):
@@ -34,8 +35,27 @@ class ControlRow(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Ramp:
+    """A target that moves at a constant rate [rad/s or m/s] from 0 at t = 0."""
+
+    rate: float
+
+    def value(self, t: float) -> float:
+        """Target [rad or m] at a time [s]."""
+        return self.rate * t
+
+    def derivative(self, t: float) -> float:
+        """Its rate [rad/s or m/s]."""
+        return self.rate
+
+    def integral(self, t0: float, t1: float) -> float:
+        """Of the target over time [rad s or m s]."""
+        return 0.5 * self.rate * (t1 * t1 - t0 * t0)
+
+
+@dataclass(frozen=True)
 class JointControl:
-    """PD control of the joint called ``joint`` (a hinge or prismatic one).
+    """PD control of a coordinate of the joint called ``joint``; axis: which one, "" where there is but one.
 
     target: curve of one component, angle [rad] or length [m], 0 at the pose in which the joint was made. stiffness
     [N m/rad] and damping [N m s/rad] (prismatic: [N/m], [N s/m]), in a 2D scene per metre of depth. largest: bound of
@@ -47,6 +67,7 @@ class JointControl:
     stiffness: float
     damping: float
     largest: float = inf
+    axis: str = ""
 
     def __post_init__(self) -> None:
         for name in ("stiffness", "damping"):
@@ -60,10 +81,19 @@ class JointControl:
         if np.ndim(self.target.value(0.0)) != 0:
             raise UserError(f"control of joint {self.joint!r}: target has several components; give a curve of one")
 
-    def row(self, coordinate: float, time: float, horizon: float, duration: float) -> ControlRow:
-        """The implicit row at a time [s]: target a ``horizon`` later [s], acting for ``duration`` [s]."""
+    def row(
+        self, coordinate: float, time: float, horizon: float, duration: float, given: Array | None = None
+    ) -> ControlRow:
+        """The implicit row at a time [s]: target a ``horizon`` later [s], acting for ``duration`` [s].
+
+        given (2,): value and rate of a target that takes the place of the curve, unless it is not a number.
+        """
         kp, kd = self.stiffness, self.damping
         gain = kd + horizon * kp
-        rate = float(self.target.derivative(time + 0.5 * horizon))
-        pull = kp * (float(self.target.value(time + horizon)) - coordinate) + kd * rate
+        if given is not None and np.isfinite(given[0]):
+            value, rate = float(given[0]), float(given[1])
+        else:
+            value = float(self.target.value(time + horizon))
+            rate = float(self.target.derivative(time + 0.5 * horizon))
+        pull = kp * (value - coordinate) + kd * rate
         return ControlRow(duration * gain, pull / gain)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import atan2, sqrt
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from numba import njit
 
 from undertow.errors import UserError
 from undertow.grid import Array
+from undertow.grid.jitting import helper
 from undertow.rigid.bodies import (
     DYNAMIC,
     RigidBodies,
@@ -26,22 +27,41 @@ from undertow.rigid.rows import fill_axes
 
 KINDS = ("fixed", "ball", "hinge", "universal", "prismatic", "planar")
 FIXED, BALL, HINGE, UNIVERSAL, PRISMATIC, PLANAR = range(6)
-ROWS = (6, 4, 6, 5, 6, 3)
-"""Rows of each kind; the last one of those with a coordinate is that of its rate, for limits and motors."""
+ROWS = (6, 7, 6, 7, 6, 6)
+"""Rows of each kind: those that hold, then one per coordinate, of its rate, for limits and motors."""
 
-WITH_COORDINATE = (BALL, HINGE, UNIVERSAL, PRISMATIC)
-"""Their coordinate: the angle of a hinge, the length of a prismatic joint, and how far a ball or universal joint is
-bent: the angle between the axes z of a ball joint's frames, or between the shafts y of a universal one, 0 or more."""
+COORDINATES = (
+    (), ("x", "y", "z", "bend"), ("angle",), ("first", "second", "bend"), ("length",), ("x", "y", "angle"),
+)  # fmt: skip
+"""What stays free of each kind, in the frame of the parent (z the axis): the angle of a hinge; the length of a
+prismatic joint; of a ball joint the twist 2 atan2(q_i, q_0) about each axis, q being the quaternion of the turn; of a
+universal joint that about the axis of the parent and about that of the child; of a planar joint two lengths across the
+axis and the angle about it. bend: the angle between the axes z of a ball joint's frames, or between the shafts y of a
+universal one, 0 or more."""
 
-DRIVEN = (HINGE, PRISMATIC)
-"""Kinds that a motor can drive: their coordinate has two ways."""
+LENGTHS = ((PRISMATIC, "length"), (PLANAR, "x"), (PLANAR, "y"))
+"""The coordinates that are lengths [m]; the others are angles [rad]."""
+
+MAIN = {BALL: "bend", HINGE: "angle", UNIVERSAL: "bend", PRISMATIC: "length"}
+"""The coordinate that is meant where none is named."""
+
+
+def name_coordinate(joint: str, kind: int, axis: str) -> int:
+    """Which coordinate of a joint ``axis`` names; "" for the one that is meant where none is named."""
+    known = COORDINATES[kind]
+    chosen = axis or MAIN.get(kind, "")
+    if chosen not in known:
+        there = f"its coordinates are {', '.join(known)}; name one" if known else "nothing of it is free"
+        raise UserError(f"joint {joint!r}: {axis or 'no coordinate'} of a {KINDS[kind]} joint: {there}")
+    return known.index(chosen)
 
 WORLD = -1
 
 
 class JointSpec(NamedTuple):
     """What the kernel sees of m joints. position (m, 2, 3) [m] and turn (m, 2, 4): frames in parent and child, for the
-    world in the world. length (m,) [m]: rows of lengths are divided by it. start (m + 1,): rows of each joint."""
+    world in the world. length (m,) [m]: rows of lengths are divided by it. start, first (m + 1,): rows and coordinates
+    of each joint."""
 
     kind: Any
     parent: Any
@@ -50,6 +70,7 @@ class JointSpec(NamedTuple):
     turn: Array
     length: Array
     start: Any
+    first: Any
 
 
 @dataclass(frozen=True)
@@ -73,7 +94,8 @@ class BrokenJoint(NamedTuple):
 @dataclass
 class Joint:
     """One joint. parent and child: identities of the bodies, or WORLD; position (2, 3) [m] and turn (2, 4): frames in
-    them; length [m]: its arm; limits [rad or m], thresholds [N, N m]; collide: the two bodies collide all the same."""
+    them; length [m]: its arm; limits [rad or m]: of its coordinates; thresholds [N, N m]; collide: the two bodies
+    collide all the same."""
 
     name: str
     kind: int
@@ -82,7 +104,7 @@ class Joint:
     position: Array
     turn: Array
     length: float
-    limits: tuple[float, float]
+    limits: list[tuple[float, float]]
     break_force: float
     break_torque: float
     collide: bool
@@ -111,9 +133,9 @@ def localise(bodies: RigidBodies, b: int, point: Array, frame: Array) -> tuple[A
 
 def check_joint(
     bodies: RigidBodies, name: str, kind: str, a: int, b: int, axis: Sequence[float] | Array,
-    limits: tuple[float, float] | None, break_force: float, break_torque: float,
+    limits: Mapping[str, tuple[float, float]], break_force: float, break_torque: float,
 ) -> None:  # fmt: skip
-    """Refuse a joint that cannot be: bodies a, b (or WORLD), limits [rad or m], thresholds [N, N m]."""
+    """Refuse a joint that cannot be: bodies a, b (or WORLD), limits [rad or m] by coordinate, thresholds [N, N m]."""
     if a == b:
         raise UserError(f"joint {name!r}: joins body {bodies.names[b]!r} to itself; give two bodies")
     if not (moves(bodies, a) or moves(bodies, b)):
@@ -122,18 +144,22 @@ def check_joint(
     for key, value in (("break_force", break_force), ("break_torque", break_torque)):
         if not value > 0:
             raise UserError(f"joint {name!r}: {key} = {value}: must be positive, or left out")
-    if limits is not None:
-        if KINDS.index(kind) not in WITH_COORDINATE:
-            raise UserError(f"joint {name!r}: limits on a {kind} joint, which has no angle or length: remove them")
-        if kind in ("ball", "universal") and (limits[0] > -np.inf or bodies.dimensions == 2):
+    for coordinate, (lower, upper) in limits.items():
+        if kind == "fixed":
+            raise UserError(f"joint {name!r}: limits on a fixed joint, which has no angle or length: remove them")
+        number = name_coordinate(name, KINDS.index(kind), coordinate)
+        bend = COORDINATES[KINDS.index(kind)][number] == "bend"
+        if bodies.dimensions == 2 and kind in ("ball", "universal"):
+            raise UserError(f"joint {name!r}: limits {(lower, upper)}: a {kind} joint is limited in 3D; use a hinge")
+        if bend and lower > -np.inf:
             raise UserError(
-                f"joint {name!r}: limits {tuple(limits)}: a {kind} joint bends up to an upper limit, in 3D; for angles "
-                "with two ends use hinges, two of them with a light body between"
+                f"joint {name!r}: limits {(lower, upper)}: a {kind} joint bends up to an upper limit; angles with two "
+                f"ends are its coordinates {', '.join(COORDINATES[KINDS.index(kind)][:-1])}"
             )
-        if not limits[0] < limits[1]:
-            raise UserError(f"joint {name!r}: limits {tuple(limits)}: the lower one comes first and must be lower")
-        if not limits[0] <= 0.0 <= limits[1]:
-            raise UserError(f"joint {name!r}: limits {tuple(limits)}: 0 is the pose of now and must be within them")
+        if not lower < upper:
+            raise UserError(f"joint {name!r}: limits {(lower, upper)}: the lower one comes first and must be lower")
+        if not lower <= 0.0 <= upper:
+            raise UserError(f"joint {name!r}: limits {(lower, upper)}: 0 is the pose of now and must be within them")
     if bodies.dimensions == 2:
         if kind in ("universal", "planar"):
             raise UserError(f"joint {name!r}: {kind} joints need three dimensions; use ball or hinge")
@@ -153,8 +179,8 @@ def joint_frame(
     z = z / size
     if kind == "universal" and second_axis is None:
         raise UserError(f"joint {name!r}: universal joints need a second_axis, across the first")
-    if kind != "universal" and second_axis is not None:
-        raise UserError(f"joint {name!r}: second_axis on a {kind} joint; only universal joints have one")
+    if kind not in ("universal", "ball", "planar") and second_axis is not None:
+        raise UserError(f"joint {name!r}: second_axis on a {kind} joint; universal, ball and planar joints have one")
     x = np.eye(3)[int(np.argmin(np.abs(z)))] if second_axis is None else np.asarray(second_axis, dtype=float)
     if second_axis is not None and abs(float(x @ z)) > 1e-6 * float(np.linalg.norm(x)):
         raise UserError(f"joint {name!r}: second_axis = {second_axis}: must be perpendicular to axis = {axis}")
@@ -199,6 +225,22 @@ def _set_row(k, r, linear, direction, arm_a, arm_b, scale):  # type: ignore[no-u
             k[r, side, 3], k[r, side, 4], k[r, side, 5] = sign * dx, sign * dy, sign * dz
 
 
+@helper
+def _add_twist(i, w, p, a, b, axes, rows, along, out_error, r, n):  # type: ignore[no-untyped-def]
+    """Row n: the rate of the twist 2 atan2(p, w) about axis i of a turn with the quaternion (w; p, a, b), these along i
+    and the two axes after it. With dq/dt = (0, omega) q / 2 it is omega . (e_i + ((w b + p a) e_a + (p b - w a) e_b) /
+    (w^2 + p^2)). Returns the number of the next row."""
+    size = w * w + p * p
+    f, g = (w * b + p * a, p * b - w * a) if size > 1e-24 else (0.0, 0.0)
+    f, g = f / max(size, 1e-24), g / max(size, 1e-24)
+    j, k = (i + 1) % 3, (i + 2) % 3
+    out_error[r + n] = 0.0
+    along[n] = False
+    for c in range(3):
+        rows[n, c] = axes[i, c] + f * axes[j, c] + g * axes[k, c]
+    return n + 1
+
+
 @njit(cache=True)
 def evaluate_joints(joints, x, q, build, out_k, out_error, out_coordinate):  # type: ignore[no-untyped-def]
     """Errors (lengths divided by the joint's) and coordinates at poses x, q; with ``build`` the rows there.
@@ -208,8 +250,8 @@ def evaluate_joints(joints, x, q, build, out_k, out_error, out_coordinate):  # t
     point_a, point_b, d = np.empty(3), np.empty(3), np.empty(3)
     turn_a, turn_b = np.empty(4), np.empty(4)
     arm_a, arm_b = np.zeros(3), np.zeros(3)
-    axes, rows = np.empty((3, 3)), np.empty((6, 3))
-    along = np.zeros(6, dtype=np.bool_)
+    axes, rows = np.empty((3, 3)), np.empty((7, 3))
+    along = np.zeros(7, dtype=np.bool_)
     turn = np.empty(3)
     for j in range(len(joints.kind)):
         kind, a, b = joints.kind[j], joints.parent[j], joints.child[j]
@@ -225,20 +267,29 @@ def evaluate_joints(joints, x, q, build, out_k, out_error, out_coordinate):  # t
         u = turn_a[0] * turn_b[1] - turn_a[1] * turn_b[0] - turn_a[2] * turn_b[3] + turn_a[3] * turn_b[2]
         v = turn_a[0] * turn_b[2] - turn_a[2] * turn_b[0] - turn_a[3] * turn_b[1] + turn_a[1] * turn_b[3]
         t = turn_a[0] * turn_b[3] - turn_a[3] * turn_b[0] - turn_a[1] * turn_b[2] + turn_a[2] * turn_b[1]
+        first = joints.first[j]
         if kind == PRISMATIC:
-            out_coordinate[j] = d[2]
+            out_coordinate[first] = d[2]
         elif kind == BALL:
-            out_coordinate[j] = 2.0 * atan2(sqrt(u * u + v * v), sqrt(w * w + t * t))
+            out_coordinate[first] = 2.0 * atan2(u, w)
+            out_coordinate[first + 1] = 2.0 * atan2(v, w)
+            out_coordinate[first + 2] = 2.0 * atan2(t, w)
+            out_coordinate[first + 3] = 2.0 * atan2(sqrt(u * u + v * v), sqrt(w * w + t * t))
         elif kind == UNIVERSAL:
-            out_coordinate[j] = 2.0 * atan2(sqrt(u * u + t * t), sqrt(w * w + v * v))
-        else:
-            out_coordinate[j] = 2.0 * atan2(t, w)
+            out_coordinate[first] = 2.0 * atan2(t, w)
+            out_coordinate[first + 1] = 2.0 * atan2(u, w)
+            out_coordinate[first + 2] = 2.0 * atan2(sqrt(u * u + t * t), sqrt(w * w + v * v))
+        elif kind == HINGE:
+            out_coordinate[first] = 2.0 * atan2(t, w)
+        elif kind == PLANAR:
+            out_coordinate[first], out_coordinate[first + 1] = d[0], d[1]
+            out_coordinate[first + 2] = 2.0 * atan2(t, w)
         if build:
             for i in range(3):
                 arm_a[i] = point_b[i] - x[a, i] if a >= 0 else 0.0
                 arm_b[i] = point_b[i] - x[b, i] if b >= 0 else 0.0
 
-        # directions of the rows, rows of lengths before those of angles, the free coordinate last
+        # directions of the rows, rows of lengths before those of angles, the free coordinates last
         r, n = joints.start[j], 0
         for i in range(3):
             if (kind == PRISMATIC and i == 2) or (kind == PLANAR and i != 2):
@@ -281,7 +332,22 @@ def evaluate_joints(joints, x, q, build, out_k, out_error, out_coordinate):  # t
             for c in range(3):
                 rows[n, c] = axes[2, c]
             n += 1
+        elif kind == PLANAR:
+            for i in range(2):
+                out_error[r + n] = 0.0
+                along[n] = True
+                for c in range(3):
+                    rows[n, c] = axes[i, c]
+                n += 1
+            n = _add_twist(2, w, t, u, v, axes, rows, along, out_error, r, n)
         elif kind in (BALL, UNIVERSAL):
+            if kind == BALL:
+                n = _add_twist(0, w, u, v, t, axes, rows, along, out_error, r, n)
+                n = _add_twist(1, w, v, t, u, axes, rows, along, out_error, r, n)
+                n = _add_twist(2, w, t, u, v, axes, rows, along, out_error, r, n)
+            else:
+                n = _add_twist(2, w, t, u, v, axes, rows, along, out_error, r, n)
+                n = _add_twist(0, w, u, v, t, axes, rows, along, out_error, r, n)
             # it bends about e x e', e the parent's axis and e' the child's; any way where it is straight
             if kind == BALL:
                 f0, f1, f2 = -2.0 * (v * t - w * u), 2.0 * (u * t + w * v), 0.0

@@ -10,16 +10,13 @@ import numpy as np
 
 from undertow.errors import UserError
 from undertow.grid import Array
-from undertow.linalg import CoupledSystem
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.control import JointControl
 from undertow.rigid.joint import (
-    DRIVEN,
-    HINGE,
+    COORDINATES,
     KINDS,
-    PRISMATIC,
+    LENGTHS,
     ROWS,
-    WITH_COORDINATE,
     WORLD,
     Joint,
     JointSpec,
@@ -29,26 +26,28 @@ from undertow.rigid.joint import (
     joint_frame,
     localise,
     moves,
+    name_coordinate,
 )
-from undertow.rigid.rows import BandedFactor, JointRows, RigidVelocities
+from undertow.rigid.rows import COMPLIANCE, BandedFactor, JointRows, RigidVelocities
 
 
 class JointSet:
     """Joints between the bodies of a simulation, and their controllers.
 
-    State: ``broken_j`` (0 or 1) and ``coordinate_j``, the angle [rad] of a hinge counted through full turns, the length
-    [m] of a prismatic joint, or the angle [rad] that a ball or universal joint is bent by.
+    State: ``broken_j`` (0 or 1); ``coordinate_c``, the coordinates of all joints (``joint.COORDINATES``), angles [rad]
+    counted through full turns and lengths [m]; ``target_k`` (controllers, 2), targets that were set during the run.
     """
 
     def __init__(self, bodies: RigidBodies) -> None:
         self.bodies = bodies
         self.controls: list[JointControl] = []
+        self.target_k = np.zeros((0, 2))
         self._joints: list[Joint] = []
         self._built = 0
         self._predicted = np.zeros(0)
         self._identities = np.zeros(0, dtype=np.int64)
         self.broken_j = np.zeros(0, dtype=np.int64)
-        self.coordinate_j = np.zeros(0)
+        self.coordinate_c = np.zeros(0)
         self.force_j, self.torque_j = np.zeros((0, 3)), np.zeros((0, 3))
         self.force_b, self.torque_b = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
 
@@ -81,14 +80,16 @@ class JointSet:
         break_force: float = inf,
         break_torque: float = inf,
         collide: bool = False,
+        coordinate_limits: Mapping[str, tuple[float, float]] | None = None,
     ) -> int:
         """Join two bodies at a point of the world [m], in the poses they have now.
 
         parent: None for the world. axis: of a hinge, the direction of a prismatic joint, the normal of a planar one, or
-        the axis of a universal joint in its parent (``second_axis``: in its child, across the first). limits: lowest
-        and highest angle [rad] of a hinge or length [m] of a prismatic joint, 0 being the pose of now; (-inf, angle) of
-        a ball joint (a cone about ``axis``) or a universal one (of its shaft, across both axes). break_force [N],
-        break_torque [N m]: the joint breaks when a step needs more. collide: the two bodies collide all the same.
+        the axis of a universal joint in its parent (``second_axis``: in its child, across the first; of a ball or
+        planar joint: x of its frame). limits: lowest and highest angle [rad] of a hinge or length [m] of a prismatic
+        joint, 0 being the pose of now; (-inf, angle) of a ball joint (a cone about ``axis``) or a universal one (of its
+        shaft, across both axes). coordinate_limits: of the coordinates by name (``joint.COORDINATES``). break_force
+        [N], break_torque [N m]: the joint breaks when a step needs more. collide: the two bodies collide all the same.
         """
         if name in self.names:
             raise UserError(f"joint {name!r}: exists already; names are unique")
@@ -96,7 +97,11 @@ class JointSet:
             raise UserError(f"joint {name!r}: kind = {kind!r}: must be one of {', '.join(KINDS)}")
         a = WORLD if parent is None else find_body(self.bodies, name, parent)
         b = find_body(self.bodies, name, child)
-        check_joint(self.bodies, name, kind, a, b, axis, limits, break_force, break_torque)
+        chosen = {**({} if limits is None else {"": limits}), **(coordinate_limits or {})}
+        check_joint(self.bodies, name, kind, a, b, axis, chosen, break_force, break_torque)
+        bounds = [(-inf, inf)] * len(COORDINATES[KINDS.index(kind)])
+        for coordinate, (lower, upper) in chosen.items():
+            bounds[name_coordinate(name, KINDS.index(kind), coordinate)] = (float(lower), float(upper))
         frame = joint_frame(name, kind, axis, second_axis)
         anchor = np.asarray(position, dtype=float)
         local = [localise(self.bodies, i, anchor, frame) for i in (a, b)]
@@ -111,27 +116,42 @@ class JointSet:
                 np.array([p for p, _ in local]),
                 np.array([q for _, q in local]),
                 max(arms) or 1.0,
-                (-inf, inf) if limits is None else (float(limits[0]), float(limits[1])),
+                bounds,
                 float(break_force),
                 float(break_torque),
                 collide,
             )
         )
         self.broken_j = np.append(self.broken_j, 0)
-        self.coordinate_j = np.append(self.coordinate_j, 0.0)
+        self.coordinate_c = np.append(self.coordinate_c, np.zeros(len(bounds)))
         return self.count - 1
 
     def control(self, control: JointControl) -> None:
         """Drive a joint towards a target."""
         kind = self._joints[self.index(control.joint)].kind
-        if kind not in DRIVEN:
+        if not COORDINATES[kind]:
+            raise UserError(f"control of joint {control.joint!r}: is {KINDS[kind]}; nothing of it is free to be driven")
+        if COORDINATES[kind][name_coordinate(control.joint, kind, control.axis)] == "bend":
             raise UserError(
-                f"control of joint {control.joint!r}: is {KINDS[kind]}; hinge and prismatic joints can be driven: for "
-                "two angles join two hinges by a light body between them"
+                f"control of joint {control.joint!r}: is {KINDS[kind]}, whose bend has no two ways; name one of its "
+                f"coordinates {', '.join(COORDINATES[kind][:-1])}"
             )
-        if any(known.joint == control.joint for known in self.controls):
-            raise UserError(f"control of joint {control.joint!r}: exists already; a joint has one controller")
+        if any((known.joint, known.axis) == (control.joint, control.axis) for known in self.controls):
+            raise UserError(f"control of joint {control.joint!r}: exists already; a coordinate has one controller")
         self.controls.append(control)
+        self.target_k = np.append(self.target_k, [[np.nan, np.nan]], axis=0)
+
+    def set_target(self, joint: str, value: float, rate: float = 0.0, axis: str = "") -> None:
+        """From now on the controller of a coordinate aims at a value [rad, m] and rate [rad/s, m/s], which stay: the
+        place of its curve. What was set is part of the state."""
+        for k, control in enumerate(self.controls):
+            if (control.joint, control.axis) == (joint, axis):
+                if not (np.isfinite(value) and np.isfinite(rate)):
+                    raise UserError(f"joint {joint!r}: target {value} at a rate of {rate}: must be finite numbers")
+                self.target_k[k] = value, rate
+                return
+        known = ", ".join(f"{c.joint}.{c.axis}" if c.axis else c.joint for c in self.controls) or "(none)"
+        raise UserError(f"joint {joint!r}: coordinate {axis!r} has no controller; those there are: {known}")
 
     def errors(self) -> Array:
         """Largest error of each joint in the poses of now (m,): lengths relative to its arm, angles in rad."""
@@ -155,16 +175,52 @@ class JointSet:
             rows[there, body[there]] += self._rows.k[held[there], side]
         return rows.reshape(len(held), 6 * count)
 
-    def coordinate(self, name: str) -> float:
-        """Angle [rad] or, of a prismatic joint, length [m] in the poses of now; see ``WITH_COORDINATE``."""
+    def mobility(self, bodies: np.ndarray) -> tuple[np.ndarray, Array]:
+        """What the joints leave of M^-1 in the mechanisms that ``bodies`` (indices) belong to, in the poses of now.
+
+        Returns slot (n,), which of the k joined bodies each body is (-1: none), and P M^-1 (6 k, 6 k),
+
+            P M^-1 = M^-1 - M^-1 G^T (G M^-1 G^T)^-1 G M^-1,
+
+        of the rows G that always hold; rows that say the same count once. Limits take no part.
+        """
+        slot = np.full(self.bodies.count, -1, dtype=np.int64)
+        if not self._refresh():
+            return slot, np.zeros((0, 0))
+        moving = self.bodies.kind_b == DYNAMIC
+        wanted = np.zeros(self.bodies.count, dtype=np.bool_)
+        wanted[bodies] = True
+        ends = [
+            [b for b in (int(self._parent[j]), int(self._child[j])) if b >= 0 and moving[b]]
+            for j in range(self.count) if not self.broken_j[j]
+        ]  # fmt: skip
+        spreading = True
+        while spreading:
+            spreading = False
+            for pair in ends:
+                if wanted[pair].any() and not wanted[pair].all():
+                    wanted[pair] = spreading = True
+        joined = sorted({b for pair in ends for b in pair if wanted[b]})
+        slot[joined] = np.arange(len(joined))
+        rows = self.matrix().reshape(-1, self.bodies.count, 6)[:, joined].reshape(-1, 6 * len(joined))
+        rows = rows[np.abs(rows).max(axis=1, initial=0.0) > 0.0]
+        self._block.set_masses(self.bodies)
+        inverse = np.zeros((len(joined), 6, len(joined), 6))
+        for k, b in enumerate(joined):
+            inverse[k, :, k] = self._block.inv_mass[b]
+        free = inverse.reshape(6 * len(joined), 6 * len(joined))
+        answer = rows @ free
+        held = np.linalg.pinv(answer @ rows.T, rcond=COMPLIANCE, hermitian=True)
+        return slot, np.ascontiguousarray(free - answer.T @ held @ answer)
+
+    def coordinate(self, name: str, axis: str = "") -> float:
+        """A coordinate [rad or m] of a joint in the poses of now; see ``joint.COORDINATES``."""
         j = self.index(name)
-        if self._joints[j].kind not in WITH_COORDINATE:
-            known = ", ".join(KINDS[kind] for kind in WITH_COORDINATE)
-            raise UserError(f"joint {name!r}: is {KINDS[self._joints[j].kind]}; joints with a coordinate are {known}")
+        number = name_coordinate(name, self._joints[j].kind, axis)
         if self._refresh():
             self._evaluate(self.bodies.x_b, self.bodies.q_b, build=False)
             self._unwrap()
-        return float(self.coordinate_j[j])
+        return float(self.coordinate_c[self._spec.first[j] + number])
 
     def excluded_pairs(self) -> np.ndarray:
         """Bodies (k, 2), lower index first, that are joined and do not collide."""
@@ -179,7 +235,8 @@ class JointSet:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What evolves, by name; saving and restoring it continues the run bit for bit."""
-        return {"joints_broken": self.broken_j, "joints_coordinate": self.coordinate_j}
+        found = {"joints_broken": self.broken_j, "joints_coordinate": self.coordinate_c}
+        return {**found, "joints_target": self.target_k} if self.controls else found
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take over what ``arrays`` gave."""
@@ -216,22 +273,27 @@ class JointSet:
             np.array([j.turn for j in self._joints]).reshape(-1, 2, 4),
             np.array([j.length for j in self._joints], dtype=float),
             start,
+            np.concatenate([[0], np.cumsum([len(COORDINATES[j.kind]) for j in self._joints])]).astype(np.int64),
         )
         self._joint_r = joint_r
-        free = np.isin(self._spec.kind, WITH_COORDINATE)
-        self._with_coordinate = np.flatnonzero(free)
+        names = [(j.kind, name) for j in self._joints for name in COORDINATES[j.kind]]
+        self._joint_c = np.repeat(np.arange(self.count), np.diff(self._spec.first))
+        self._row_c = start[self._joint_c + 1] - self._spec.first[self._joint_c + 1] + np.arange(len(names))
         self._free_r = np.zeros(len(body), dtype=np.bool_)
-        self._free_r[start[1:][free] - 1] = True
-        self._lower_j, self._upper_j = np.array([j.limits for j in self._joints]).T
-        self._unit_j = np.where(self._spec.kind == PRISMATIC, self._spec.length, 1.0)
+        self._free_r[self._row_c] = True
+        limits = np.array([limit for j in self._joints for limit in j.limits]).reshape(-1, 2)
+        self._lower_c, self._upper_c = limits[:, 0].copy(), limits[:, 1].copy()
+        length = np.array([name in LENGTHS for name in names], dtype=bool)
+        self._unit_c = np.where(length, self._spec.length[self._joint_c], 1.0)
+        self._turning_c = ~length & np.array([name != "bend" for _, name in names], dtype=bool)
         self._rows = JointRows(start, body)
         self._block = RigidVelocities(count)
         self._factor = BandedFactor(self._rows, self.bodies.kind_b == DYNAMIC)
-        self._system = CoupledSystem([self._block], [self._rows], {self._rows.name: self._factor})
         self._w = np.zeros((count, 6))
         self._z, self._error = np.zeros(len(body)), np.zeros(len(body))
-        self._raw = np.zeros(self.count)
-        self._predicted = np.zeros(self.count)
+        self._rest, self._step = np.zeros(len(body)), np.zeros(len(body))
+        self._raw = np.zeros(len(names))
+        self._predicted = np.zeros(len(names))
         self._x, self._q = np.zeros((count, 3)), np.zeros((count, 4))
         self._scratch = np.zeros((count, 6))
         self._impulse, self._carried = np.zeros((count, 6)), np.zeros((count, 6))
@@ -240,9 +302,9 @@ class JointSet:
         self.force_j, self.torque_j = np.zeros((self.count, 3)), np.zeros((self.count, 3))
         return True
 
-    def _coordinate_row(self, j: int) -> int:
-        """The row of the coordinate of a joint that has one: its last."""
-        return int(self._rows.start[j + 1]) - 1
+    def _coordinate_row(self, c: int) -> int:
+        """The row of a coordinate."""
+        return int(self._row_c[c])
 
     def _constraint_rows(self) -> np.ndarray:
         """Which rows always hold: all of joints that are not broken, less free coordinates."""
@@ -253,9 +315,9 @@ class JointSet:
         evaluate_joints(self._spec, x, q, build, self._rows.k, self._error, self._raw)
 
     def _unwrap(self) -> None:
-        """Coordinates of now: hinges count full turns from where they were."""
-        self.coordinate_j[...] = self._continued(self.coordinate_j)
+        """Coordinates of now: angles count full turns from where they were."""
+        self.coordinate_c[...] = self._continued(self.coordinate_c)
 
     def _continued(self, before: Array) -> Array:
-        turns = np.where(self._spec.kind == HINGE, np.round((before - self._raw) / (2 * pi)), 0.0)
+        turns = np.where(self._turning_c, np.round((before - self._raw) / (2 * pi)), 0.0)
         return np.asarray(self._raw + 2 * pi * turns)

@@ -7,8 +7,8 @@ joint takes its share (z is the axis of the joint):
     fixed d, turn;  ball d;  hinge d, swing of z;  prismatic d_x, d_y, turn;  planar d_z, swing of z;
     universal d and z_parent . x_child
 
-Hinges and prismatic joints have a coordinate with two ways, for limits and motors; ball and universal joints have one
-with a limit, the angle they are bent by (a cone).
+What is free has coordinates (``joint.COORDINATES``) with two ways, for limits and motors; ball and universal joints
+have one more with a limit, the angle they are bent by (a cone).
 
 **What a step does with them** (thesis 4.5 to 4.7, appendix C). ``pre_stabilise`` changes the velocities at n+1/2 so
 that the errors vanish after the position update, with the very update that the step will use. ``post_stabilise``
@@ -43,7 +43,7 @@ from undertow.rigid.bodies import (
     rotation_matrix_of,
 )
 from undertow.rigid.control import ControlRow
-from undertow.rigid.joint import BrokenJoint, JointStats
+from undertow.rigid.joint import BrokenJoint, JointStats, name_coordinate
 from undertow.rigid.joint_set import JointSet
 from undertow.rigid.orientation import advance_poses
 from undertow.rigid.rows import BLOCK, sweep_pairwise
@@ -121,11 +121,13 @@ class Joints(JointSet):
         self._unwrap()
         rows, w, z = self._rows, self._w, self._z
         now = time if carry else time + dt
-        driven = {self.index(control.joint): control for control in self.controls}
-        motors = {
-            j: control.row(float(self.coordinate_j[j]), now, dt, 0.5 * dt)
-            for j, control in driven.items() if not self.broken_j[j]
-        }  # fmt: skip
+        driven, motors = {}, {}
+        for control, given in zip(self.controls, self.target_k, strict=True):
+            j = self.index(control.joint)
+            c = int(self._spec.first[j]) + name_coordinate(control.joint, self._joints[j].kind, control.axis)
+            if not self.broken_j[j]:
+                driven[c] = control
+                motors[c] = control.row(float(self.coordinate_c[c]), now, dt, 0.5 * dt, given)
         start, held = w.copy(), np.zeros_like(z)
         while True:
             w[...] = start
@@ -137,13 +139,13 @@ class Joints(JointSet):
                 rows.wanted[self._coordinate_row(j)] = sqrt(motor.weight_sq) * motor.rate
             self._solve(w, z)
             impulse = rows.weight * z
-            torques = {j: impulse[self._coordinate_row(j)] / self._unit_j[j] / (0.5 * dt) for j in motors}
+            torques = {j: impulse[self._coordinate_row(j)] / self._unit_c[j] / (0.5 * dt) for j in motors}
             excess = {j: t for j, t in torques.items() if abs(t) > driven[j].largest}
             if not excess:
                 break
             for j, t in excess.items():
                 # no longer a row but a given torque
-                held[self._coordinate_row(j)] = np.sign(t) * driven[j].largest * 0.5 * dt * self._unit_j[j]
+                held[self._coordinate_row(j)] = np.sign(t) * driven[j].largest * 0.5 * dt * self._unit_c[j]
                 del motors[j]
         if carry:
             self._motors = {j: (motor, float(z[self._coordinate_row(j)])) for j, motor in motors.items()}
@@ -171,7 +173,7 @@ class Joints(JointSet):
             self._w[...] = start
             self._set_constraints(active, {j: motor for j, (motor, _) in self._motors.items() if j not in active})
             self._error[...] = here
-            self._set_limit_errors(self.coordinate_j, active)
+            self._set_limit_errors(self.coordinate_c, active)
             stats, total = self._iterate(v, omega, dt, advance, moved, active)
             # a limit may push only; one that is overrun joins the set
             pulling = [j for j, sign in active.items() if sign * total[self._coordinate_row(j)] < 0]
@@ -185,8 +187,8 @@ class Joints(JointSet):
             self._let_go(start, v, omega)
             return stats
         if self._carrying:
-            beyond = (self.coordinate_j - np.clip(self.coordinate_j, self._lower_j, self._upper_j)) / self._unit_j
-            here[self._free_r] = beyond[self._with_coordinate]
+            beyond = (self.coordinate_c - np.clip(self.coordinate_c, self._lower_c, self._upper_c)) / self._unit_c
+            here[self._row_c] = beyond
             self._record_carried(total, np.where(self._rows.weight > 0, here, 0.0), dt)
         self._motors = {
             j: (motor, z if j in active else z + float(total[self._coordinate_row(j)]))
@@ -255,7 +257,7 @@ class Joints(JointSet):
         """Remove from ``start`` (n, 6) what moves the joints apart along the rows of now, into ``_w``; the impulses."""
         rows, w, z = self._rows, self._w, self._z
         rates, total = np.empty_like(z), np.zeros_like(z)
-        touching = self._overrun(self.coordinate_j, slack=_AT_LIMIT)
+        touching = self._overrun(self.coordinate_c, slack=_AT_LIMIT)
         active: dict[int, float] = {}
         largest, count, settled = 0.0, 0, False
         for _ in range(_PASSES):
@@ -399,19 +401,20 @@ class Joints(JointSet):
             chosen[self._coordinate_row(j)] = True
         self._rows.constrain(chosen, self._block.inv_mass)
         for j, motor in motors.items():
-            self._rows.weight[self._coordinate_row(j)] = sqrt(motor.weight_sq) * self._unit_j[j]
+            self._rows.weight[self._coordinate_row(j)] = sqrt(motor.weight_sq) * self._unit_c[j]
 
     def _overrun(self, coordinate: Array, slack: float = 0.0) -> dict[int, float]:
-        """Joints at or beyond a limit and the sign of the way out: 1 above the upper, -1 below the lower."""
-        above = (coordinate > self._upper_j - slack * self._unit_j) & (self.broken_j == 0)
-        below = (coordinate < self._lower_j + slack * self._unit_j) & (self.broken_j == 0)
+        """Coordinates at or beyond a limit and the sign of the way out: 1 above the upper, -1 below the lower."""
+        whole = self.broken_j[self._joint_c] == 0
+        above = (coordinate > self._upper_c - slack * self._unit_c) & whole
+        below = (coordinate < self._lower_c + slack * self._unit_c) & whole
         return {int(j): 1.0 if above[j] else -1.0 for j in np.flatnonzero(above | below)}
 
     def _set_limit_errors(self, coordinate: Array, active: Mapping[int, float]) -> None:
         """Errors of the limits that act, and none in rows that do not."""
         for j, sign in active.items():
-            limit = self._upper_j[j] if sign > 0 else self._lower_j[j]
-            self._error[self._coordinate_row(j)] = (coordinate[j] - limit) / self._unit_j[j]
+            limit = self._upper_c[j] if sign > 0 else self._lower_c[j]
+            self._error[self._coordinate_row(j)] = (coordinate[j] - limit) / self._unit_c[j]
         self._error[self._rows.weight == 0] = 0.0
 
     def _set_motor_errors(self, z: Array, dt: float, active: Mapping[int, float]) -> None:
@@ -420,8 +423,8 @@ class Joints(JointSet):
             if j in active:
                 continue
             r = self._coordinate_row(j)
-            moved = self._predicted[j] - self.coordinate_j[j] - dt * motor.rate
-            self._error[r] = moved / self._unit_j[j] - dt * (before + z[r]) / self._rows.weight[r]
+            moved = self._predicted[j] - self.coordinate_c[j] - dt * motor.rate
+            self._error[r] = moved / self._unit_c[j] - dt * (before + z[r]) / self._rows.weight[r]
 
     def _moved_by_motions(self, time: float) -> list[tuple[int, Array, Array]]:
         """Poses at a time of the bodies that follow a motion."""
@@ -510,17 +513,13 @@ class Joints(JointSet):
         for b, x, q in moved:
             self._x[b], self._q[b] = x, q
         self._evaluate(self._x, self._q, build=False)
-        self._predicted[...] = self._continued(self.coordinate_j)
+        self._predicted[...] = self._continued(self.coordinate_c)
 
     def _solve(self, w: Array, z: Array) -> None:
         """(K B^-1 K^T + I) z = K w - s, w <- w - B^-1 K^T z."""
         z[...] = 0.0
         if self.method == "global":
-            self._factor.setup(self._block.inv_mass)
-            try:
-                self._system.solve({BLOCK: w}, {self._rows.name: z}, _REDUCTION)
-            except PhysicsError as error:
-                raise PhysicsError(f"joints {', '.join(self.names[:5])} ...: {error}") from None
+            self._solve_factored(w, z)
             return
         # rates that cancel to rounding are as good as none
         goal = 1e-14 * float(np.abs(self._rows.k).max()) * float(np.abs(w).max())
@@ -530,6 +529,28 @@ class Joints(JointSet):
             if change <= goal:
                 return
         self.unswept += 1
+
+    def _solve_factored(self, w: Array, z: Array) -> None:
+        """The factor is that of the whole operator: z <- z + factor^-1 (K w - s - z), w going along, until the true
+        residual is _REDUCTION of the first, or no longer falls because it is rounding: mostly once. What is left is
+        measured by the iterations around it, as errors of poses or rates."""
+        rows, rest, step = self._rows, self._rest, self._step
+        self._factor.setup(self._block.inv_mass)
+        first, last = 0.0, inf
+        for n in range(_REFINEMENTS):
+            rows.apply({BLOCK: w}, rest)
+            rest -= rows.wanted
+            rest -= z
+            size = sqrt(float(rest @ rest))
+            if not np.isfinite(size):
+                raise PhysicsError("joints: the velocities are not finite; a force or a contact went wrong")
+            first = size if n == 0 else first
+            if size == 0.0 or (n and (size <= _REDUCTION * first or size > 0.5 * last)):
+                return
+            last = size
+            self._factor.apply(rest, step)
+            z += step
+            self._give(step, w)
 
     def _give(self, impulse: Array, w: Array) -> None:
         """w <- w - B^-1 K^T impulse"""

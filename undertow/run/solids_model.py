@@ -27,14 +27,14 @@ from undertow.part import (
     restore_arrays,
 )
 from undertow.rigid.bodies import RigidBodies
-from undertow.rigid.control import JointControl
+from undertow.rigid.control import JointControl, Ramp
 from undertow.rigid.joints import Joints
 from undertow.rigid.mass import MassProperties, add_points, mass_properties
 from undertow.rigid.placing import place_body
 from undertow.rigid.shapes import CollisionShapes
 from undertow.run import build
 from undertow.run.models import Model, ModelStep
-from undertow.scene import Joint, RigidBody, Scene, Sine, Static, Table
+from undertow.scene import Joint, JointAxis, RigidBody, Scene, Sine, Static, Table
 from undertow.solids import Solids, SolidSettings, SolidsReport
 from undertow.solids.step import JointReport
 
@@ -184,12 +184,8 @@ class SolidsModel(Model):
         return 2.0 * max(1.0, float(np.ptp(points, axis=0).max()))
 
     def _add_joint(self, name: str, joint: Joint) -> None:
-        unit = 1.0 if joint.kind == "prismatic" else math.pi / 180
-        limits = None
-        if joint.lower is not None or joint.upper is not None:
-            lower = -math.inf if joint.lower is None else unit * joint.lower
-            upper = math.inf if joint.upper is None else unit * joint.upper
-            limits = (lower, upper)
+        coordinates: dict[str, Joint | JointAxis] = {"": joint, **joint.axes}
+        limits = {axis: _limits(one, _unit(joint, axis)) for axis, one in coordinates.items()}
         self.joints.add(
             name,
             joint.kind,
@@ -198,16 +194,21 @@ class SolidsModel(Model):
             build.vector3(joint.position),
             joint.axis,
             joint.second_axis,
-            limits,
+            limits.pop(""),
             math.inf if joint.break_force is None else joint.break_force,
             math.inf if joint.break_torque is None else joint.break_torque,
             joint.collide,
+            {axis: limit for axis, limit in limits.items() if limit is not None},
         )
-        if joint.control is not None:
-            control = joint.control
-            largest = math.inf if control.limit is None else control.limit
-            target = _scalar_curve(control.target, unit)
-            self.joints.control(JointControl(name, target, control.stiffness, control.damping, largest))
+        for axis, one in coordinates.items():
+            if one.control is not None:
+                control, unit = one.control, _unit(joint, axis)
+                largest = math.inf if control.limit is None else control.limit
+                if control.target is None:
+                    target: geometry.Curve = Ramp(unit * (control.speed or 0.0))
+                else:
+                    target = _scalar_curve(control.target, unit)
+                self.joints.control(JointControl(name, target, control.stiffness, control.damping, largest, axis))
 
     def _check_overlaps(self, when: str = "at the start", body: str | None = None) -> list[str]:
         """Notes on bodies that lie inside one another; a UserError where they cannot be parted. body: only its own."""
@@ -345,6 +346,21 @@ class SolidsModel(Model):
         if name.startswith("rigid_"):
             return f"first of objects.{self.bodies.names[index[0]]}"
         return super().locate(name, index)
+
+
+def _unit(joint: Joint, axis: str) -> float:
+    """Of a coordinate of a joint in a scene: 1 [m] or a degree [rad]."""
+    return 1.0 if joint.kind == "prismatic" or (joint.kind == "planar" and axis != "angle") else math.pi / 180
+
+
+def _limits(axis: Joint | JointAxis, unit: float) -> tuple[float, float] | None:
+    """Lowest and highest value of a coordinate [rad or m], if it has any."""
+    if axis.lower is None and axis.upper is None:
+        return None
+    return (
+        -math.inf if axis.lower is None else unit * axis.lower,
+        math.inf if axis.upper is None else unit * axis.upper,
+    )
 
 
 def _scalar_curve(curve: float | Table | Sine, unit: float) -> geometry.Curve:

@@ -18,6 +18,7 @@ from undertow.scene.objects import (
     Drain,
     Emitter,
     Joint,
+    JointAxis,
     RigidBody,
     SphFluid,
     Water,
@@ -59,8 +60,8 @@ from undertow.scene.sph import Sph
 __all__ = [
     "COUPLINGS", "MATERIALS", "SOLID_MATERIALS", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth",
     "Control", "Cylinder", "Domain", "Drain", "Emitter", "Fluid", "FluxProbe", "ForceProbe", "GaugeProbe", "Gear",
-    "Hold", "Hull", "Inflow", "Joint", "Keyframes", "LineProbe", "Lumped", "Material", "Mesh", "MeshSequence",
-    "Monolithic", "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polyline",
+    "Hold", "Hull", "Inflow", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Material", "Mesh",
+    "MeshSequence", "Monolithic", "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polyline",
     "PrescribedVelocity", "RigidBody", "RigidFluid", "Rope", "Rotation", "Scene", "Shell", "Sine", "Skiff", "Smoke",
     "Soft", "SoftBody", "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table",
     "Tetrahedra", "Time", "Torus", "Tub", "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names",

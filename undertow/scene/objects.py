@@ -144,13 +144,54 @@ class RigidBody(Model):
         return self
 
 
-class Control(Model):
-    """Proportional-derivative control of the angle (hinge) or displacement (prismatic) of a joint."""
+JOINT_AXES = {"ball": ("x", "y", "z"), "universal": ("first", "second"), "planar": ("x", "y", "angle")}
+"""What is free of the joints with several free axes: turns of a ball joint about the axes of its frame, of a universal
+one about ``axis`` and ``second_axis``; displacements of a planar joint along x and y of its frame, and its angle."""
 
-    target: AngleCurve = Field(description="wanted angle [degrees] or displacement [m]: a number or a curve")
+
+class Control(Model):
+    """Proportional-derivative control of an angle or displacement of a joint.
+
+    It pulls with stiffness (target - angle) + damping (rate of the target - rate). ``speed`` in the place of ``target``
+    drives at a constant rate.
+    """
+
+    target: AngleCurve | None = Field(
+        None, description="wanted angle [degrees] or displacement [m]: a number or a curve; absent: give speed"
+    )
+    speed: Number | None = Field(
+        None, description="wanted rate [degrees/s] or [m/s], from 0 at t = 0; with stiffness = 0 the rate alone counts"
+    )
     stiffness: Stiffness = Field(description="torque per angle [N m/rad], or force per length [N/m]")
     damping: Damping = Field(description="torque per angular velocity [N m s/rad], or force per velocity [N s/m]")
     limit: Torque | None = Field(None, description="largest torque [N m] or force [N]; absent: no limit")
+
+    @model_validator(mode="after")
+    def _check(self) -> Control:
+        if (self.target is None) == (self.speed is None):
+            raise complain("needs a target (angle or displacement) or a speed, one of them")
+        return self
+
+
+class JointAxis(Model):
+    """Limits and control of one free axis of a joint with several."""
+
+    lower: Number | None = Field(None, description="smallest angle [degrees] or displacement [m]; absent: no limit")
+    upper: Number | None = Field(None, description="largest angle [degrees] or displacement [m]; absent: no limit")
+    control: Control | None = Field(None, description="drives the angle or displacement; absent: moves freely")
+
+    @model_validator(mode="after")
+    def _check(self) -> JointAxis:
+        _check_limits(self.lower, self.upper)
+        return self
+
+
+def _check_limits(lower: float | None, upper: float | None) -> None:
+    """Limits of an angle or displacement that is 0 at the start."""
+    if lower is not None and upper is not None and lower >= upper:
+        raise complain(f"lower = {lower:g} must be below upper = {upper:g}; swap them")
+    if (lower or 0.0) > 0 or (upper or 0.0) < 0:
+        raise complain("the joint starts at 0, outside its limits; lower must be <= 0 and upper >= 0")
 
 
 class Joint(Model):
@@ -159,6 +200,10 @@ class Joint(Model):
     fixed: nothing moves; ball: free to turn; hinge: turns about ``axis``; universal: turns about ``axis`` of the parent
     and ``second_axis`` of the child; prismatic: slides along ``axis``; planar: slides across ``axis`` and turns about
     it. Angles and displacements are 0 at t = 0.
+
+    Joints with several free axes have limits and motors by axis, ``axes.x = { lower = -10, upper = 20 }``. ball: x, y,
+    z, the turn about each axis of its frame (z along ``axis``, x along ``second_axis``); universal: first, second, the
+    turn about ``axis`` and ``second_axis``; planar: x, y, displacements, and angle.
     """
 
     type: Literal["joint"] = "joint"
@@ -167,7 +212,9 @@ class Joint(Model):
     child: Text = Field(description="name of a rigid body")
     position: Point = Field(description="where the joint is at t = 0 [m]")
     axis: Axis = Field((0.0, 0.0, 1.0), description="axis at t = 0, any length")
-    second_axis: Axis | None = Field(None, description="universal: second axis at t = 0, across the first")
+    second_axis: Axis | None = Field(
+        None, description="universal: second axis at t = 0, across the first; ball, planar: x of the joint's frame"
+    )
     lower: Number | None = Field(
         None, description="smallest angle [degrees] of a hinge or displacement [m] of a slider"
     )
@@ -181,30 +228,39 @@ class Joint(Model):
     collide: Flag = Field(False, description="true: the two bodies collide with each other all the same")
     control: Control | None = Field(None, description="drives the angle or displacement; absent: moves freely")
 
+    axes: dict[Text, JointAxis] = Field({}, description="ball, universal, planar: limits and control of each free axis")
+
     @model_validator(mode="after")
     def _check(self) -> Joint:
         if self.parent == self.child:
             raise complain(f"parent and child are both {self.child!r}; a joint holds two different bodies")
         if not any(self.axis):
             raise complain("axis must not be zero")
-        if (self.second_axis is not None) != (self.kind == "universal"):
+        if (self.second_axis is not None) != (self.kind == "universal") and self.kind not in ("ball", "planar"):
             raise complain("second_axis belongs to kind = 'universal', which needs it; add or remove it")
         if self.second_axis is not None and not any(self.second_axis):
             raise complain("second_axis must not be zero")
         if self.upper is not None and self.kind in ("fixed", "planar"):
-            raise complain(
-                f"upper has no effect on kind = {self.kind!r}, which has no angle or displacement; remove it"
-            )
+            where = "give it to one of axes.x, axes.y, axes.angle" if self.kind == "planar" else "remove it"
+            raise complain(f"upper has no effect on kind = {self.kind!r}, which has no one angle or length; {where}")
         for key in ("lower", "control"):
             if getattr(self, key) is not None and self.kind not in ("hinge", "prismatic"):
                 raise complain(
                     f"{key} has no effect on kind = {self.kind!r}: it belongs to hinge and prismatic joints; "
-                    "for two angles join two hinges by a light body between them, each with its own"
+                    + (
+                        f"give it to one of axes.{', axes.'.join(JOINT_AXES[self.kind])}"
+                        if self.kind in JOINT_AXES
+                        else "remove it"
+                    )
                 )
-        if self.lower is not None and self.upper is not None and self.lower >= self.upper:
-            raise complain(f"lower = {self.lower:g} must be below upper = {self.upper:g}; swap them")
-        if (self.lower or 0.0) > 0 or (self.upper or 0.0) < 0:
-            raise complain("the joint starts at 0, outside its limits; lower must be <= 0 and upper >= 0")
+        for name in self.axes:
+            known = JOINT_AXES.get(self.kind, ())
+            if name not in known:
+                raise complain(
+                    f"axes.{name} has no effect on kind = {self.kind!r}: "
+                    + (f"its axes are {', '.join(known)}" if known else "use lower, upper and control, if it moves")
+                )
+        _check_limits(self.lower, self.upper)
         return self
 
 

@@ -172,7 +172,11 @@ class Solids(Model):
     tolerance: PositiveNumber = Field(
         1e-5, description="of the contact solve: change of velocity in a sweep / largest violation before it [-]"
     )
-    iterations: Count = Field(50, description="most sweeps up and down of the contact solve")
+    iterations: Count = Field(
+        50,
+        description="most sweeps up and down of a contact solve of up to five bodies on each other; more by the square "
+        "of the height",
+    )
     joint_solver: Literal["global", "pairwise"] = Field(
         "global", description="all joints at once (appendix C), or one after the other in sweeps (4.5.1)"
     )

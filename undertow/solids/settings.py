@@ -12,7 +12,8 @@ class SolidSettings:
     """What can be chosen of the step.
 
     gravity (3,) [m/s2]; orientation_order 1, 2 or 3 and energy_fix: see ``undertow.rigid.orientation``; clamp: impulses
-    never raise the kinetic energy (thesis 2.3.2); iterations: at most so many sweeps up and down of a contact solve;
+    never raise the kinetic energy (thesis 2.3.2); iterations: at most so many sweeps up and down of a contact
+    solve of up to five bodies on each other, more by the square of the height for higher ones;
     tolerance: of it, largest change of a velocity relative to the largest violation; resolve_iterations: of the
     interpenetration resolution per step; touch: contacts with a gap below this part of a body's size touch; allowed:
     overlap, as a part of a body's size, that is left alone.

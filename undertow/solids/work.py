@@ -29,6 +29,7 @@ class Work:
         self.contact_force, self.contact_torque = np.zeros((n, 3)), np.zeros((n, 3))
         self.gained_p, self.gained_L = np.zeros((n, 3)), np.zeros((n, 3))
         self.nothing, self.nowhere = np.zeros((n, 3)), np.zeros(3)
+        self.apart, self.no_mobility = np.full(n, -1, dtype=np.int64), np.zeros((0, 0))
         self.inv_inertia, self.packed = np.zeros((n, 6)), np.zeros((n, BODY))
         # bounding radii [m], infinite for planes, and the lengths that follow from them; near: how far contacts are
         # looked for where nothing moves, which for a plane is up to the other body

@@ -1,0 +1,1 @@
+"""cradle: balls on hinges pass on energy and momentum."""

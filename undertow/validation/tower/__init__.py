@@ -1,0 +1,1 @@
+"""tower: boxes on each other, up to thirty, stand where they are put."""
