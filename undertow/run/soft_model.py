@@ -22,6 +22,7 @@ from undertow.scene import (
     Cloth,
     Cylinder,
     Hold,
+    Polygon,
     RigidBody,
     Rope,
     Scene,
@@ -36,6 +37,7 @@ from undertow.soft.embedding import Embedding, split_long
 from undertow.soft.fitting import fit_edges
 from undertow.soft.materials import cell_volumes, find_hinges
 from undertow.soft.outlines import OutlineCollisions
+from undertow.soft.polygons import mesh_polygon
 from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
 from undertow.soft.tetfiles import load_tetrahedra
@@ -178,6 +180,9 @@ class SoftModel(SolidsModel):
             except UserError as error:
                 raise UserError(f"objects.{name}.shape: {error}") from None
         assert h is not None
+        if isinstance(shape, Polygon):
+            corners = np.array(shape.points if shape.area() > 0 else shape.points[::-1])
+            return mesh_polygon(f"objects.{name}.shape", corners, h)
         if isinstance(shape, Box):
             counts = [max(1, round(s / h)) for s in shape.size[: self.soft.dimensions]]
             if self.soft.dimensions == 2:
@@ -187,7 +192,7 @@ class SoftModel(SolidsModel):
             )
         if self.soft.dimensions == 2:
             if not isinstance(shape, Sphere):
-                raise UserError(f"objects.{name}.shape: soft bodies of 2D scenes are boxes and spheres (discs)")
+                raise UserError(f"objects.{name}.shape: soft bodies in 2D are polygons, boxes and spheres (discs)")
             return meshes.disc_triangles(shape.radius, h)
         solid = build.make_shape(name, item)
         assert not isinstance(solid, geometry.AnimatedMesh)
