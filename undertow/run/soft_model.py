@@ -36,6 +36,7 @@ from undertow.scene import (
     Cloth,
     Cylinder,
     Hold,
+    Polygon,
     RigidBody,
     Rope,
     Scene,
@@ -44,11 +45,13 @@ from undertow.scene import (
     Tetrahedra,
 )
 from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_membrane, make_solid, meshes
+from undertow.soft.clamping import fit_to_region
 from undertow.soft.collision import SurfaceCollisions
 from undertow.soft.embedding import Embedding, split_long
 from undertow.soft.fitting import fit_edges
 from undertow.soft.materials import cell_volumes, find_hinges
 from undertow.soft.outlines import OutlineCollisions
+from undertow.soft.polygons import mesh_polygon
 from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
 from undertow.soft.tetfiles import load_tetrahedra
@@ -187,6 +190,9 @@ class SoftModel(SolidsModel):
             except UserError as error:
                 raise UserError(f"objects.{name}.shape: {error}") from None
         assert h is not None
+        if isinstance(shape, Polygon):
+            corners = np.array(shape.points if shape.area() > 0 else shape.points[::-1])
+            return mesh_polygon(f"objects.{name}.shape", corners, h)
         if isinstance(shape, Box):
             counts = [max(1, round(s / h)) for s in shape.size[: self.soft.dimensions]]
             if self.soft.dimensions == 2:
@@ -196,7 +202,7 @@ class SoftModel(SolidsModel):
             )
         if self.soft.dimensions == 2:
             if not isinstance(shape, Sphere):
-                raise UserError(f"objects.{name}.shape: soft bodies of 2D scenes are boxes and spheres (discs)")
+                raise UserError(f"objects.{name}.shape: soft bodies in 2D are polygons, boxes and spheres (discs)")
             return meshes.disc_triangles(shape.radius, h)
         solid = build.make_shape(name, item)
         assert not isinstance(solid, geometry.AnimatedMesh)
@@ -252,17 +258,33 @@ class SoftModel(SolidsModel):
     def _add_cloth(self, name: str, item: Cloth) -> Any:
         x, triangles = self._sheet(name, item)
         x = self._place(item, x)
+        if item.shape is None and item.outline != "balloon":
+            for hold in item.holds:
+                x = fit_to_region(x, triangles, self._region(name, hold))
         where = f"objects.{name}"
         material = Elastic(item.density, item.stretching, item.poisson_ratio, "stvk", item.damping)
         # a sheet of thickness 1: density and modulus are those of the whole sheet
         mass, membrane = make_membrane(where, x, triangles, material, 1.0)
         groups: list[Any] = [membrane]
         if item.bending > 0:
-            groups.append(make_bending(where, x, triangles, item.bending, item.damping))
+            groups.append(make_bending(where, x, triangles, item.bending, item.damping, self._clamped(name, item, x)))
         part = self.soft.add(name, x, mass, groups, triangles, triangles, velocity=build.vector3(item.velocity))
         if item.drag > 0:
             self.soft.air.add(part.surface, np.array(build.vector3(item.wind)), item.drag)
         return part
+
+    def _region(self, name: str, hold: Hold) -> Any:
+        """Distance of points (n, 3) from the region of a hold (n,) [m]."""
+        region = geometry.Solid(name, build.make_shape(name, hold), geometry.Static(*_pose(hold)))
+        return lambda x: region.distance(x, 0.0, self.soft.dimensions)
+
+    def _clamped(self, name: str, item: Cloth, x: Array) -> Any:
+        """Which nodes at x (n, 3) holds without an end keep (n,)."""
+        kept = np.zeros(len(x), dtype=bool)
+        for hold in item.holds:
+            if hold.until is None:
+                kept |= self._region(name, hold)(x) <= 1e-9
+        return kept
 
     def _add_rope(self, name: str, item: Rope) -> Any:
         start, end = np.array(build.vector3(item.position)), np.array(build.vector3(item.end))
@@ -286,8 +308,7 @@ class SoftModel(SolidsModel):
 
     def _hold(self, name: str, hold: Hold, nodes: slice) -> None:
         """Hold the nodes inside a region."""
-        region = geometry.Solid(name, build.make_shape(name, hold), geometry.Static(*_pose(hold)))
-        inside = np.flatnonzero(region.distance(self.soft.x[nodes], 0.0, self.soft.dimensions) <= 1e-9) + nodes.start
+        inside = np.flatnonzero(self._region(name, hold)(self.soft.x[nodes]) <= 1e-9) + nodes.start
         if not len(inside):
             raise UserError(
                 f"objects.{name}.holds: no node lies inside the {hold.shape.type} at {list(hold.position)} m; move or "

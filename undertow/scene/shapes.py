@@ -217,6 +217,64 @@ class Tetrahedra(Model):
         return (math.inf, math.inf, math.inf)
 
 
+class Polygon(Model):
+    """A simple polygon, convex or not, of a soft body in a 2D scene."""
+
+    type: Literal["polygon"] = "polygon"
+    points: Annotated[tuple[tuple[float, ...], ...], BeforeValidator(check_points)] = Field(
+        description="corners (x, y) [m] in order along the outline, 3 or more, either way round"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Polygon:
+        n = len(self.points)
+        if n < 3:
+            raise complain(f"points has {n} entries; a polygon needs three or more corners")
+        if any(len(p) != 2 for p in self.points):
+            raise complain("points must have two components (x, y); a polygon is for 2D scenes")
+        if self.area() == 0:
+            raise complain("points lie on a line; give corners that enclose an area")
+        for i in range(n):
+            for j in range(i + 1, n):
+                if self._meet(i, j):
+                    raise complain(
+                        f"points: the sides from {list(self.points[i])} and from {list(self.points[j])} touch or "
+                        f"cross; give the corners in order along an outline that does not meet itself"
+                    )
+        return self
+
+    def area(self) -> float:
+        """Enclosed area [m2], negative if the points run clockwise."""
+        pairs = zip(self.points, self.points[1:] + self.points[:1], strict=True)
+        return 0.5 * sum(a[0] * b[1] - a[1] * b[0] for a, b in pairs)
+
+    def _meet(self, i: int, j: int) -> bool:
+        """Whether sides i and j > i have a point in common, beside the corner of neighbours."""
+        p, n = self.points, len(self.points)
+
+        def side(a: int, b: int, c: int) -> float:
+            (ax, ay), (bx, by), (cx, cy) = p[a % n], p[b % n], p[c % n]
+            return (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
+
+        def between(a: int, b: int, c: int) -> bool:
+            return all(min(p[a % n][k], p[b % n][k]) <= p[c % n][k] <= max(p[a % n][k], p[b % n][k]) for k in (0, 1))
+
+        if p[i] == p[(i + 1) % n]:
+            return True
+        if j == i + 1 or (i == 0 and j == n - 1):
+            a, b, c = (i, j, j + 1) if j == i + 1 else (j, i, i + 1)
+            (ax, ay), (bx, by), (cx, cy) = p[a], p[b % n], p[c % n]
+            return side(a, b, c) == 0 and (bx - ax) * (cx - bx) + (by - ay) * (cy - by) <= 0
+        signs = side(i, i + 1, j), side(i, i + 1, j + 1), side(j, j + 1, i), side(j, j + 1, i + 1)
+        if signs[0] * signs[1] < 0 and signs[2] * signs[3] < 0:
+            return True
+        ends = ((i, i + 1, j), (i, i + 1, j + 1), (j, j + 1, i), (j, j + 1, i + 1))
+        return any(sign == 0 and between(*end) for sign, end in zip(signs, ends, strict=True))
+
+    def half_size(self) -> Half:
+        return (max(abs(p[0]) for p in self.points), max(abs(p[1]) for p in self.points), math.inf)
+
+
 AnyShape = (
     Annotated[Sphere, Tag("<sphere>")]
     | Annotated[Box, Tag("<box>")]
@@ -236,6 +294,8 @@ SHAPES = (
 )  # fmt: skip
 Shape = Annotated[AnyShape, BY_TYPE, check_type(*SHAPES)]
 SoftShape = Annotated[
-    AnyShape | Annotated[Tetrahedra, Tag("<tetrahedra>")], BY_TYPE, check_type(*SHAPES, "tetrahedra")
+    AnyShape | Annotated[Tetrahedra, Tag("<tetrahedra>")] | Annotated[Polygon, Tag("<polygon>")],
+    BY_TYPE,
+    check_type(*SHAPES, "tetrahedra", "polygon"),
 ]
 """What a soft body can be made of."""

@@ -26,7 +26,7 @@ from undertow.scene.base import (
 )
 from undertow.scene.choice import check_type
 from undertow.scene.motion import Motion, Rotation, Static
-from undertow.scene.shapes import Box, Mesh, MeshSequence, Plane, Shape, SoftShape, Tetrahedra
+from undertow.scene.shapes import Box, Mesh, MeshSequence, Plane, Polygon, Shape, SoftShape, Tetrahedra
 
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene
@@ -245,6 +245,8 @@ def check_soft(scene: Scene) -> None:
             )
         if dimensions == 2 and isinstance(item, Cloth):
             raise complain(f"{path}: a 2D scene has no cloth; use a rope")
+        if dimensions == 3 and isinstance(item, SoftBody) and isinstance(item.shape, Polygon):
+            raise complain(f"{path}.shape: a polygon is a shape of 2D scenes; use a box, a hull or a mesh")
         if dimensions == 2 and isinstance(item, SoftBody) and item.embed:
             raise complain(f"{path}.embed: outlines of 2D scenes are those of the elements; remove it")
         for hold in item.holds:

@@ -89,16 +89,18 @@ class LinearisedEuler(BackwardEuler):
         system.hold(held)
         potential = self._evaluate(dt, external, held, before, v)[0]
         held.add_friction_blocks(v, self.reaction, system.rows.blocks, diagonal[held.slip])
-        system.touching.linearise(v, held.carriers.w)
+        system.touching.linearise(v, held.carriers.w, careful=False)
         size, turn = float(np.linalg.norm(self.reaction)), np.zeros_like(self.push)
         enough = min(0.5, max(FORCING, BALANCED * self.scale / max(size, 1e-300)))
         if len(turn):
             stats = system.carried.improve(-self.reaction, -self.push, self._change, turn, enough, ITERATIONS)
         else:
             stats = system.improve(-self.reaction, self._change, enough, ITERATIONS)
+        system.touching.turn_back(v, held.carriers.w, self._change, turn)
         share, _, energy = self._descend(dt, external, held, before, v, turn, potential, 0.0, 1e-3)
         moved = share * dt * float(np.abs(self._change).max(initial=0.0))
         ended = stats.residual <= enough * stats.scale and moved <= self.tolerance * self.length
+        ended = ended and not system.touching.begins_to_slide(v, held.carriers.w)
         return SoftReport(1, stats.iterations, energy, ended, moved, int(share == 0.0))
 
     def _evaluate(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> tuple[float, float]:

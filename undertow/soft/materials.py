@@ -160,7 +160,9 @@ def find_neighbours(name: str, triangles: Any) -> Any:
     return np.array(found, dtype=np.int64).reshape(-1, 3)
 
 
-def make_bending(name: str, x: Array, triangles: Any, rigidity: float, damping: float = 0.0) -> Springs:
+def make_bending(
+    name: str, x: Array, triangles: Any, rigidity: float, damping: float = 0.0, held: Any = None
+) -> Springs:  # fmt: skip
     """Bending of a sheet that has no moment in the shape it is given; rigidity B [N m], damping [s].
 
     The normals at the middles of the edges make a shape operator per triangle (Grinspun, Gingold, Reisman and Zorin
@@ -168,6 +170,10 @@ def make_bending(name: str, x: Array, triangles: Any, rigidity: float, damping: 
     edges in the plane, exact for quadratic surfaces; the energy A B / 2 L:L (Poisson ratio 0) is a quadratic form of
     the three angles, whose eigenvectors are the weights of three springs. At the rim the angle is free: no moment
     acts there.
+
+    held (n,): nodes that move as one rigid thing. A triangle of three of them does not bend, so that beside it the
+    normal at the middle of the common edge is its own, not the mean of both: the whole angle belongs to the other
+    triangle, 2 a_i in the place of a_i. The sheet is clamped at that edge, and not half a triangle inside.
     """
     triangles = np.ascontiguousarray(triangles, dtype=np.int64)
     beyond = find_neighbours(name, triangles)
@@ -178,7 +184,10 @@ def make_bending(name: str, x: Array, triangles: Any, rigidity: float, damping: 
     unit = edges / length[:, :, None]
     # (t_i (x) t_i) : (t_j (x) t_j) = (t_i . t_j)^2, the same for the edges themselves
     product = np.einsum("eik,ejk->eij", unit, unit) ** 2
-    form = rigidity / (4 * area)[:, None, None] * length[:, :, None] * length[:, None, :] * product
+    rigid, clamped = _clamped(triangles, held)
+    # lengths of edges, twice at a clamp; triangles that do not bend have no energy
+    lever = np.where(clamped, 2.0, 1.0) * length * ~rigid[:, None]
+    form = rigidity / (4 * area)[:, None, None] * lever[:, :, None] * lever[:, None, :] * product
     form = _release(form, beyond < 0)
     values, vectors = np.linalg.eigh(form)
     nodes = np.concatenate([triangles, np.where(beyond < 0, triangles[:, :1], beyond)], axis=1)
@@ -189,6 +198,20 @@ def make_bending(name: str, x: Array, triangles: Any, rigidity: float, damping: 
     weight[beyond[element] < 0] = 0.0
     rest = np.einsum("mi,mi->m", weight, angles[element])
     return _springs(nodes[element], rest, values[kept], damping * values[kept], BEND, weight)
+
+
+def _clamped(triangles: Any, held: Any) -> tuple[Any, Any]:
+    """Which triangles (m,) have three held nodes, and at which edges (m, 3) of the others such a one lies."""
+    rigid = np.zeros(len(triangles), dtype=bool)
+    clamped = np.zeros((len(triangles), 3), dtype=bool)
+    if held is None or not np.any(held):
+        return rigid, clamped
+    rigid = np.asarray(held)[triangles].all(axis=1)
+    ends = np.sort(np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2), axis=2)
+    of_rigid = {tuple(edge) for edge in ends[rigid].reshape(-1, 2).tolist()}
+    for i in np.flatnonzero(~rigid):
+        clamped[i] = [tuple(edge) in of_rigid for edge in ends[i].tolist()]
+    return rigid, clamped
 
 
 def _release(form: Array, free: Any) -> Array:

@@ -82,6 +82,10 @@ class Touching:
     creep: float = 1e-6
     block: Array = _none(0, 9)
     """Second derivative D by the relative velocity (m, 9), of the last ``linearise``."""
+    slow: Any = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    """Which rows (m,) slid no faster than ``creep`` then."""
+    jumps: Any = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    """Rows (m,) whose friction is a parabola in ``linearise``."""
 
     @property
     def count(self) -> int:
@@ -97,8 +101,12 @@ class Touching:
         more = (
             nodes, weight, normal, wanted, stiff, mu, np.zeros(m), np.full(m, -1) if body is None else body,
             none if arm is None else arm, none if base is None else base, np.zeros((m, 9)),
+            np.zeros(m, dtype=bool), np.zeros(m, dtype=bool),
         )  # fmt: skip
-        names = ("nodes", "weight", "normal", "wanted", "stiff", "mu", "rub", "body", "arm", "base", "block")
+        names = (
+            "nodes", "weight", "normal", "wanted", "stiff", "mu", "rub", "body", "arm", "base", "block", "slow",
+            "jumps",
+        )  # fmt: skip
         for name, array in zip(names, more, strict=True):
             setattr(self, name, np.ascontiguousarray(np.concatenate([getattr(self, name), array])))
 
@@ -164,17 +172,42 @@ class Touching:
         part = np.concatenate([f, np.cross(self.arm[led], f)], axis=1) * free[b]
         np.add.at(out, b, part)
 
-    def linearise(self, v: Array, w: Array) -> None:
-        """D of every row at v and w; for friction the parabola that touches its potential and lies above it."""
+    def linearise(self, v: Array, w: Array, careful: bool = True) -> None:
+        """D of every row at v and w; for friction the parabola that touches its potential and lies above it.
+
+        Along a slide friction has no second derivative. The parabola has rub / |u|, and lets what begins to slide speed
+        up by the ratio of what drives it to its friction and no more in a solve. Without ``careful`` it is for the rows
+        alone that ``turn_back`` found to jump over the kink at rest: for few solves.
+        """
         u = self.relative(v, w)
         n = self.normal
         along = np.einsum("mi,mi->m", u, n)
-        size = np.maximum(np.linalg.norm(u - along[:, None] * n, axis=1), self.creep)
+        slide = u - along[:, None] * n
+        size = np.linalg.norm(slide, axis=1)
+        self.slow = size <= self.creep
+        bound = self.slow | self.jumps | careful
+        t = np.where(bound, 0.0, 1.0 / np.maximum(size, 1e-300))[:, None] * slide
         active, nn = along < self.wanted, n[:, :, None] * n[:, None, :]
-        rub = (self.rub / size)[:, None, None]
-        self.block[...] = (np.where(active, self.stiff, 0.0)[:, None, None] * nn + rub * (np.eye(3) - nn)).reshape(
-            -1, 9
-        )
+        rub = (self.rub / np.maximum(size, self.creep))[:, None, None]
+        stiff = np.where(active, self.stiff, 0.0)[:, None, None]
+        self.block[...] = (stiff * nn + rub * (np.eye(3) - nn - t[:, :, None] * t[:, None, :])).reshape(-1, 9)
+
+    def turn_back(self, v: Array, w: Array, change: Array, turn: Array) -> None:
+        """Remember the rows whose slide at v and w a change of these would turn round."""
+        if not self.count:
+            return
+        n, before, after = self.normal, self.relative(v, w), self.relative(v + change, w + turn)
+        before = before - np.einsum("mi,mi->m", before, n)[:, None] * n
+        self.jumps |= np.einsum("mi,mi->m", before, after) < 0.0
+
+    def begins_to_slide(self, v: Array, w: Array) -> bool:
+        """Whether a row that rubs has left, since the last ``linearise``, the speeds at which its friction is linear:
+        the parabola held it back, so that how little it moved says nothing."""
+        if not self.count or not self.slow.any():
+            return False
+        u = self.relative(v, w)
+        size = np.linalg.norm(u - np.einsum("mi,mi->m", u, self.normal)[:, None] * self.normal, axis=1)
+        return bool((self.slow & (size > self.creep) & (self.rub > 0)).any())
 
     def add_product(self, v: Array, w: Array, free: Array, out: Array, out_push: Array) -> None:
         """out (n, 3), out_push (b, 6) += the second derivative times changes of v (n, 3) and w (b, 6)."""

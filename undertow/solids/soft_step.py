@@ -322,13 +322,14 @@ class SoftSolids:
             done = stepper.solve(dt, external, held, before, v, 1)
             iterations, stuck = iterations + done.iterations, stuck + done.stuck
             news = self._look(v, carriers) if done_passes in LOOKS_LINEARISED else 0
-            rub, differs, _ = self.touches.rub(v, carriers.w, 1e-3 * stepper.scale)
+            rub, differs, _ = self.touches.rub(v, carriers.w, 1e-3 * stepper.scale, stepper.reaction)
             if done.converged and not news and not (differs and done_passes < RUBBED):
                 break
             if done_passes < PASSES_LINEARISED:
-                # after the last pass impulses are those that v was solved with; the first whole, then halfway: whole
-                # ones can go to and fro between two states with thousands of times the weight on one node
-                rows.rub = np.where(rows.rub > 0.0, 0.5 * (rows.rub + rub), rub)
+                # after the last pass impulses are those that v was solved with. Friction falls at once and rises
+                # halfway: what iterates out of balance press with is too much far more often than too little, and
+                # whole rises can go to and fro between two states with thousands of times the weight on one node
+                rows.rub = np.minimum(rub, 0.5 * (rows.rub + rub))
         contacts.follow(carriers.w)
         self.impulse[...] = 0.0
         found = np.zeros(len(nodes))
@@ -336,10 +337,12 @@ class SoftSolids:
         approach = np.einsum("ki,ki->k", v[nodes] - contacts.velocity, contacts.normal)
         depth = float(np.max(-(contacts.gap + dt * approach)[near], initial=0.0))
         state = np.where(found > 0, SLIDES, FREE)
+        balanced = np.zeros(len(nodes))
+        balanced[near] = self.touches.balanced_press(v, carriers.w, stepper.reaction)[: int(near.sum())]
         self._give_left_over(stepper, np.flatnonzero(state > FREE), found)
         done = replace(done, newton=done_passes, iterations=iterations, stuck=stuck)
         way = v.copy()
-        return self._conclude(dt, external, before, held, state, found, depth, done, stepper), way
+        return self._conclude(dt, external, before, held, state, balanced, depth, done, stepper), way
 
     def _give_left_over(self, stepper: LinearisedEuler, pressing: Any, found: Array) -> None:
         """What passes have left of the momentum of a body that presses (contacts (k,), with normal impulses ``found``)

@@ -121,11 +121,33 @@ class Touches:
         stiff = np.where(free, np.minimum(stiff, 1e300), 0.0)
         self.rows.add(part.nodes, part.weight, part.normal, wanted, stiff, part.friction, body, arm, base)
 
-    def rub(self, v: Array, w: Array, scale: float) -> tuple[Array, bool, bool]:
-        """Friction (m,) of the normal impulses at v (n, 3) and w (b, 6) [N s], whether it differs from that of the rows
-        by more than a hundredth and scale [N s], and whether that of points of rigid bodies is too much by a fifth."""
+    def balanced_press(self, v: Array, w: Array, gradient: Array) -> Array:
+        """Normal impulses (m,) [N s] of the rows at v (n, 3) and w (b, 6), no more than what they have to balance.
+
+        An iterate leaves ``gradient`` (n, 3) [N s] out of balance. With the normal impulse l of a row changed alone by
+        d, nodes of masses m get w_a d n / m_a, and what is out of balance along the row vanishes with
+
+            d = sum of (w_a / m_a) gradient_a . n  /  sum of w_a^2 / m_a
+
+        A row that a pass led a node into, as it was not active in it, has a spring of hundreds of masses pressed that
+        nothing presses back: l is huge, l + d what really presses. Friction of the first would hold anything.
+        """
         rows = self.rows
-        rub = np.asarray(rows.mu * rows.press(v, w))
+        press = rows.press(v, w)
+        if not rows.count:
+            return press
+        mass = self._mass[rows.nodes]
+        along = np.einsum("mai,mi->ma", gradient[rows.nodes], rows.normal)
+        lack = (rows.weight * along / mass).sum(axis=1) * effective_mass(rows.weight, mass)
+        return np.asarray(np.clip(press + lack, 0.0, press))
+
+    def rub(self, v: Array, w: Array, scale: float, gradient: Array | None = None) -> tuple[Array, bool, bool]:
+        """Friction (m,) [N s] of the normal impulses at v (n, 3) and w (b, 6), of the balanced ones where the gradient
+        (n, 3) is given; whether it differs from that of the rows by more than a hundredth and scale [N s], and whether
+        that of points of rigid bodies is too much by a fifth."""
+        rows = self.rows
+        press = rows.press(v, w) if gradient is None else self.balanced_press(v, w, gradient)
+        rub = np.asarray(rows.mu * press)
         differs = np.abs(rub - rows.rub) > 1e-2 * rub + scale
         too_much = (rows.rub > 1.2 * rub + 10.0 * scale) & (self._keys[:, 0] == 2)
         return rub, bool(differs.any()), bool(too_much.any())

@@ -17,18 +17,17 @@ HEAVY = {1: (0.12347, 7.10), 2: (0.23851, 13.86), 5: (0.49591, 30.36), 8: (0.640
 
 
 def strip(along: int, across: int = 2) -> SoftBodies:
-    """1 m x 10 cm, along x; bending rigidity 1 N m, all but inextensible.
-
-    The angle at the last held line of nodes stands for the bending of half a cell to either side of it, so the strip is
-    clamped half a cell before that line, and there is x = 0.
-    """
-    h = 1.0 / (along + 0.5)
-    x, triangles = grid_triangles((1.0 + 0.5 * h, 0.1), (along + 1, across), crossed=False)
-    x = np.stack([x[:, 0] + 0.5 - 0.25 * h, np.zeros(len(x)), -x[:, 1]], axis=1)
+    """1 m x 10 cm, along x, clamped at x = 0, with one cell inside the clamp; bending rigidity 1 N m, all but
+    inextensible."""
+    h = 1.0 / along
+    x, triangles = grid_triangles((1.0 + h, 0.1), (along + 1, across), crossed=False)
+    x = np.stack([x[:, 0] + 0.5 - 0.5 * h, np.zeros(len(x)), -x[:, 1]], axis=1)
+    held = x[:, 0] < 1e-9
     mass, membrane = make_membrane("strip", x, triangles, Elastic(1.0, 3e4, 0.0, "stvk"), 1.0)
     bodies = SoftBodies()
-    bodies.add("strip", x, mass, [membrane, make_bending("strip", x, triangles, 1.0)], triangles, triangles)
-    bodies.hold(np.flatnonzero(x[:, 0] < 0.6 * h))
+    bending = make_bending("strip", x, triangles, 1.0, held=held)
+    bodies.add("strip", x, mass, [membrane, bending], triangles, triangles)
+    bodies.hold(np.flatnonzero(held))
     return bodies
 
 
