@@ -33,6 +33,8 @@ BLOCK = 8
 _SUN_DIRECTION = np.array([-0.66, 0.74, 0.12]) / np.linalg.norm([-0.66, 0.74, 0.12])
 _SUN_RADIUS = 0.09  # rad; a broad lamp, for soft shadows
 _SUN_MAPS = 12
+_SUN_PART = 0.6 * _SUN_RADIUS / math.sqrt(_SUN_MAPS)
+"""Middle radius of the part of the sun's disc that a map stands for [rad]."""
 _SKY_MAPS = 20
 _MAP_SIZE = 256
 _FORWARD_SCATTERING = 0.25  # g of Henyey and Greenstein
@@ -344,16 +346,24 @@ def _rasterize_triangles(corners, out_depth, out_triangle):  # type: ignore[no-u
 
 @helper
 def _visible_fraction(lights, first, last, x, y, z, bias):  # type: ignore[no-untyped-def]
-    """Share of the maps first ... last - 1 that see a point, each compared at four texels and blended."""
+    """Share of the maps first ... last - 1 that see a point, each compared at four texels and blended.
+
+    A map of the sun stands for a part of its disc. Where a surface (bias > 0) is half in the sun, each is compared at
+    four places across that part, as far apart as the part looks from the point by way of what hides it: else every map
+    would draw an edge of its own, and the shadow had rings.
+    """
     if last <= first:
         return 1.0
     size = lights.maps.shape[1]
+    scale = 0.5 * size / lights.radius
     px, py, pz = x - lights.centre[0], y - lights.centre[1], z - lights.centre[2]
     total = 0.0
+    hidden = 0
+    distance = 0.0
     for m in range(first, last):
         a = lights.axes[m]
-        c = ((a[0, 0] * px + a[0, 1] * py + a[0, 2] * pz) / lights.radius + 1.0) * (0.5 * size) - 0.5
-        r = ((a[1, 0] * px + a[1, 1] * py + a[1, 2] * pz) / lights.radius + 1.0) * (0.5 * size) - 0.5
+        c = (a[0, 0] * px + a[0, 1] * py + a[0, 2] * pz + lights.radius) * scale - 0.5
+        r = (a[1, 0] * px + a[1, 1] * py + a[1, 2] * pz + lights.radius) * scale - 0.5
         if not (0.0 <= c < size - 1 and 0.0 <= r < size - 1):
             total += 1.0
             continue
@@ -363,12 +373,38 @@ def _visible_fraction(lights, first, last, x, y, z, bias):  # type: ignore[no-un
         depth = lights.maps[m]
         if depth[j, i] <= height:
             total += (1.0 - fx) * (1.0 - fy)
+        else:
+            hidden += 1
+            distance += depth[j, i] - height
         if depth[j, i + 1] <= height:
             total += fx * (1.0 - fy)
         if depth[j + 1, i] <= height:
             total += (1.0 - fx) * fy
         if depth[j + 1, i + 1] <= height:
             total += fx * fy
+    if first > 0 or bias == 0.0 or hidden == 0 or total == 0.0:
+        return total / (last - first)
+    reach = _SUN_PART * distance / hidden * scale
+    if reach < 0.5:
+        return total / (last - first)
+    total = 0.0
+    for m in range(first, last):
+        a = lights.axes[m]
+        c = (a[0, 0] * px + a[0, 1] * py + a[0, 2] * pz + lights.radius) * scale - 0.5
+        r = (a[1, 0] * px + a[1, 1] * py + a[1, 2] * pz + lights.radius) * scale - 0.5
+        height = a[2, 0] * px + a[2, 1] * py + a[2, 2] * pz + bias
+        # turned from map to map, so that edges do not fall together
+        right, up = reach * math.cos(2.4 * m), reach * math.sin(2.4 * m)
+        for _ in range(4):
+            i, j = int(c + right), int(r + up)
+            fx, fy = c + right - i, r + up - j
+            right, up = -up, right
+            if not (0 <= i < size - 1 and 0 <= j < size - 1):
+                total += 0.25
+                continue
+            for n in range(4):
+                if lights.maps[m, j + n // 2, i + n % 2] <= height:
+                    total += 0.25 * (fx if n % 2 else 1.0 - fx) * (fy if n // 2 else 1.0 - fy)
     return total / (last - first)
 
 
