@@ -117,7 +117,7 @@ def test_view_refuses_a_port_in_use(smoke_run: Path) -> None:
 def test_view_looks_as_the_picture_does(smoke_run: Path, chosen: str) -> None:
     """Place, direction and field of view of the page are those of the camera of the picture."""
     pytest.importorskip("viser", reason="the view extra is not installed")
-    from undertow.output.raymarch import make_camera
+    from undertow.output.camera import make_camera
     from undertow.output.render import read_scene
     from undertow.output.view import Viewer
 

@@ -8,8 +8,8 @@ from scipy.sparse.csgraph import connected_components
 
 from undertow.grid import Grid
 from undertow.output.frames import FrameData, SurfaceFrame
-from undertow.output.water_surface import round_drops, smooth_water
-from undertow.surface.mesh import drop_mesh, join_meshes, surface_mesh, take_drops
+from undertow.output.water_surface import round_drops, smooth_water, take_drops
+from undertow.surface.mesh import drop_mesh, join_meshes, surface_mesh
 
 CELLS = 24
 GRID = Grid((CELLS, CELLS, CELLS), 1.0 / CELLS)

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from undertow.errors import UserError
+from undertow.output.camera import make_camera
 from undertow.output.canvas import Walls, even, particle_image, section_image, slice_image, stamp, water_image
-from undertow.output.fields import color_limits, default_field, middle_slice, refine, scalar_field, soften
+from undertow.output.fields import color_limits, default_field, fade_sides, middle_slice, refine, scalar_field
 from undertow.output.film import write_mp4, write_png
 from undertow.output.frames import BodyFrame, FrameData, frame_folder, frame_indices, read_frame, read_time
 from undertow.output.joints import JointRods
@@ -131,7 +132,7 @@ def _water_painter(samples: Sequence[FrameData], camera: dict[str, Any] | None, 
 
     lower, upper = samples[0].extent()
     stage = in_daylight(raymarch.make_stage(lower, upper))
-    eye, wide, high = raymarch.make_camera(lower, upper, width, camera)
+    eye, wide, high = make_camera(lower, upper, width, camera)
 
     def paint(frame: FrameData) -> np.ndarray:
         solids = raymarch.make_surface([body for body in frame.bodies if _floor_level(body) is None])
@@ -185,12 +186,12 @@ def _volume_painter(
     densest = max(float(f.cell_fields["smoke"].max()) for f in samples)
     extinction = _OPTICAL_DEPTH / stage.radius / max(densest, 1e-30)
     fine = not quick and max(grid.cells) <= _COARSE_CELLS
-    eye, wide, high = raymarch.make_camera(lower, upper, width, camera)
+    eye, wide, high = make_camera(lower, upper, width, camera)
 
     def paint(frame: FrameData) -> np.ndarray:
         surface = raymarch.make_surface(frame.bodies)
         lights = raymarch.make_lights(surface, stage)
-        smoke, dx = soften(frame.cell_fields["smoke"]), grid.dx
+        smoke, dx = fade_sides(frame.cell_fields["smoke"]), grid.dx
         if fine:
             smoke, dx = refine(smoke), 0.5 * dx
         medium = raymarch.make_medium(smoke, extinction, lower, dx, lights, stage)
@@ -213,7 +214,7 @@ def _solids_painter(samples: Sequence[FrameData], camera: dict[str, Any] | None,
     floors = [level for body in samples[0].bodies if (level := _floor_level(body)) is not None]
     lower[1] = max(floors, default=lower[1])
     stage = raymarch.make_stage(lower, upper)
-    eye, wide, high = raymarch.make_camera(lower, upper, width, camera)
+    eye, wide, high = make_camera(lower, upper, width, camera)
 
     def paint(frame: FrameData) -> np.ndarray:
         surface = raymarch.make_surface([body for body in frame.bodies if _floor_level(body) is None])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from undertow.errors import UserError
+from undertow.output.camera import make_camera
 from undertow.output.canvas import colorize, paint_slice
 from undertow.output.fields import color_limits, default_field, field_names, middle_slice, scalar_field
 from undertow.output.frames import FrameData, frame_folder, frame_indices, read_frame
@@ -132,8 +133,6 @@ class Viewer:
                 scene.add_line_segments(
                     "/domain", corners[np.array(edges)], (96, 102, 112), thickness=1.5, thickness_units="screen"
                 )
-            from undertow.output.raymarch import make_camera
-
             # that of the picture: the scene's, or the one that frames what there is to see
             eye, _, _ = make_camera(lower, upper, _IMAGE_SIZE, view.get("camera"))
             away = float((centre - eye.position) @ eye.axes[2])

@@ -21,9 +21,9 @@ from numba import njit
 
 from undertow.grid import Grid
 from undertow.grid.jitting import helper
+from undertow.output.camera import Camera
 from undertow.output.frames import SurfaceFrame
 from undertow.output.raymarch import (
-    Camera,
     Lights,
     Medium,
     Stage,

@@ -20,7 +20,6 @@ import numpy as np
 from undertow.grid import Grid
 from undertow.output.frames import FrameData, SurfaceFrame
 from undertow.output.water import square_edges
-from undertow.surface.mesh import drop_mesh, surface_mesh, take_drops
 
 _GAP = 0.7
 """Standard deviation of G [cells]."""
@@ -44,8 +43,8 @@ def smooth_water(frame: FrameData) -> SurfaceFrame | None:
     _, centres, radii = take_drops(surface.vertices, surface.triangles)
     alone = _are_alone(fine, phi, centres, radii)
     _add_drops(fine, phi, centres[~alone], radii[~alone], grid.dx)
-    mesh = surface_mesh(fine, _close_gaps(fine, phi, _GAP * grid.dx / fine.dx))
-    sheet = _fair(square_edges(SurfaceFrame(*mesh), fine), fine)
+    mesh = _zero_surface(fine, _close_gaps(phi, _GAP * grid.dx / fine.dx))
+    sheet = _fair(square_edges(mesh, fine), fine)
     balls = round_drops(centres[alone], radii[alone])
     return SurfaceFrame(
         np.concatenate([sheet.vertices, balls.vertices]),
@@ -57,8 +56,16 @@ def smooth_water(frame: FrameData) -> SurfaceFrame | None:
 
 def round_drops(centres: np.ndarray, radii: np.ndarray) -> SurfaceFrame:
     """Balls of 80 triangles about centres (n, 3) [m] with radii (n,) [m]."""
-    unit = drop_mesh(np.zeros((1, 3)), np.ones(1), np.zeros((1, 3)))
-    corners = unit.normals[unit.triangles]
+    golden = 0.5 * (1.0 + np.sqrt(5.0))
+    tips = np.array([[0.0, y, z * golden] for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+    tips = np.concatenate([np.roll(tips, shift, axis=1) for shift in range(3)]) / np.sqrt(1.0 + golden**2)
+    edge = 2.0 / np.sqrt(1.0 + golden**2)
+    near = np.abs(np.linalg.norm(tips[:, None] - tips, axis=2) - edge) < 1e-9
+    faces = [
+        (a, b, c) for a in range(12) for b in range(a) for c in range(b) if near[a, b] and near[b, c] and near[c, a]
+    ]
+    corners = tips[np.array(faces)]
+    corners = np.where((np.linalg.det(corners) > 0.0)[:, None, None], corners, corners[:, ::-1])
     middles = corners + np.roll(corners, -1, axis=1)
     middles /= np.linalg.norm(middles, axis=2, keepdims=True)
     quarters = [np.stack([corners[:, i], middles[:, i], middles[:, i - 1]], axis=1) for i in range(3)]
@@ -66,9 +73,37 @@ def round_drops(centres: np.ndarray, radii: np.ndarray) -> SurfaceFrame:
     points, triangles = np.unique(every, axis=0, return_inverse=True)
     n, m = len(centres), len(points)
     vertices = centres[:, None] + radii[:, None, None] * points
-    faces = triangles.reshape(1, -1, 3) + m * np.arange(n)[:, None, None]
+    indices = triangles.reshape(1, -1, 3) + m * np.arange(n)[:, None, None]
     normals = np.tile(points, (n, 1))
-    return SurfaceFrame(vertices.reshape(-1, 3), faces.reshape(-1, 3), normals, np.zeros_like(normals))
+    return SurfaceFrame(vertices.reshape(-1, 3), indices.reshape(-1, 3), normals, np.zeros_like(normals))
+
+
+def take_drops(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The drops in the mesh of a frame, which has them as icosahedra: which triangles (m,) are theirs, centres (n, 3)
+    [m], radii (n,) [m] of spheres of their volume. A drop is a part of its own with 20 triangles, corners at one
+    distance from their centre."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    count = len(vertices)
+    a, b = triangles.ravel(), np.roll(triangles, -1, axis=1).ravel()
+    _, part = connected_components(coo_matrix((np.ones(len(a), dtype=np.int8), (a, b)), shape=(count, count)), False)
+    corners, faces = np.bincount(part), np.bincount(part[triangles[:, 0]], minlength=int(part.max(initial=-1)) + 1)
+    whole = (corners == 12) & (faces == 20)
+    points = np.asarray(vertices, dtype=float)
+    centre = np.stack([np.bincount(part, weights=points[:, i]) for i in range(3)], axis=1) / corners[:, None]
+    away = np.linalg.norm(points - centre[part], axis=1)
+    mean = np.bincount(part, weights=away) / corners
+    uneven = np.bincount(part, weights=np.abs(away - mean[part])) / corners
+    whole &= uneven < 1e-3 * mean
+    return whole[part[triangles[:, 0]]], centre[whole], mean[whole] / _reach()
+
+
+def _reach() -> float:
+    """Distance of the corners of an icosahedron from its centre, in radii of the sphere of its volume."""
+    golden = 0.5 * (1.0 + np.sqrt(5.0))
+    volume = 5.0 / 12.0 * (3.0 + np.sqrt(5.0)) * 2.0**3  # of edge 2
+    return float(np.sqrt(1.0 + golden**2) * np.cbrt(4.0 / 3.0 * np.pi / volume))
 
 
 def _refined(grid: Grid, phi: np.ndarray) -> tuple[Grid, np.ndarray]:
@@ -115,14 +150,43 @@ def _add_drops(grid: Grid, phi: np.ndarray, centres: np.ndarray, radii: np.ndarr
         part[...] = np.minimum(part, distance) - np.maximum(blend - np.abs(part - distance), 0.0) ** 2 / (4.0 * blend)
 
 
-def _close_gaps(grid: Grid, phi: np.ndarray, width: float) -> np.ndarray:
-    """min(phi, G * phi) with ghosts; walls mirror the water. width: standard deviation of G [cells]."""
+def _close_gaps(phi: np.ndarray, width: float) -> np.ndarray:
+    """min(phi, G * phi); walls mirror the water. width: standard deviation of G [cells]."""
     from scipy.ndimage import gaussian_filter
 
-    padded = np.zeros(grid.padded)
-    padded[grid.interior] = np.minimum(phi, gaussian_filter(phi, width, mode="reflect"))
-    inner = padded[grid.interior]
-    return np.pad(inner, [((n - m) // 2,) * 2 for n, m in zip(padded.shape, inner.shape, strict=True)], mode="edge")
+    return np.minimum(phi, gaussian_filter(phi, width, mode="reflect"))
+
+
+def _zero_surface(grid: Grid, phi: np.ndarray) -> SurfaceFrame:
+    """Triangles of phi = 0 between the centres of cells, closed by the sides of the domain: one layer of |phi| around
+    it puts the zero exactly there. Vertices on a side have the normal of the side."""
+    from skimage.measure import marching_cubes
+
+    inner = np.where(np.abs(phi) < 1e-6 * grid.dx, 1e-6 * grid.dx, phi)
+    closed = np.abs(np.pad(inner, 1, mode="edge"))
+    closed[1:-1, 1:-1, 1:-1] = inner
+    if not closed.min() < 0.0:
+        nothing = np.zeros((0, 3))
+        return SurfaceFrame(nothing, np.zeros((0, 3), dtype=int), nothing, nothing)
+    found, triangles, _, _ = marching_cubes(closed, 0.0, gradient_direction="ascent", allow_degenerate=False)
+    points = np.asarray(grid.lower) + (found[:, ::-1].astype(float) - 0.5) * grid.dx
+    normals = _vertex_normals(points, triangles)
+    for axis in range(3):
+        for end, wall in ((0, grid.lower[axis]), (1, grid.upper[axis])):
+            on_side = np.abs(points[:, axis] - wall) < 1e-5 * grid.dx
+            normals[on_side] = np.eye(3)[axis] * (2.0 * end - 1.0)
+    return SurfaceFrame(points, triangles, normals, np.zeros_like(points))
+
+
+def _vertex_normals(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """Unit normals (n, 3) of vertices, those of their triangles by area; 0 where a vertex has none."""
+    corners = points[triangles]
+    face = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    total = np.zeros_like(points)
+    for c in range(3):
+        for axis in range(3):
+            total[:, axis] += np.bincount(triangles[:, c], weights=face[:, axis], minlength=len(points))
+    return np.asarray(total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-300))
 
 
 def _fair(water: SurfaceFrame, grid: Grid) -> SurfaceFrame:
@@ -155,14 +219,8 @@ def _fair(water: SurfaceFrame, grid: Grid) -> SurfaceFrame:
             moves = moves & ~small[:, None]
         points += factor * moves * (inverse * (ends @ points) - points)
     _restore_volumes(before, points, triangles, part, np.asarray(on_side.any(axis=1)))
-    corners = points[free]
-    face = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    total = np.zeros_like(points)
-    for c in range(3):
-        for axis in range(3):
-            total[:, axis] += np.bincount(free[:, c], weights=face[:, axis], minlength=count)
-    length = np.linalg.norm(total, axis=1, keepdims=True)
-    normals = np.where(length > 0.0, total / np.maximum(length, 1e-300), water.normals)
+    normals = _vertex_normals(points, free)
+    normals = np.where((np.abs(normals) > 0.0).any(axis=1, keepdims=True), normals, water.normals)
     return SurfaceFrame(points, triangles, normals, water.velocity)
 
 

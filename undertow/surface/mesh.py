@@ -73,34 +73,6 @@ def join_meshes(first: SurfaceMesh, second: SurfaceMesh) -> SurfaceMesh:
     )
 
 
-def take_drops(vertices: Array, triangles: np.ndarray) -> tuple[np.ndarray, Array, Array]:
-    """The drops in a mesh that ``join_meshes`` made: which triangles (m,) are theirs, centres (n, 3) [m], radii (n,)
-    [m] of spheres of their volume. A drop is a part of its own with the 20 triangles of an icosahedron, corners at one
-    distance from their centre."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    count = len(vertices)
-    a, b = triangles.ravel(), np.roll(triangles, -1, axis=1).ravel()
-    _, part = connected_components(coo_matrix((np.ones(len(a), dtype=np.int8), (a, b)), shape=(count, count)), False)
-    corners, faces = np.bincount(part), np.bincount(part[triangles[:, 0]], minlength=int(part.max(initial=-1)) + 1)
-    whole = (corners == 12) & (faces == 20)
-    points = np.asarray(vertices, dtype=float)
-    centre = np.stack([np.bincount(part, weights=points[:, i]) for i in range(3)], axis=1) / corners[:, None]
-    away = np.linalg.norm(points - centre[part], axis=1)
-    mean = np.bincount(part, weights=away) / corners
-    uneven = np.bincount(part, weights=np.abs(away - mean[part])) / corners
-    whole &= uneven < 1e-3 * mean
-    return whole[part[triangles[:, 0]]], centre[whole], mean[whole] / _reach()
-
-
-def _reach() -> float:
-    """Distance of the corners of an icosahedron from its centre, in radii of the sphere of its volume."""
-    golden = 0.5 * (1.0 + np.sqrt(5.0))
-    volume = 5.0 / 12.0 * (3.0 + np.sqrt(5.0)) * 2.0**3  # of edge 2
-    return float(np.sqrt(1.0 + golden**2) * np.cbrt(4.0 / 3.0 * np.pi / volume))
-
-
 def surface_contours(grid: Grid, phi_c: Array) -> list[Array]:
     """Closed polylines (n, 3) [m] of a 2D surface in the mid-plane, first point = last; liquid at a side is closed."""
     if grid.dimensions == 3:
