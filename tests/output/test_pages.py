@@ -113,6 +113,29 @@ def test_view_refuses_a_port_in_use(smoke_run: Path) -> None:
             Viewer(smoke_run, taken.getsockname()[1])
 
 
+@pytest.mark.parametrize("chosen", ["", "[view]\ncamera = { position = [2.0, 1.0, 3.0], look_at = [0.5, 0.4, 0.5] }\n"])
+def test_view_looks_as_the_picture_does(smoke_run: Path, chosen: str) -> None:
+    """Place, direction and field of view of the page are those of the camera of the picture."""
+    pytest.importorskip("viser", reason="the view extra is not installed")
+    from undertow.output.camera import make_camera
+    from undertow.output.render import read_scene
+    from undertow.output.view import Viewer
+
+    with (smoke_run / "scene.toml").open("a") as file:
+        file.write(chosen)
+    view = read_scene(smoke_run).get("view") or {}
+    eye, _, _ = make_camera(np.zeros(3), np.ones(3), 960, view.get("camera"))
+    viewer = Viewer(smoke_run, free_port())
+    try:
+        camera = viewer._server.initial_camera
+        forward = np.asarray(camera.look_at) - np.asarray(camera.position)
+        assert np.allclose(camera.position, eye.position)
+        assert np.allclose(forward / np.linalg.norm(forward), eye.axes[2], atol=1e-6)
+        assert np.isclose(np.tan(0.5 * camera.fov), eye.half_height, rtol=1e-2)
+    finally:
+        viewer.close()
+
+
 def wait_for(
     look: Callable[[], np.ndarray], wanted: Callable[[np.ndarray], bool], seconds: float = 150.0
 ) -> np.ndarray:

@@ -17,6 +17,7 @@ from undertow.errors import UserError
 from undertow.grid import Grid
 from undertow.output import raymarch
 from undertow.output import render as render_module
+from undertow.output.camera import make_camera
 from undertow.output.canvas import coverage, section_segments
 from undertow.output.fields import field_names, refine, scalar_field
 from undertow.output.frames import BodyFrame, FrameData, frame_folder, read_frame
@@ -169,7 +170,7 @@ def test_quick_film_is_smaller_and_shorter_but_ends_at_the_end(
 def test_bodies_without_smoke_cells_and_smoke_without_bodies(smoke_run: Path) -> None:
     frame = read_frame(frame_folder(smoke_run, 0))
     stage = raymarch.make_stage(np.zeros(3), np.ones(3))
-    camera, width, height = raymarch.make_camera(np.zeros(3), np.ones(3), 64, None)
+    camera, width, height = make_camera(np.zeros(3), np.ones(3), 64, None)
     empty: list[BodyFrame] = []
     for bodies, smoke in ((frame.bodies, np.zeros((24, 24, 24))), (empty, frame.cell_fields["smoke"])):
         surface = raymarch.make_surface(bodies)

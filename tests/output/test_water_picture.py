@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from undertow.output.camera import Camera, look_at
 from undertow.output.frames import SurfaceFrame
 from undertow.output.raymarch import (
-    Camera,
     Surface,
     draw,
-    look_at,
     make_lights,
     make_medium,
     make_stage,

@@ -13,6 +13,7 @@ from undertow.output.frames import BodyFrame, FrameData
 from undertow.output.particles import paint_particles
 
 if TYPE_CHECKING:
+    from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont
 
 _PAPER = np.array([17, 20, 26], dtype=np.uint8)
@@ -20,18 +21,33 @@ _WATER = np.array([96.0, 168.0, 214.0])
 _DEEP = np.array([34.0, 84.0, 138.0])
 _INK = (226, 230, 236)
 _FAINT = (150, 158, 170)
+_DARK_INK = (10, 12, 16)
+_WALL = np.array([104, 110, 120], dtype=np.uint8)
+_READABLE = 4.5
+"""Least contrast of text with its ground."""
+Walls = tuple[bool, bool, bool, bool]
+"""Whether the sides x_low, x_high, y_low and y_high of the domain are walls."""
+
 _SAMPLES = 4
 """Samples per pixel and direction when solids are filled."""
 
 
 def slice_image(
-    frame: FrameData, values: np.ndarray, name: str, limits: tuple[float, float], width: int, title: str
+    frame: FrameData,
+    values: np.ndarray,
+    name: str,
+    limits: tuple[float, float],
+    width: int,
+    title: str,
+    walls: Walls | None = None,
 ) -> np.ndarray:
-    """A slice (ny, nx) in the x-y plane with the solids it cuts, a caption and a color bar; 8-bit RGB.
+    """A slice (ny, nx) in the x-y plane with the solids it cuts, walls, scale, a caption and a color bar; 8-bit RGB.
 
     width: longer side of the slice [pixels].
     """
     picture = paint_slice(frame, values, name, limits, width)
+    grid = frame.need_grid()
+    picture = add_walls(picture, grid.upper[0] - grid.lower[0], walls)
     return _add_caption(picture, title, frame.time, name, limits, frame.dimensions)
 
 
@@ -47,7 +63,7 @@ def paint_slice(frame: FrameData, values: np.ndarray, name: str, limits: tuple[f
     return picture
 
 
-def water_image(frame: FrameData, width: int, title: str) -> np.ndarray:
+def water_image(frame: FrameData, width: int, title: str, walls: Walls | None = None) -> np.ndarray:
     """The water of a 2D frame, or of the middle plane in 3D, with the solids, title and time; 8-bit RGB, y up."""
     grid = frame.need_grid()
     nx, ny, nz = grid.cells
@@ -61,10 +77,13 @@ def water_image(frame: FrameData, width: int, title: str) -> np.ndarray:
     z = grid.lower[2] + 0.5 * grid.dx * nz
     for body in frame.bodies:
         _paint_solid(picture, body, grid.lower[:2], grid.upper[:2], z)
-    return stamp(picture, title, frame.time)
+    picture = add_walls(picture, grid.upper[0] - grid.lower[0], walls)
+    return _add_key(picture, title, frame, [("water", tuple(_WATER))])
 
 
-def particle_image(frame: FrameData, name: str, limits: tuple[float, float], width: int, title: str) -> np.ndarray:
+def particle_image(
+    frame: FrameData, name: str, limits: tuple[float, float], width: int, title: str, walls: Walls | None = None
+) -> np.ndarray:
     """The particles of a frame by ``name``, seen along z, with the solids, a caption and a color bar; 8-bit RGB."""
     particles = frame.particles
     assert particles is not None
@@ -77,6 +96,7 @@ def particle_image(frame: FrameData, name: str, limits: tuple[float, float], wid
     middle = 0.5 * float(particles.lower[2] + particles.upper[2])
     for body in frame.bodies:
         _paint_solid(picture, body, tuple(particles.lower[:2]), tuple(particles.upper[:2]), middle)
+    picture = add_walls(picture, float(wide), walls)
     return _add_caption(picture, title, frame.time, name, limits, frame.dimensions)
 
 
@@ -88,7 +108,95 @@ def section_image(frame: FrameData, lower: np.ndarray, upper: np.ndarray, width:
     picture[:] = _PAPER
     for body in frame.bodies:
         _paint_solid(picture, body, tuple(lower[:2]), tuple(upper[:2]), 0.0)
-    return stamp(picture, title, frame.time)
+    return _add_key(add_walls(picture, float(wide), None), title, frame, [])
+
+
+def add_walls(picture: np.ndarray, wide: float, walls: Walls | None) -> np.ndarray:
+    """A picture of the x-y plane with the walls of the domain around it and a bar of a round length.
+
+    wide: what the picture shows from left to right [m]. walls: whether the sides x_low, x_high, y_low and y_high are
+    walls; None: nothing is known of them and no margin is added.
+    """
+    from PIL import Image, ImageDraw
+
+    height, width = picture.shape[:2]
+    margin = 0
+    if walls is not None:
+        margin = max(4, width // 80)
+        left, right, bottom, top = walls
+        framed = np.empty((height + 2 * margin, width + 2 * margin, 3), dtype=np.uint8)
+        framed[:] = _PAPER
+        # corners belong to the floor and the lid
+        if bottom:
+            framed[height + margin :] = _WALL
+        if top:
+            framed[:margin] = _WALL
+        if left:
+            framed[margin : height + margin, :margin] = _WALL
+        if right:
+            framed[margin : height + margin, width + margin :] = _WALL
+        framed[margin : height + margin, margin : width + margin] = picture
+        picture = framed
+    length = _round_length(0.22 * wide)
+    image = Image.fromarray(picture)
+    pen = ImageDraw.Draw(image)
+    size = max(10, width // 66)
+    x, y = margin + size, picture.shape[0] - margin - round(0.9 * size)
+    end = x + round(length / wide * width)
+    ground = picture[y - size : y + 3, x : end + 1].reshape(-1, 3)
+    ink = max((_INK, _DARK_INK), key=lambda ink: float(np.median(contrast(ground, np.array(ink)))))
+    pen.rectangle((x - 1, y - 1, end + 1, y + max(2, size // 4) + 1), fill=_DARK_INK if ink == _INK else _INK)
+    pen.rectangle((x, y, end, y + max(2, size // 4)), fill=ink)
+    _write_text(pen, picture, (0.5 * (x + end), y - 0.4 * size), _length_text(length), size, "ms")
+    return np.array(image)
+
+
+def _round_length(length: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten up to a length."""
+    power = 10.0 ** math.floor(math.log10(length))
+    return max(n * power for n in (1.0, 2.0, 5.0) if n * power <= length * (1.0 + 1e-9))
+
+
+def _length_text(length: float) -> str:
+    """A length with a unit that keeps it between 1 and 1000 where there is one."""
+    for unit, size in (("km", 1e3), ("m", 1.0), ("cm", 1e-2), ("mm", 1e-3), ("um", 1e-6)):
+        if length >= 0.999 * size:
+            return f"{length / size:g} {unit}"
+    return f"{length:g} m"
+
+
+def _add_key(
+    picture: np.ndarray, title: str, frame: FrameData, shown: list[tuple[str, tuple[float, ...]]]
+) -> np.ndarray:
+    """A strip below the picture: title and time on the left, what the colors stand for on the right, as far as there
+    is room."""
+    from PIL import Image, ImageDraw
+
+    height, width = picture.shape[:2]
+    size = max(11, width // 62)
+    strip, margin = round(2.4 * size), round(0.8 * size)
+    canvas = np.empty((height + strip, width, 3), dtype=np.uint8)
+    canvas[:height], canvas[height:] = picture, _PAPER
+    image = Image.fromarray(canvas)
+    pen, font = ImageDraw.Draw(image), _font(size)
+    middle = height + strip / 2
+    caption = f"t = {frame.time:.2f} s"
+    pen.text((margin, middle), title, font=font, fill=_INK, anchor="lm")
+    pen.text((margin + font.getlength(title + "   "), middle), caption, font=font, fill=_FAINT, anchor="lm")
+    taken = margin + font.getlength(f"{title}   {caption}   ")
+    seen = {tuple(round(255 * c) for c in body.color): body.name for body in reversed(frame.bodies)}
+    entries = shown + [(name, color) for color, name in reversed(seen.items())]
+    x = float(width - margin)
+    for name, color in reversed(entries):
+        x -= font.getlength(name)
+        if x - 1.8 * size < taken:
+            break
+        pen.text((x, middle), name, font=font, fill=_INK, anchor="lm")
+        x -= 1.3 * size
+        fill = tuple(int(c) for c in color)
+        pen.rectangle((x, middle - 0.4 * size, x + 0.8 * size, middle + 0.4 * size), fill=fill)
+        x -= size
+    return np.array(image)
 
 
 def color_table(name: str, dimensions: int) -> np.ndarray:
@@ -103,7 +211,7 @@ def color_table(name: str, dimensions: int) -> np.ndarray:
 
 
 def stamp(picture: np.ndarray, title: str, time: float) -> np.ndarray:
-    """Title and time in the lower left corner of a picture."""
+    """Title and time in the lower corners of a picture, dark on light ground and light on dark ground."""
     from PIL import Image, ImageDraw
 
     image = Image.fromarray(picture)
@@ -111,10 +219,37 @@ def stamp(picture: np.ndarray, title: str, time: float) -> np.ndarray:
     margin = round(0.8 * size)
     y = picture.shape[0] - margin - size
     pen = ImageDraw.Draw(image)
-    pen.text((margin, y), title, font=_font(size), fill=_INK)
-    right = picture.shape[1] - margin
-    pen.text((right, y), f"t = {time:.2f} s", font=_font(size), fill=_FAINT, anchor="ra")
+    _write_text(pen, picture, (margin, y), title, size, "la")
+    _write_text(pen, picture, (picture.shape[1] - margin, y), f"t = {time:.2f} s", size, "ra")
     return np.array(image)
+
+
+def luminance(color: np.ndarray) -> np.ndarray:
+    """Relative luminance of 8-bit sRGB (..., 3), 0 to 1 (WCAG 2.1)."""
+    share = np.asarray(color, dtype=float) / 255.0
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    return np.asarray(linear @ np.array([0.2126, 0.7152, 0.0722]))
+
+
+def contrast(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Contrast of two colors, (L1 + 0.05) / (L2 + 0.05) with the lighter one above (WCAG 2.1); text needs 4.5."""
+    a, b = luminance(first), luminance(second)
+    return np.asarray((np.maximum(a, b) + 0.05) / (np.minimum(a, b) + 0.05))
+
+
+def _write_text(
+    pen: ImageDraw, picture: np.ndarray, place: tuple[float, float], text: str, size: int, anchor: str
+) -> None:
+    """Text in the ink that stands out more from the ground; a rim of the other one where the ground is uneven."""
+    font = _font(size)
+    left, top, right, bottom = (round(v) for v in pen.textbbox(place, text, font=font, anchor=anchor))
+    ground = picture[max(top, 0) : bottom + 1, max(left, 0) : right + 1].reshape(-1, 3)
+    inks = sorted((_INK, _DARK_INK), key=lambda ink: -float(np.median(contrast(ground, np.array(ink)))))
+    uneven = float(np.quantile(contrast(ground, np.array(inks[0])), 0.02)) < _READABLE
+    pen.text(
+        place, text, font=font, fill=inks[0], anchor=anchor,
+        stroke_width=max(1, size // 9) if uneven else 0, stroke_fill=inks[1],
+    )  # fmt: skip
 
 
 def even(picture: np.ndarray) -> np.ndarray:

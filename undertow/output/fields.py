@@ -98,6 +98,18 @@ def refine(field: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(field)
 
 
+def fade_sides(smoke: np.ndarray) -> np.ndarray:
+    """Smoke (nz, ny, nx) that fades out over the outermost cells: beyond the sides of the domain there is none, and a
+    picture would show it cut off by a knife."""
+    faded = np.array(smoke, dtype=np.float32)
+    for axis in range(3):
+        moved = np.moveaxis(faded, axis, 0)
+        if len(moved) > 4:
+            moved[[0, -1]] *= 0.25
+            moved[[1, -2]] *= 0.75
+    return faded
+
+
 def color_limits(values: Sequence[np.ndarray], name: str, dimensions: int) -> tuple[float, float]:
     """Color limits that leave out the extreme one percent (boundary layers would dim everything else)."""
     pool = np.concatenate([v.reshape(-1)[:: max(1, v.size // 200_000)] for v in values])

@@ -138,7 +138,7 @@ def write_frame(folder: Path, frame: FrameData) -> None:
         if frame.bodies:
             _write_bodies(temporary / "bodies.vtp", frame)
         if frame.surface is not None:
-            _write_surface(temporary / "surface.vtp", frame, frame.surface)
+            _write_surface(temporary / "surface.vtp", frame, _outside(frame, frame.surface))
         if frame.particles is not None:
             write_particles(temporary / "particles.vtp", frame.particles, _head(frame))
         if frame.soft is not None:
@@ -237,6 +237,13 @@ def _write_bodies(path: Path, frame: FrameData) -> None:
             },
         ),
     )
+
+
+def _outside(frame: FrameData, surface: SurfaceFrame) -> SurfaceFrame:
+    """The surface of water without what is inside bodies."""
+    from undertow.output.cut import cut_surface
+
+    return surface if frame.grid is None else cut_surface(surface, frame.bodies, frame.grid.dx)
 
 
 def _write_surface(path: Path, frame: FrameData, surface: SurfaceFrame) -> None:

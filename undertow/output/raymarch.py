@@ -19,12 +19,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import get_num_threads, njit
 
 from undertow.grid.jitting import helper
+from undertow.output.camera import Camera
 from undertow.output.frames import BodyFrame
 
 BLOCK = 8
@@ -33,18 +34,11 @@ BLOCK = 8
 _SUN_DIRECTION = np.array([-0.66, 0.74, 0.12]) / np.linalg.norm([-0.66, 0.74, 0.12])
 _SUN_RADIUS = 0.09  # rad; a broad lamp, for soft shadows
 _SUN_MAPS = 12
+_SUN_PART = 0.6 * _SUN_RADIUS / math.sqrt(_SUN_MAPS)
+"""Middle radius of the part of the sun's disc that a map stands for [rad]."""
 _SKY_MAPS = 20
 _MAP_SIZE = 256
 _FORWARD_SCATTERING = 0.25  # g of Henyey and Greenstein
-
-
-class Camera(NamedTuple):
-    """A pin-hole camera: position (3,) [m], axes (3, 3) with rows right, up, forward, half extents of the image."""
-
-    position: np.ndarray
-    axes: np.ndarray
-    half_width: float
-    half_height: float
 
 
 class Surface(NamedTuple):
@@ -93,50 +87,6 @@ class Stage(NamedTuple):
     radius: float
     sun: np.ndarray
     colors: np.ndarray
-
-
-def look_at(position: np.ndarray, target: np.ndarray, aspect: float, field_of_view: float = 30.0) -> Camera:
-    """A camera at ``position`` looking at ``target`` [m]; vertical field of view [degrees], y is up."""
-    forward = target - position
-    forward = forward / np.linalg.norm(forward)
-    right = np.cross(forward, [0.0, 1.0, 0.0])
-    if np.linalg.norm(right) < 1e-6:  # looking straight up or down
-        right = np.array([1.0, 0.0, 0.0])
-    right = right / np.linalg.norm(right)
-    half = math.tan(math.radians(field_of_view) / 2)
-    return Camera(
-        np.asarray(position, dtype=float), np.stack([right, np.cross(right, forward), forward]), half * aspect, half
-    )
-
-
-def make_camera(
-    lower: np.ndarray, upper: np.ndarray, size: int, chosen: dict[str, Any] | None
-) -> tuple[Camera, int, int]:
-    """A camera with the width and height [pixels] of its picture, the longer one being ``size``.
-
-    The camera is the scene's {position, look_at} [m], 4 : 3, of tall domains 3 : 4, or, where there is none, one that
-    frames the domain.
-    """
-    centre, radius = 0.5 * (lower + upper), 0.5 * float(np.linalg.norm(upper - lower))
-    corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]) * (upper - lower) + lower
-    if chosen:
-        tall = upper[1] - lower[1] > 1.5 * max(upper[0] - lower[0], upper[2] - lower[2])
-        width, height = (round(0.75 * size), size) if tall else (size, round(0.75 * size))
-        position = np.asarray(chosen["position"], dtype=float)
-        target = np.asarray(chosen.get("look_at") or centre, dtype=float)
-        return look_at(position, target, width / height), width, height
-    direction = np.array([0.30, 0.20, 1.0])
-    eye = look_at(centre + 4.0 * radius * direction / np.linalg.norm(direction), centre, 1.0)
-    local = (corners - eye.position) @ eye.axes.T
-    plane = local[:, :2] / local[:, 2:]
-    low, high = plane.min(axis=0), plane.max(axis=0)
-    # shift the look to the middle of the projected box, then open the field of view until it fits
-    target = eye.position + 4.0 * radius * (eye.axes[2] + 0.5 * (low + high) @ eye.axes[:2])
-    aspect = float(np.clip((high[0] - low[0]) / (high[1] - low[1]), 0.8, 16 / 9))
-    half = 0.5 * max((high[0] - low[0]) / aspect, high[1] - low[1]) * 1.06
-    # a tall picture is as high as a wide one is wide
-    height = round(size / max(aspect, 1.0))
-    return look_at(eye.position, target, aspect, math.degrees(2.0 * math.atan(half))), round(height * aspect), height
 
 
 def make_stage(lower: np.ndarray, upper: np.ndarray) -> Stage:
@@ -344,16 +294,24 @@ def _rasterize_triangles(corners, out_depth, out_triangle):  # type: ignore[no-u
 
 @helper
 def _visible_fraction(lights, first, last, x, y, z, bias):  # type: ignore[no-untyped-def]
-    """Share of the maps first ... last - 1 that see a point, each compared at four texels and blended."""
+    """Share of the maps first ... last - 1 that see a point, each compared at four texels and blended.
+
+    A map of the sun stands for a part of its disc. Where a surface (bias > 0) is half in the sun, each is compared at
+    four places across that part, as far apart as the part looks from the point by way of what hides it: else every map
+    would draw an edge of its own, and the shadow had rings.
+    """
     if last <= first:
         return 1.0
     size = lights.maps.shape[1]
+    scale = 0.5 * size / lights.radius
     px, py, pz = x - lights.centre[0], y - lights.centre[1], z - lights.centre[2]
     total = 0.0
+    hidden = 0
+    distance = 0.0
     for m in range(first, last):
         a = lights.axes[m]
-        c = ((a[0, 0] * px + a[0, 1] * py + a[0, 2] * pz) / lights.radius + 1.0) * (0.5 * size) - 0.5
-        r = ((a[1, 0] * px + a[1, 1] * py + a[1, 2] * pz) / lights.radius + 1.0) * (0.5 * size) - 0.5
+        c = (a[0, 0] * px + a[0, 1] * py + a[0, 2] * pz + lights.radius) * scale - 0.5
+        r = (a[1, 0] * px + a[1, 1] * py + a[1, 2] * pz + lights.radius) * scale - 0.5
         if not (0.0 <= c < size - 1 and 0.0 <= r < size - 1):
             total += 1.0
             continue
@@ -363,12 +321,38 @@ def _visible_fraction(lights, first, last, x, y, z, bias):  # type: ignore[no-un
         depth = lights.maps[m]
         if depth[j, i] <= height:
             total += (1.0 - fx) * (1.0 - fy)
+        else:
+            hidden += 1
+            distance += depth[j, i] - height
         if depth[j, i + 1] <= height:
             total += fx * (1.0 - fy)
         if depth[j + 1, i] <= height:
             total += (1.0 - fx) * fy
         if depth[j + 1, i + 1] <= height:
             total += fx * fy
+    if first > 0 or bias == 0.0 or hidden == 0 or total == 0.0:
+        return total / (last - first)
+    reach = _SUN_PART * distance / hidden * scale
+    if reach < 0.5:
+        return total / (last - first)
+    total = 0.0
+    for m in range(first, last):
+        a = lights.axes[m]
+        c = (a[0, 0] * px + a[0, 1] * py + a[0, 2] * pz + lights.radius) * scale - 0.5
+        r = (a[1, 0] * px + a[1, 1] * py + a[1, 2] * pz + lights.radius) * scale - 0.5
+        height = a[2, 0] * px + a[2, 1] * py + a[2, 2] * pz + bias
+        # turned from map to map, so that edges do not fall together
+        right, up = reach * math.cos(2.4 * m), reach * math.sin(2.4 * m)
+        for _ in range(4):
+            i, j = int(c + right), int(r + up)
+            fx, fy = c + right - i, r + up - j
+            right, up = -up, right
+            if not (0 <= i < size - 1 and 0 <= j < size - 1):
+                total += 0.25
+                continue
+            for n in range(4):
+                if lights.maps[m, j + n // 2, i + n % 2] <= height:
+                    total += 0.25 * (fx if n % 2 else 1.0 - fx) * (fy if n // 2 else 1.0 - fy)
     return total / (last - first)
 
 

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from undertow.errors import UserError
-from undertow.output.canvas import even, particle_image, section_image, slice_image, stamp, water_image
-from undertow.output.fields import color_limits, default_field, middle_slice, refine, scalar_field
+from undertow.output.camera import make_camera
+from undertow.output.canvas import Walls, even, particle_image, section_image, slice_image, stamp, water_image
+from undertow.output.fields import color_limits, default_field, fade_sides, middle_slice, refine, scalar_field
 from undertow.output.film import write_mp4, write_png
 from undertow.output.frames import BodyFrame, FrameData, frame_folder, frame_indices, read_frame, read_time
+from undertow.output.joints import JointRods
 from undertow.output.particles import FIELDS, particle_limits
 
 _QUICK_FRAMES = 60
@@ -88,13 +90,26 @@ def make_painter(
     run_folder: Path, indices: Sequence[int], scene: dict[str, Any], field: str | None, width: int, quick: bool
 ) -> Painter:
     """The function that turns a frame into a picture; color limits and camera are the same for all frames."""
+    paint = _choose_painter(run_folder, indices, scene, field, width, quick)
+    start = frame_folder(run_folder, 0)
+    if not start.is_dir():
+        return paint
+    rods = JointRods(scene.get("objects") or {}, read_frame(start))
+    return lambda frame: paint(rods.added(frame))
+
+
+def _choose_painter(
+    run_folder: Path, indices: Sequence[int], scene: dict[str, Any], field: str | None, width: int, quick: bool
+) -> Painter:
+    """The kind of picture that the frames of a run are drawn as."""
     samples = [read_frame(frame_folder(run_folder, i)) for i in spread(indices, 5)]
     view = scene.get("view") or {}
     title = str(scene.get("name", run_folder.resolve().name))
+    walls = _walls(scene) if samples[0].dimensions == 2 else None
     if samples[0].particles is not None:
         if samples[0].dimensions == 3 and field is None and view.get("field") is None:
             return _water_painter(samples, view.get("camera"), title, width)
-        return _particle_painter(samples, field or view.get("field") or "speed", title, width)
+        return _particle_painter(samples, field or view.get("field") or "speed", title, width, walls)
     if samples[0].grid is None:
         if field is not None:
             raise UserError(f"field {field!r}: the run has no fluid; leave --field out")
@@ -105,47 +120,57 @@ def make_painter(
         return _volume_painter(samples, view.get("camera"), title, width, quick)
     if name == "level_set":
         if samples[0].dimensions == 2 or chosen is not None:
-            return lambda frame: water_image(frame, width, title)
+            return lambda frame: water_image(frame, width, title, walls)
         return _water_painter(samples, view.get("camera"), title, width)
-    return _slice_painter(samples, name, title, width)
+    return _slice_painter(samples, name, title, width, walls)
 
 
 def _water_painter(samples: Sequence[FrameData], camera: dict[str, Any] | None, title: str, width: int) -> Painter:
     from undertow.output import raymarch
-    from undertow.output.water import add_water, in_daylight, square_edges
+    from undertow.output.water import add_water, in_daylight
+    from undertow.output.water_surface import smooth_water
 
     lower, upper = samples[0].extent()
     stage = in_daylight(raymarch.make_stage(lower, upper))
-    eye, wide, high = raymarch.make_camera(lower, upper, width, camera)
+    eye, wide, high = make_camera(lower, upper, width, camera)
 
     def paint(frame: FrameData) -> np.ndarray:
         solids = raymarch.make_surface([body for body in frame.bodies if _floor_level(body) is None])
         lights = raymarch.make_lights(solids, stage)
         medium = raymarch.make_medium(np.zeros((1, 1, 1), dtype=np.float32), 1.0, lower, 1.0, lights, stage)
         linear = raymarch.draw(eye, solids, lights, medium, stage, wide, high, 1.0)
-        if frame.surface is not None:
-            # fluids of particles have no grid, and their surface no edges
-            water = frame.surface if frame.grid is None else square_edges(frame.surface, frame.grid)
-            gap = 0.01 * stage.radius if frame.grid is None else frame.grid.dx
+        water = smooth_water(frame)
+        if water is not None:
+            gap = 0.01 * stage.radius if frame.grid is None else 0.5 * frame.grid.dx
             linear = add_water(linear, water, solids, lights, medium, eye, stage, gap)
         return stamp(raymarch.tone_map(linear), title, frame.time)
 
     return paint
 
 
-def _particle_painter(samples: Sequence[FrameData], name: str, title: str, width: int) -> Painter:
+def _walls(scene: dict[str, Any]) -> Walls | None:
+    """Which sides of the scene's domain are walls; None where the scene does not say."""
+    sides = (scene.get("domain") or {}).get("sides") or (scene.get("sph") or {}).get("sides")
+    if sides is None:
+        return None
+    kinds = [sides.get(side, "wall") for side in ("x_low", "x_high", "y_low", "y_high")]
+    left, right, bottom, top = ((kind if isinstance(kind, str) else kind.get("type")) == "wall" for kind in kinds)
+    return left, right, bottom, top
+
+
+def _particle_painter(samples: Sequence[FrameData], name: str, title: str, width: int, walls: Walls | None) -> Painter:
     """Particles by speed, pressure or density, seen along z."""
     if name not in FIELDS:
         raise UserError(f"field {name!r}: particles show {', '.join(FIELDS)}; choose one of them")
     limits = particle_limits([f.particles for f in samples if f.particles is not None], name)
-    return lambda frame: particle_image(frame, name, limits, width, title)
+    return lambda frame: particle_image(frame, name, limits, width, title, walls)
 
 
-def _slice_painter(samples: Sequence[FrameData], name: str, title: str, width: int) -> Painter:
+def _slice_painter(samples: Sequence[FrameData], name: str, title: str, width: int, walls: Walls | None) -> Painter:
     limits = color_limits([scalar_field(f, name) for f in samples], name, samples[0].dimensions)
 
     def paint(frame: FrameData) -> np.ndarray:
-        return slice_image(frame, middle_slice(scalar_field(frame, name)), name, limits, width, title)
+        return slice_image(frame, middle_slice(scalar_field(frame, name)), name, limits, width, title, walls)
 
     return paint
 
@@ -161,12 +186,12 @@ def _volume_painter(
     densest = max(float(f.cell_fields["smoke"].max()) for f in samples)
     extinction = _OPTICAL_DEPTH / stage.radius / max(densest, 1e-30)
     fine = not quick and max(grid.cells) <= _COARSE_CELLS
-    eye, wide, high = raymarch.make_camera(lower, upper, width, camera)
+    eye, wide, high = make_camera(lower, upper, width, camera)
 
     def paint(frame: FrameData) -> np.ndarray:
         surface = raymarch.make_surface(frame.bodies)
         lights = raymarch.make_lights(surface, stage)
-        smoke, dx = frame.cell_fields["smoke"], grid.dx
+        smoke, dx = fade_sides(frame.cell_fields["smoke"]), grid.dx
         if fine:
             smoke, dx = refine(smoke), 0.5 * dx
         medium = raymarch.make_medium(smoke, extinction, lower, dx, lights, stage)
@@ -189,7 +214,7 @@ def _solids_painter(samples: Sequence[FrameData], camera: dict[str, Any] | None,
     floors = [level for body in samples[0].bodies if (level := _floor_level(body)) is not None]
     lower[1] = max(floors, default=lower[1])
     stage = raymarch.make_stage(lower, upper)
-    eye, wide, high = raymarch.make_camera(lower, upper, width, camera)
+    eye, wide, high = make_camera(lower, upper, width, camera)
 
     def paint(frame: FrameData) -> np.ndarray:
         surface = raymarch.make_surface([body for body in frame.bodies if _floor_level(body) is None])

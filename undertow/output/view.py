@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from undertow.errors import UserError
+from undertow.output.camera import make_camera
 from undertow.output.canvas import colorize, paint_slice
 from undertow.output.fields import color_limits, default_field, field_names, middle_slice, scalar_field
 from undertow.output.frames import FrameData, frame_folder, frame_indices, read_frame
@@ -132,11 +133,13 @@ class Viewer:
                 scene.add_line_segments(
                     "/domain", corners[np.array(edges)], (96, 102, 112), thickness=1.5, thickness_units="screen"
                 )
-            away = 0.62 * float(np.linalg.norm(size)) / np.tan(0.5 * camera.fov)
-            direction = np.array([0.30, 0.20, 1.0]) / np.linalg.norm([0.30, 0.20, 1.0])
-            chosen = view.get("camera") or {}
-            camera.position = tuple(chosen.get("position") or centre + away * direction)
-            camera.look_at = tuple(chosen.get("look_at") or centre)
+            # that of the picture: the scene's, or the one that frames what there is to see
+            eye, _, _ = make_camera(lower, upper, _IMAGE_SIZE, view.get("camera"))
+            away = float((centre - eye.position) @ eye.axes[2])
+            look_at = (view.get("camera") or {}).get("look_at")
+            camera.fov = 2.0 * float(np.arctan(eye.half_height))
+            camera.position = tuple(eye.position)
+            camera.look_at = tuple(look_at or eye.position + away * eye.axes[2])
 
     def _build_controls(self, frame: FrameData, title: str, view: dict[str, Any]) -> None:
         gui = self._server.gui

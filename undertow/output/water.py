@@ -21,9 +21,9 @@ from numba import njit
 
 from undertow.grid import Grid
 from undertow.grid.jitting import helper
+from undertow.output.camera import Camera
 from undertow.output.frames import SurfaceFrame
 from undertow.output.raymarch import (
-    Camera,
     Lights,
     Medium,
     Stage,
@@ -46,6 +46,9 @@ _SCATTERED = np.array([0.012, 0.060, 0.085])
 
 _SURFACES = 8
 """Surfaces of water that a ray is followed through."""
+
+_FILM = 0.6
+"""Depth of water, seen from the camera, below which a solid behind it is dry [gaps]."""
 
 _CONTRAST = 0.12
 """Pixels whose light differs from that of a neighbour by this share are drawn with four rays."""
@@ -122,8 +125,10 @@ def add_water(
     corners = water.vertices[water.triangles].astype(float)
     front, triangle = rasterize(corners, camera, width, height)
     behind, _ = rasterize(solids.corners, camera, width, height)
-    wet = (front > behind).reshape(height, 2, width, 2)
-    triangle[front <= behind] = -1
+    # a film on a solid that is thinner than the water is known is none
+    seen = front * (1.0 - _FILM * gap * behind) > behind
+    wet = seen.reshape(height, 2, width, 2)
+    triangle[~seen] = -1
     some, whole = wet.any(axis=(1, 3)), wet.all(axis=(1, 3))
     cells = _sort_triangles(solids, corners, _normals(corners, water.normals[water.triangles]), gap)
     out = np.asarray(picture, dtype=float).copy()

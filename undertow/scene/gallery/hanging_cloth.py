@@ -41,5 +41,5 @@ def make_scene(resolution: int = 32) -> Scene:
                 ),
             ),
         },
-        view=View(camera=Camera(position=(2.4, 1.3, 1.6), look_at=(0.0, 0.5, -0.2))),
+        view=View(camera=Camera(position=(-1.8, 0.9, -2.0), look_at=(0.0, 0.5, -0.3))),
     )
