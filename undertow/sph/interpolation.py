@@ -58,6 +58,6 @@ def sample_particles(fluid: SphFluid, name: str, points: Array) -> Array:
     return found[:, 0] if values.ndim == 1 else found
 
 
-def _sum_by(row: Array, weight: Array, count: int) -> Array:
+def _sum_by(row: np.ndarray, weight: Array, count: int) -> Array:
     """Sums (count,) of the weights of every row."""
     return np.asarray(np.bincount(row, weight, count), dtype=float)
