@@ -42,16 +42,10 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
-        from pydantic import ValidationError
-
         try:
             function(*args, **kwargs)
         except UserError as error:
             raise _fail(str(error), 2) from None
-        except ValidationError as error:
-            from undertow.scene.toml import describe
-
-            raise _fail(describe(error, "scene"), 2) from None
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             raise _fail(f"{place}{error.strerror or error}; choose another place or make room", 2) from None
