@@ -33,7 +33,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "degrees": (1e-12, 1e9),
     "degrees or m": (1e-12, 1e9),
     "K": (1e-3, 1e9),
-    "kg/m3": (1e-6, 1e9),
+    "kg/m3": (1e-6, 1e15),
     "kg/m2": (1e-9, 1e9),
     "kg/m": (1e-9, 1e9),
     "kg (2D: kg/m)": (1e-24, 1e24),

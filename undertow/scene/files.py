@@ -114,8 +114,8 @@ def _from_python(path: Path) -> dict[str, Any]:
         raise UserError(f"{str(path)!r}: no such scene file; check the path, or see 'undertow scenes'")
     try:
         names = runpy.run_path(str(path))
-    except UserError:
-        raise
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
     except Exception as error:
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
         at = f" in line {lines[-1]}" if lines else ""

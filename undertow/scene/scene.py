@@ -57,6 +57,9 @@ COUPLINGS = ("none", "monolithic", "lumped", "batty", "rigid_fluid", "direct_for
 MOST_OBJECTS = 100_000
 """Of a scene: more take longer to describe than a solver of this kind can be of use for."""
 
+FARTHEST = 10.0
+"""Lengths of the domain that a body may start outside of it."""
+
 FrameField = Literal["velocity", "pressure", "smoke", "temperature", "vorticity", "divergence", "level_set"]
 
 
@@ -597,11 +600,25 @@ class Scene(Model):
         if any(self.fluid.initial_velocity) or self.fluid.initial_vortices:
             raise complain("fluid.initial_velocity: give each object of type 'water' its velocity instead")
 
+    def _check_near(self, name: str, item: RigidBody, domain: Domain) -> None:
+        """A body that forces move may start outside, not where it never comes to the fluid from."""
+        ends = list(zip(domain.lower, item.position, domain.upper, strict=False))
+        longest = max(hi - lo for lo, _, hi in ends)
+        away = max(max(lo - x, x - hi) for lo, x, hi in ends)
+        if away > max(FARTHEST * longest, *(h for h in item.shape.half_size() if math.isfinite(h)), 0.0):
+            raise complain(
+                f"objects.{name}.position = {list(item.position)}: {away:.3g} m outside the domain, which is "
+                f"{longest:g} m long; move it nearer or enlarge the domain"
+            )
+
     def _check_inside(
         self, name: str, item: RigidBody | Emitter | Water | WaterSource | Drain | SphFluid, domain: Domain
     ) -> None:
         """A solid that never moves, or a source, wholly outside the domain has no effect and is a mistake."""
-        if isinstance(item, RigidBody) and (item.is_dynamic or not isinstance(item.motion, Static)):
+        if isinstance(item, RigidBody) and not isinstance(item.motion, Static):
+            return
+        if isinstance(item, RigidBody) and item.is_dynamic:
+            self._check_near(name, item, domain)
             return
         half = item.shape.half_size()
         turn = item.rotation.matrix()

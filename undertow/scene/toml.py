@@ -98,6 +98,14 @@ def _absolute(path: Path, file: str) -> str:
         raise UserError(f"{path}: the file {file!r} cannot be found ({error}); check the path") from None
 
 
+def check_resolved(path: Path) -> None:
+    """UserError when the scene.toml of a run, which pictures read as plain tables, has been damaged."""
+    data = read_tables(path)
+    for key in ("domain", "view", "fluid", "objects", "time"):
+        if not isinstance(data.get(key, {}), dict):
+            raise UserError(f"{path}: {key} is no table; the file has been altered, put it back")
+
+
 def write(scene: Scene) -> str:
     """The resolved scene as TOML: one header per table and per object, everything below it inline."""
     data = scene_to_dict(scene)
