@@ -1,6 +1,6 @@
 # make demo   set up, run the boat-spheres scene, leave a picture and a film
 # make test   set up, run the linters and the tests
-# The rest: setup, validate, bench, lock, clean. PYTHON=/path/to/python chooses the interpreter.
+# The rest: setup, validate, bench, fuzz, soak, lock, clean. PYTHON=/path/to/python chooses the interpreter.
 
 SHELL := /bin/sh
 VENV := .venv
@@ -12,7 +12,7 @@ DEMO := boat-spheres
 # of 36: within two minutes after the installation on two cores, half of them compilation
 DEMO_FRAMES := 20
 
-.PHONY: help setup demo test lint validate bench lock clean
+.PHONY: help setup demo test lint validate bench fuzz soak lock clean
 
 help:
 	@sed -n '1,3s/^# //p' Makefile
@@ -84,6 +84,17 @@ validate: setup
 
 bench: setup
 	@$(BIN)/undertow bench
+
+# Mutants of scenes, meshes and checkpoints, other ones with every SEED.
+HOURS := 2
+SEED := 1
+fuzz: setup
+	@$(BIN)/python tests/fuzz/mutants.py --hours $(HOURS) --seed $(SEED)
+
+# Runs that are killed at random and resumed, compared with runs that are not.
+MINUTES := 60
+soak: setup
+	@$(BIN)/python tests/fuzz/soak.py --minutes $(MINUTES) --seed $(SEED)
 
 # Needs uv; run after a change of the dependencies in pyproject.toml. UPGRADE=--upgrade takes newer versions.
 lock:
