@@ -94,6 +94,7 @@ fuzz: setup
 # Runs that are killed at random and resumed, compared with runs that are not.
 MINUTES := 60
 soak: setup
+	@UNDERTOW_EVERY_WRITE=1 $(BIN)/python -m pytest -q tests/run/test_faults.py
 	@$(BIN)/python tests/fuzz/soak.py --minutes $(MINUTES) --seed $(SEED)
 
 # Needs uv; run after a change of the dependencies in pyproject.toml. UPGRADE=--upgrade takes newer versions.
