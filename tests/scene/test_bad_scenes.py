@@ -103,6 +103,9 @@ BAD = [
     ("objects.ball.color=[1, -0.5, 0]", "objects.ball.color = [1, -0.5, 0]: must not be negative"),
     ("name='" + "a" * 10_000 + "'", "a name has at most 100 letters, not 10000"),
     ('description="a\\u0000b"', "holds the letter NUL"),
+    ("objects.ball.shape={type='box', size=[1e6, 0.1, 0.1]}", "is 1e+06 m long and 0.1 m thick; a shape is at most"),
+    ("objects.ball.shape={type='box', size=[0.1, 1e-9, 0.1]}", "is 0.1 m long and 1e-09 m thick"),
+    ("objects.ball.shape={type='cylinder', radius=1e-6, length=10}", "is 10 m long and 1e-06 m thick"),
     # one thing beside another
     ("fluid={material='water', density=900}", "density = 900 beside material = 'water', whose density is 998.2"),
     ("objects.ball={type='rigid_body', shape={type='sphere', radius=0.1}, position=[0.5, 0.5, 0.5], material='oak', "
