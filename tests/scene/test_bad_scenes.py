@@ -93,7 +93,7 @@ BAD = [
     ("fluid={density=1e-300}", "fluid.density = 1e-300: must be at least 1e-06; give a number in kg/m3"),
     ("fluid={density=1000, viscosity=1e-300}", "fluid.viscosity = 1e-300: must be 0 or at least 1e-12"),
     ("fluid.tolerance=2", "fluid.tolerance = 2: must be at most 0.5"),
-    ("fluid.tolerance=1e-300", "fluid.tolerance = 1e-300: must be at least 1e-14"),
+    ("fluid.tolerance=1e-300", "fluid.tolerance = 1e-300: must be at least 1e-16"),
     ("solids.tolerance=2", "solids.tolerance = 2: must be at most 0.5"),
     ("seed=99999999999999999999", "seed = 99999999999999999999: must be at most 9223372036854775807"),
     ("domain.resolution=1000000000", "domain.resolution = 1000000000: must be at most 1000000"),

@@ -328,8 +328,9 @@ def is_own_request(host: str | None, origin: str | None) -> bool:
 @contextlib.contextmanager
 def _own_requests_only() -> Iterator[None]:
     """A server that is started meanwhile answers 403 to requests that do not come from its own page."""
-    import websockets.asyncio.server as server
+    from viser.infra import _infra
 
+    server: Any = _infra.websockets.asyncio.server
     original = server.serve
 
     def serve(*args: Any, process_request: Any = None, **settings: Any) -> Any:
@@ -341,11 +342,11 @@ def _own_requests_only() -> Iterator[None]:
 
         return original(*args, process_request=guarded, **settings)
 
-    server.serve = serve  # type: ignore[assignment, misc]
+    server.serve = serve
     try:
         yield
     finally:
-        server.serve = original  # type: ignore[misc]
+        server.serve = original
 
 
 def _check_port(port: int) -> None:

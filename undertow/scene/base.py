@@ -280,7 +280,7 @@ Count = Annotated[int, BeforeValidator(_whole(1))]
 Seed = Annotated[int, BeforeValidator(_whole(0, 2**63 - 1))]
 
 Number = Annotated[float, _number("a dimensionless unit")]
-Tolerance = Annotated[float, _number("a dimensionless unit", low=1e-14, high=0.5)]
+Tolerance = Annotated[float, _number("a dimensionless unit", low=1e-16, high=0.5)]
 PositiveNumber = Annotated[float, _number("a dimensionless unit", above=0.0)]
 NonNegativeNumber = Annotated[float, _number("a dimensionless unit", low=0.0)]
 Metres = Annotated[float, _number("m", above=0.0)]

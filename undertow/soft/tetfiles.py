@@ -38,7 +38,7 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> Mesh:
         raise
     # a damaged file fails in many ways; for the user they are one
     except (ValueError, TypeError, OSError, EOFError, LookupError, ArithmeticError, RuntimeError, MemoryError,
-            NotImplementedError, StopIteration, zipfile.BadZipFile, zlib.error) as error:  # fmt: skip
+            StopIteration, zipfile.BadZipFile, zlib.error) as error:  # fmt: skip
         raise UserError(f"{name}: cannot be read ({error}); check that the file is complete") from error
     return check_tetrahedra(name, scale * points, cells)
 
