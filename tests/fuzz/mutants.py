@@ -111,7 +111,9 @@ def mutate(data: dict[str, Any], chance: random.Random) -> tuple[dict[str, Any],
         value = table[key]
         choice = chance.random()
         if isinstance(value, int | float) and not isinstance(value, bool) and choice < 0.7:
-            new = chance.choice((*NUMBERS, value * 10 ** chance.randint(-12, 12), -value, value * chance.uniform(0, 3)))
+            new = chance.choice((*NUMBERS, value * 10 ** chance.randint(-12, 12), -value))
+            if chance.random() < 0.6:
+                new = value + chance.randint(-1, 2) if isinstance(value, int) else value * chance.uniform(0.3, 3.0)
         elif choice < 0.8:
             new = chance.choice((*NUMBERS, *ODD))
         elif choice < 0.9 and isinstance(table, dict):
