@@ -1,6 +1,6 @@
 # make demo   set up, run the boat-spheres scene, leave a picture and a film
 # make test   set up, run the linters and the tests
-# The rest: setup, validate, bench, lock, clean, same-bits BASE=rev. PYTHON=/path/to/python chooses the interpreter.
+# The rest: setup, validate, bench, fuzz, soak, lock, clean, same-bits BASE=rev. PYTHON=/path/to/python chooses the interpreter.
 
 SHELL := /bin/sh
 VENV := .venv
@@ -12,7 +12,7 @@ DEMO := boat-spheres
 # of 36: within two minutes after the installation on two cores, half of them compilation
 DEMO_FRAMES := 20
 
-.PHONY: help setup demo test lint validate bench same-bits lock clean
+.PHONY: help setup demo test lint validate bench fuzz soak same-bits lock clean
 
 help:
 	@sed -n '1,3s/^# //p' Makefile
@@ -89,6 +89,18 @@ bench: setup
 same-bits: setup
 	@[ -n "$(BASE)" ] || { echo "same-bits: name a revision: make same-bits BASE=main" >&2; exit 2; }
 	@$(BIN)/python tests/frozen/freeze.py --same-bits "$(BASE)" $(foreach name,$(ONLY),--only $(name))
+
+# Mutants of scenes, meshes and checkpoints, other ones with every SEED.
+HOURS := 2
+SEED := 1
+fuzz: setup
+	@$(BIN)/python tests/fuzz/mutants.py --hours $(HOURS) --seed $(SEED)
+
+# Runs that are killed at random and resumed, compared with runs that are not.
+MINUTES := 60
+soak: setup
+	@UNDERTOW_EVERY_WRITE=1 $(BIN)/python -m pytest -q tests/run/test_faults.py
+	@$(BIN)/python tests/fuzz/soak.py --minutes $(MINUTES) --seed $(SEED)
 
 # Needs uv; run after a change of the dependencies in pyproject.toml. UPGRADE=--upgrade takes newer versions.
 lock:

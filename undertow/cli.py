@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import os
 import sys
-import time as clock
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +15,6 @@ import typer
 from undertow.errors import PhysicsError, UserError
 
 if TYPE_CHECKING:
-    from undertow.run.driver import Progress
     from undertow.run.record import Run
     from undertow.run.simulation import Simulation
 
@@ -42,16 +39,10 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
-        from pydantic import ValidationError
-
         try:
             function(*args, **kwargs)
         except UserError as error:
             raise _fail(str(error), 2) from None
-        except ValidationError as error:
-            from undertow.scene.toml import describe
-
-            raise _fail(describe(error, "scene"), 2) from None
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             raise _fail(f"{place}{error.strerror or error}; choose another place or make room", 2) from None
@@ -136,12 +127,15 @@ def run(
 
     _begin(threads)
     described = find_scene(scene, resolution, frames, coupling, assignments or ())
+    if out is not None and "\0" in str(out):
+        raise UserError(f"--out {str(out)!r}: holds the letter NUL, which no file name can")
     if out is not None and (out.exists() or out.is_symlink()):
         raise UserError(f"{out}: exists already and is not overwritten; choose another --out, or resume it")
     _say(quiet, f"{described.name}: {described.description}" if described.description else described.name)
     from undertow.run.compile_ahead import compiling_ahead
 
     with compiling_ahead(described, threads):
+        from undertow.run.progress import ProgressBar
         from undertow.run.simulation import Simulation
 
         sim = Simulation(described, threads)
@@ -149,7 +143,7 @@ def run(
             _say(quiet, f"note: {note}")
         cost = f"; as it comes with the package: {described.cost} on two cores" if described.cost else ""
         _say(quiet, f"{_describe_size(sim)}, {described.time.frames} frames{cost}")
-        with _ProgressBar(quiet) as bar:
+        with ProgressBar(quiet) as bar:
             done = sim.run(out, bar)
         _finish(done, preview, quiet)
 
@@ -158,6 +152,9 @@ def run(
 def resume(
     folder: RunPath,
     frames: Annotated[int | None, typer.Option(metavar="N", help="N frames more than the checkpoint has")] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="a.b=c", help="such as time.end=8; physics stays as it is")
+    ] = None,
     preview: Annotated[bool, typer.Option(help="draw preview.png, preview.mp4 and report.html at the end")] = True,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -165,9 +162,10 @@ def resume(
     """Continue a run from its newest checkpoint, bit for bit."""
     _begin(threads)
     from undertow.run.driver import resume as resume_run
+    from undertow.run.progress import ProgressBar
 
-    with _ProgressBar(quiet) as bar:
-        done = resume_run(folder, threads, frames, bar)
+    with ProgressBar(quiet) as bar:
+        done = resume_run(folder, threads, frames, bar, assignments or ())
     _finish(done, preview, quiet)
 
 
@@ -181,14 +179,10 @@ def _describe_size(sim: Simulation) -> str:
 def _finish(done: Run, preview: bool, quiet: bool) -> None:
     """Draw the picture; a run without one is still a good run."""
     if preview:
-        from undertow.output.render import render as draw
-        from undertow.output.report import write_report
+        from undertow.run.driver import leave_picture
 
-        try:
-            for path in [*draw(done.folder, quick=True), write_report(done.folder)]:
-                _say(quiet, f"wrote {path}")
-        except (UserError, OSError) as error:
-            _say(quiet, f"note: no picture: {error}")
+        for text in leave_picture(done.folder):
+            _say(quiet, text)
     print(done.folder)
 
 
@@ -221,6 +215,8 @@ def render(
     """Draw preview.png and preview.mp4; needs no graphics driver."""
     _begin(threads)
     _check_run(folder)
+    if out is not None and out.suffix not in ("", ".png", ".mp4") and not out.is_dir():
+        raise UserError(f"--out {out}: pictures are .png and films .mp4; give such a name, or that of a folder")
     from undertow.output.render import render as draw
 
     for path in draw(folder, out, width=width, field=field, quick=quick):
@@ -274,10 +270,11 @@ def compare(
     """Run a scene under several couplings; leaves one page with pictures, ledgers and timings side by side."""
     _begin(threads)
     from undertow.run import compare as comparison
+    from undertow.run.progress import ProgressBar
 
     names = comparison.couplings_of(couplings)
     described = comparison.comparison_scenes(scene, names, resolution, frames, assignments or ())
-    with _ProgressBar(quiet) as bar:
+    with ProgressBar(quiet) as bar:
         folder, runs = comparison.compare(described, out, threads, bar, functools.partial(_say, quiet))
     from undertow.output.compare import write_comparison
     from undertow.output.render import render as draw
@@ -373,8 +370,9 @@ def info(threads: Threads = None, quiet: Quiet = False) -> None:
 
 def _check_run(folder: Path) -> None:
     from undertow.run.folder import check_run_folder
+    from undertow.scene import toml
 
-    check_run_folder(folder)
+    toml.check_resolved(check_run_folder(folder) / "scene.toml")
 
 
 def _print_table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
@@ -388,54 +386,6 @@ def _print_table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     for row in rows:
         table.add_row(*map(Text, row))
     Console(width=wide).print(table)
-
-
-class _ProgressBar:
-    """Frame, simulated time, time step and its limit, iterations, seconds per frame, time left, on standard error."""
-
-    def __init__(self, quiet: bool) -> None:
-        self.quiet = quiet
-        self.live = sys.stderr.isatty() and not quiet
-        self.printed = -math.inf
-        self.bar: Any = None
-        self.task: Any = None
-
-    def __enter__(self) -> _ProgressBar:
-        if self.live:
-            from rich.console import Console
-            from rich.progress import BarColumn, TextColumn
-            from rich.progress import Progress as Bar
-            from rich.table import Column
-
-            frame = TextColumn("frame {task.completed:.0f}/{task.total:.0f}")
-            # on a narrow terminal the text goes on in the next line
-            text = TextColumn("{task.description}", table_column=Column(no_wrap=False))
-            self.bar = Bar(frame, BarColumn(20), text, console=Console(stderr=True), refresh_per_second=4)
-            self.bar.start()
-            self.task = self.bar.add_task("compiling kernels (first run only) ...", total=1)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-    def __call__(self, p: Progress) -> None:
-        if self.quiet:
-            return
-        per_frame = "" if p.seconds_per_frame is None else f", {p.seconds_per_frame:.2g} s/frame"
-        left = "" if p.seconds_left is None else f", {_duration(p.seconds_left)} left"
-        text = f"t = {p.time:.4g} s, dt = {p.time_step:.2g} s ({p.limit}), {p.iterations} iterations{per_frame}{left}"
-        if self.live:
-            self.bar.update(self.task, completed=p.frame, total=p.frames, description=text)
-        elif p.frame == p.frames or clock.monotonic() - self.printed > 5.0:
-            self.printed = clock.monotonic()
-            print(f"frame {p.frame}/{p.frames}: {text}", file=sys.stderr)
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """The two ways a command can fail, each with its exit status."""
 
 
-class UserError(Exception):
+class UserError(ValueError):
     """The user's mistake or a missing optional package: one readable message, exit status 2."""
 
 

@@ -20,9 +20,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import undertow
-from undertow.cli import _ProgressBar, app
+from undertow.cli import app
 from undertow.errors import PhysicsError
 from undertow.run.driver import Progress
+from undertow.run.progress import ProgressBar
 from undertow.validation import runner as judge_runner
 from undertow.validation import targets
 
@@ -229,12 +230,12 @@ def test_bad_input_is_one_message_and_status_2(
 
 def test_a_python_scene_with_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text("import undertow as ut\nscene = ut.Sphere(radius=-1)\n")
-    assert "s.py: radius = -1: must be positive" in fails(2, "run", tmp_path / "s.py")
+    assert "s.py: Sphere: radius = -1: must be positive" in fails(2, "run", tmp_path / "s.py")
 
 
 def test_a_solve_that_fails_ends_the_run_and_leaves_a_checkpoint(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    told = fails(1, "run", TINY, "--set", "fluid.tolerance=1e-30", "--out", out, "--quiet", "--no-preview")
+    told = fails(1, "run", TINY, "--set", "fluid.tolerance=1e-16", "--out", out, "--quiet", "--no-preview")
     assert told.count("\n") <= 1 and "the true residual no longer falls" in told
     assert f"Last good checkpoint: {out / 'checkpoint' / '000000.h5'}" in told
     assert (out / "checkpoint" / "000000.h5").is_file()
@@ -267,7 +268,7 @@ def test_the_progress_bar_shows_everything_on_a_narrow_terminal(monkeypatch: pyt
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "xterm")
-    with _ProgressBar(quiet=False) as bar:
+    with ProgressBar(quiet=False) as bar:
         bar(Progress(Path("out"), 123, 1200, 10.2534, 0.0123, "side_velocity", 17, 0.123, 9876.0))
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue())
     assert max(len(line) for line in plain.splitlines()) <= 80

@@ -92,13 +92,15 @@ def test_every_kernel_of_the_package_is_kept_by_its_locator() -> None:
     assert checked > 300
 
 
-def test_older_folders_are_pruned(tmp_path: Path) -> None:
-    for age in range(6):
-        (tmp_path / f"numba-{age}").mkdir()
-        os.utime(tmp_path / f"numba-{age}", (1000 - age, 1000 - age))
-    (tmp_path / "other").mkdir()
-    kernel_cache.prune(tmp_path / "numba-5")
-    assert {p.name for p in tmp_path.iterdir()} == {"numba-5", "numba-0", "numba-1", "other"}
+def test_kernels_of_installations_that_are_gone_are_removed_and_no_others(tmp_path: Path) -> None:
+    there = tmp_path / "package"
+    there.mkdir()
+    for name, owner in (("own", there), ("used", there), ("gone", tmp_path / "removed"), ("unknown", None)):
+        (tmp_path / f"numba-{name}").mkdir()
+        if owner is not None:
+            (tmp_path / f"numba-{name}" / kernel_cache.OWNER).write_text(str(owner))
+    kernel_cache.prune(tmp_path / "numba-own")
+    assert {p.name for p in tmp_path.glob("numba-*")} == {"numba-own", "numba-used", "numba-unknown"}
 
 
 def test_the_package_points_numba_there_before_numba_is_imported(tmp_path: Path) -> None:

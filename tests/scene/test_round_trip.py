@@ -164,7 +164,7 @@ def test_the_module_is_the_gallery() -> None:
 
 
 def test_scenes_are_frozen() -> None:
-    with pytest.raises(ValueError, match="frozen"):
+    with pytest.raises(UserError, match="cannot be changed; make another one"):
         find_scene("lid-cavity").name = "other"  # type: ignore[misc]
 
 

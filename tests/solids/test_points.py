@@ -104,7 +104,7 @@ def test_in_the_plane_and_by_explicit_schemes(dimensions: int, shape: str, stepp
     deep = 1.0 if dimensions == 2 else 0.06
     solid: Any = ut.Box(size=(0.06, 0.06, deep)) if shape == "box" else ut.Sphere(radius=0.03)
     turn = ut.Rotation(axis=(0.0, 0.0, 1.0), degrees=45.0) if dimensions == 2 else TURN
-    block = BLOCK.model_copy(update={"shape": ut.Box(size=(0.4, 0.2, 1.0)), "position": (0.0, 0.0)})
+    block = BLOCK.model_copy(update={"shape": ut.Box(size=(0.4, 0.2)), "position": (0.0, 0.0)})
     body = ut.RigidBody(
         shape=solid, position=(0.06, 0.17, 0.05)[:dimensions], rotation=turn, density=3000.0,
         velocity=(0.4, -1.0, 0.0)[:dimensions], friction=0.8,

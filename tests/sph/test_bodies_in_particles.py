@@ -83,7 +83,7 @@ def test_lists_that_are_kept_hold_all_neighbours_across_periodic_sides() -> None
     box = SphBox(
         np.array([0.0, 0.0, -dx / 2]), np.array([1.0, 1.0, dx / 2]), dx, 2, (PERIODIC, PERIODIC, WALL, WALL, WALL, WALL)
     )
-    fluid = SphFluid(box, SphSettings(sound_speed=20.0, viscosity=1e-3, gravity=(0.0, 0.0, 0.0)))
+    fluid = SphFluid(box, SphSettings(sound_speed=20.0, viscosity=1.0, gravity=(0.0, 0.0, 0.0)))
     fluid.add_fluid(box.lattice(), np.array([1.0, 0.0, 0.0]))
     fluid.begin()
     rows = fluid.fluid_rows()

@@ -74,7 +74,7 @@ def full_box(radius: float, offset: tuple[float, float, float]) -> Any:
         gravity=(0.0, 0.0, 0.0),
         domain=ut.Domain(upper=(0.12,) * 3, resolution=12, sides=sides),
         time=ut.Time(end=1.0, frame_rate=100),
-        sph=ut.Sph(viscosity=1e-4, sound_speed=1.0),
+        sph=ut.Sph(viscosity=0.1, sound_speed=1.0),
         objects={
             "fluid": ut.SphFluid(shape=ut.Box(size=(0.3,) * 3), position=(0.0,) * 3),
             "ball": ut.RigidBody(

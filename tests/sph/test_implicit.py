@@ -16,7 +16,7 @@ def make_fluid(kind: type[SphFluid], sides: tuple[int, ...], gravity: float) -> 
     draw = np.random.default_rng(3)
     dx = 0.05
     box = SphBox(np.array([0.0, 0.0, -dx / 2]), np.array([1.0, 1.0, dx / 2]), dx, 2, sides)
-    fluid = kind(box, SphSettings(1000.0, 30.0, 0.01, (0.0, -gravity, 0.0)))
+    fluid = kind(box, SphSettings(1000.0, 30.0, 10.0, (0.0, -gravity, 0.0)))
     x = box.lattice()
     x = x[x[:, 1] < 0.5] if gravity else x[(np.abs(x[:, :2] - 0.5) < 0.3).all(axis=1)]
     speed = draw.normal(size=x.shape) * (0.0 if gravity else 1.0)

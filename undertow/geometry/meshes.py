@@ -88,6 +88,22 @@ class MeshShape:
         """[m^3]"""
         return _enclosed_volume(self.vertices, self.triangles)
 
+    def overlap(self) -> float:
+        """Share of up to 400 triangles that lie inside another part of the mesh: just inside them the winding number is
+        above one, and the volume of the overlap counts twice."""
+        import igl
+
+        a, b, c = (self.vertices[self.triangles[:, n]] for n in range(3))
+        normals = np.cross(b - a, c - a)
+        area = np.linalg.norm(normals, axis=1)
+        chosen = np.unique(np.linspace(0, len(self.triangles) - 1, 400).astype(np.int64))
+        chosen = chosen[area[chosen] > 0]
+        inward = normals[chosen] / area[chosen, None] * (1e-3 * np.sqrt(area[chosen, None]))
+        points = np.ascontiguousarray((a + b + c)[chosen] / 3.0 - inward)
+        if not len(points):
+            return 0.0
+        return float(np.mean(igl.fast_winding_number(self.vertices, self.triangles, points) > 1.5))
+
     def thickness(self, dimensions: int = 3) -> float:
         """Estimate of the smallest thickness [m]: see ``measure_thickness``."""
         return measure_thickness(self.vertices, self.triangles)
@@ -204,8 +220,7 @@ def load_triangles(path: str | Path) -> tuple[Array, Triangles]:
     """Vertices (n, 3) and triangles (m, 3) of a surface that need not be closed, from an OBJ, PLY, STL or glTF file;
     vertices of no triangle are left out."""
     vertices, triangles = _read_mesh(Path(path))
-    if not np.isfinite(vertices).all():
-        raise UserError(f"mesh {Path(path).name}: a vertex is not a finite number; repair the file")
+    check_extent(f"mesh {Path(path).name}", vertices)
     keep, merged = _merged(vertices)
     # numbered as they first appear in the file, which messages about them then count by
     order = np.argsort(keep)
@@ -257,6 +272,11 @@ def _read_mesh(path: Path) -> tuple[Array, Triangles]:
         raise UserError(f"mesh {path.name}: cannot be read ({error}); check that the file is complete") from error
     if len(triangles) == 0 or triangles.ndim != 2 or triangles.shape[1] != 3:
         raise UserError(f"mesh {path.name}: holds no triangles; export the surface as triangles or polygons")
+    if vertices.ndim != 2 or vertices.shape[1] != 3 or triangles.min() < 0 or triangles.max() >= len(vertices):
+        raise UserError(
+            f"mesh {path.name}: a triangle has the vertex {int(triangles.max())}, and there are {len(vertices)}; the "
+            "file is damaged, export it again"
+        )
     return vertices, triangles
 
 
@@ -276,8 +296,7 @@ def _check_closed(name: str, vertices: Array, triangles: Triangles) -> None:
     """Raise unless every edge is run through as often in one direction as in the other."""
     if vertices.ndim != 2 or vertices.shape[1] != 3 or triangles.ndim != 2 or triangles.shape[1] != 3:
         raise UserError(f"{name}: needs vertices (n, 3) and triangles (m, 3), got {vertices.shape}, {triangles.shape}")
-    if not np.all(np.isfinite(vertices)):
-        raise UserError(f"{name}: a vertex is not a finite number; repair the file")
+    check_extent(name, vertices)
     if len(triangles) < 4 or triangles.min() < 0 or triangles.max() >= len(vertices):
         raise UserError(
             f"{name}: {len(triangles)} triangles on {len(vertices)} vertices do not form a closed surface: it takes at "
@@ -300,6 +319,23 @@ def _check_closed(name: str, vertices: Array, triangles: Triangles) -> None:
         raise UserError(
             f"{name}: triangles are wound inconsistently at {turned} edges; recalculate the normals outward in a mesh "
             "editor, the winding says which side is inside"
+        )
+
+
+SMALLEST, LARGEST = 1e-9, 1e9
+"""Extent of a mesh and distance of its vertices from the origin [m]."""
+
+
+def check_extent(name: str, vertices: Array) -> None:
+    """Vertices (n, 3) [m] are finite, not all in one place and not beyond all measure."""
+    if not np.all(np.isfinite(vertices)):
+        raise UserError(f"{name}: a vertex is not a finite number; repair the file")
+    far = float(np.abs(vertices).max(initial=0.0))
+    extent = float(np.ptp(vertices, axis=0).max()) if len(vertices) else 0.0
+    if far > LARGEST or extent < SMALLEST:
+        raise UserError(
+            f"{name}: reaches {far:.3g} m from its origin and is {extent:.3g} m long; meshes of {SMALLEST:g} to "
+            f"{LARGEST:g} m are simulated; check its unit and the key scale"
         )
 
 
@@ -341,6 +377,10 @@ def measure_thickness(vertices: Array, triangles: Triangles, share: float = 0.02
     return float(np.quantile(lengths, share)) if lengths else 0.0
 
 
+MOST_SAMPLES = 5e7
+"""Points of the table of a mesh: half a gigabyte."""
+
+
 def _table_grid(
     lower: Array, upper: Array, spacing: float, margin: float, flat: bool
 ) -> tuple[Array, tuple[int, int, int]]:
@@ -349,6 +389,12 @@ def _table_grid(
     centre = 0.5 * (lower + upper)
     if flat:
         counts[2], centre[2] = 3, 0.0
+    size = float(np.prod(counts.astype(float)))
+    if size > MOST_SAMPLES:
+        raise UserError(
+            f"mesh: {np.round(upper - lower, 3).tolist()} m large, {size:.2g} points of {spacing:.3g} m; cut it to "
+            "about the size of the domain, or lower the resolution"
+        )
     origin = centre - 0.5 * (counts - 1) * spacing
     return origin, (int(counts[2]), int(counts[1]), int(counts[0]))
 

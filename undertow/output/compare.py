@@ -55,7 +55,7 @@ def _pictures(runs: list[Path]) -> str:
 
 
 def _timing_table(runs: list[Path]) -> str:
-    """Steps, seconds per step (the median: the first may compile), iterations, and how the run ended."""
+    """Steps, seconds per step (the median; kernels are compiled before), iterations, and how the run ended."""
     head = "".join(f"<th>{c}</th>" for c in ("coupling", "steps", "seconds per step", "largest iterations", "status"))
     rows = ""
     for run in runs:

@@ -19,7 +19,7 @@ import numpy as np
 from undertow.errors import UserError
 from undertow.grid import Grid
 from undertow.output.particles import ParticleFrame, read_particles, write_particles
-from undertow.output.soft import SoftFrame, write_soft
+from undertow.output.soft import SoftFrame, read_soft, write_soft
 from undertow.output.vtk import (
     ImageFile,
     PolyFile,
@@ -71,7 +71,7 @@ class SurfaceFrame:
         self.triangles = np.ascontiguousarray(self.triangles, dtype=np.int32)
 
 
-@dataclass
+@dataclass(repr=False)
 class FrameData:
     """One frame: cell_fields hold scalars (nz, ny, nx) or vectors (3, nz, ny, nx), float32, SI units, no ghosts.
 
@@ -92,6 +92,26 @@ class FrameData:
     def __post_init__(self) -> None:
         if self.grid is not None:
             self.dimensions = self.grid.dimensions
+
+    def __repr__(self) -> str:
+        parts = [f"{'x'.join(map(str, self.grid.cells))} cells"] if self.grid is not None else []
+        parts += [f"fields {', '.join(self.cell_fields)}"] if self.cell_fields else []
+        parts += [f"{len(self.bodies)} bodies"] if self.bodies else []
+        parts += [name for name in ("surface", "particles", "soft") if getattr(self, name) is not None]
+        return f"FrameData({self.index}, t = {self.time:g} s, {'; '.join(parts) or 'nothing'})"
+
+    def nbytes(self) -> int:
+        """Size of its files [bytes], without their heads."""
+        size = sum(4 * values.size for values in self.cell_fields.values())
+        size += sum(31 * len(body.vertices) + 36 * len(body.triangles) for body in self.bodies)
+        if self.surface is not None:
+            size += 36 * len(self.surface.vertices) + 32 * len(self.surface.triangles)
+        if self.particles is not None:
+            size += 32 * len(self.particles.position)
+        if self.soft is not None:
+            size += 36 * len(self.soft.position)
+            size += sum(13 * len(cells) + 8 * cells.size for cells in self.soft.cells.values())
+        return size
 
     def extent(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper corner (3,) [m] of what there is to see: the domain, or the bodies that have an end."""
@@ -157,7 +177,8 @@ def read_frame(folder: Path) -> FrameData:
         head = _read_head(folder)
         surface, particles = _read_surface(folder / "surface.vtp"), read_particles(folder / "particles.vtp")
         index, time, dimensions = int(head["frame"]), float(head["TimeValue"]), int(head["dimensions"])
-        return FrameData(index, time, None, {}, bodies, dimensions, surface, particles)
+        soft = read_soft(folder / "soft.vtu")
+        return FrameData(index, time, None, {}, bodies, dimensions, surface, particles, soft)
     image = read_vti(folder / "grid.vti")
     return FrameData(
         index=int(image.field_data["frame"]),  # type: ignore[arg-type]
@@ -166,12 +187,13 @@ def read_frame(folder: Path) -> FrameData:
         cell_fields=image.cell_data,
         bodies=bodies,
         surface=_read_surface(folder / "surface.vtp"),
+        soft=read_soft(folder / "soft.vtu"),
     )
 
 
 def _read_head(folder: Path) -> dict[str, Any]:
     """Time, index and dimensions of a frame, from the head of the first file it has."""
-    for name in ("grid.vti", "particles.vtp", "bodies.vtp"):
+    for name in ("grid.vti", "particles.vtp", "bodies.vtp", "soft.vtu"):
         if (folder / name).is_file():
             return dict(read_field_data(folder / name))
     raise UserError(f"{folder}: no frame here (none of grid.vti, particles.vtp and bodies.vtp)")
@@ -264,9 +286,13 @@ def _read_bodies(path: Path) -> list[BodyFrame]:
     mesh = read_vtp(path)
     bodies = []
     backdrop = mesh.field_data["body_backdrop"]
-    for i, name in enumerate(mesh.field_data["body_names"]):  # type: ignore[arg-type]
-        triangles = mesh.triangles[mesh.cell_data["body"] == i]
-        first, last = np.searchsorted(mesh.point_data["body"], [i, i + 1])
+    names: Any = mesh.field_data["body_names"]
+    # points and triangles are written body by body
+    at_point = np.searchsorted(mesh.point_data["body"], np.arange(len(names) + 1))
+    at_triangle = np.searchsorted(mesh.cell_data["body"], np.arange(len(names) + 1))
+    for i, name in enumerate(names):
+        triangles = mesh.triangles[at_triangle[i] : at_triangle[i + 1]]
+        first, last = at_point[i], at_point[i + 1]
         red, green, blue = (float(c) / 255.0 for c in mesh.point_data["color"][first])
         bodies.append(
             BodyFrame(

@@ -39,8 +39,11 @@ def read_table(path: Path) -> dict[str, list[str]]:
     """A CSV file as columns of text; a last line that is still being written is left out."""
     if not path.is_file():
         raise UserError(f"{path}: no such table; give the folder of a run that has begun")
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.reader(file))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: the table is damaged ({error}); restore it") from None
     if not rows:
         raise UserError(f"{path}: the table is empty")
     header = rows[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from undertow.output.vtk import _Appended, _field_data, _write_file
+from undertow.output.vtk import _Appended, _child, _field_data, _parse_field_data, _read_file, _write_file
 
 _CELL_TYPES = {2: 3, 3: 5, 4: 10}
 """Nodes of an element -> its number in VTK: line, triangle, tetrahedron."""
@@ -56,3 +56,25 @@ def write_soft(path: Path, frame: SoftFrame, head: dict[str, Any]) -> None:
         "</UnstructuredGrid>",
     ]
     _write_file(path, "UnstructuredGrid", lines, arrays)
+
+
+def read_soft(path: Path) -> SoftFrame | None:
+    """Read a file written by ``write_soft``; None when there is none."""
+    if not path.is_file():
+        return None
+    root, arrays = _read_file(path, "UnstructuredGrid")
+    grid = _child(root, "UnstructuredGrid", path)
+    piece = _child(grid, "Piece", path)
+    points = {e.attrib["Name"]: arrays.get(e) for e in _child(piece, "PointData", path)}
+    cells = {e.attrib["Name"]: arrays.get(e) for e in _child(piece, "Cells", path)}
+    body = arrays.get(_child(piece, "CellData", path)[0])
+    sizes = np.diff(cells["offsets"], prepend=0)
+    names: Any = _parse_field_data(grid)["body_names"]
+    found = {}
+    for i, name in enumerate(names):
+        own = np.flatnonzero(body == i)
+        width = int(sizes[own[0]]) if len(own) else 3
+        first = int(cells["offsets"][own[0]]) - width if len(own) else 0
+        found[name] = cells["connectivity"][first : first + width * len(own)].reshape(-1, width)
+    position = arrays.get(_child(piece, "Points", path)[0])
+    return SoftFrame(position, points["displacement"], points["velocity"], found)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import socket
 import threading
 import time as clock
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,8 @@ class Viewer:
         self._field: Any
 
         _check_port(port)
-        with contextlib.redirect_stdout(io.StringIO()):  # its banner; the caller says where to look
+        # its banner is left out; the caller says where to look
+        with contextlib.redirect_stdout(io.StringIO()), _own_requests_only():
             self._server = viser.ViserServer(host=HOST, port=port, label="Undertow", verbose=False)
         self.url = f"http://{HOST}:{self._server.get_port()}"
         self._build_stage(first, scene.get("view") or {})
@@ -316,6 +318,38 @@ def view(
                 looked = clock.monotonic()
     finally:
         viewer.close()
+
+
+def is_own_request(host: str | None, origin: str | None) -> bool:
+    """Whether a request names this machine: a page of another site that reaches this port by a name of its own (DNS
+    rebinding) has another Host, and its WebSocket another Origin."""
+    if host is None or host.rsplit(":", 1)[0] not in (HOST, "localhost"):
+        return False
+    return origin is None or origin.partition("://")[2] in (host, f"{HOST}:{host.rsplit(':', 1)[-1]}")
+
+
+@contextlib.contextmanager
+def _own_requests_only() -> Iterator[None]:
+    """A server that is started meanwhile answers 403 to requests that do not come from its own page."""
+    from viser.infra import _infra
+
+    server: Any = _infra.websockets.asyncio.server
+    original = server.serve
+
+    def serve(*args: Any, process_request: Any = None, **settings: Any) -> Any:
+        async def guarded(connection: Any, request: Any) -> Any:
+            if not is_own_request(request.headers.get("Host"), request.headers.get("Origin")):
+                return connection.respond(403, "this page is served to its own machine only\n")
+            answer = process_request(connection, request) if process_request is not None else None
+            return await answer if inspect.isawaitable(answer) else answer
+
+        return original(*args, process_request=guarded, **settings)
+
+    server.serve = serve
+    try:
+        yield
+    finally:
+        server.serve = original
 
 
 def _check_port(port: int) -> None:

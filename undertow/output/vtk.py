@@ -171,8 +171,12 @@ def read_vtp(path: Path) -> PolyFile:
 
 def read_field_data(path: Path) -> dict[str, FieldValue]:
     """The field data (time, index, names) of a file of ours, without reading its arrays."""
+    content, size = b"", 1 << 16
     with path.open("rb") as file:
-        root = _parse_head(path, file.read(1 << 16))
+        # names of thousands of bodies make a long head
+        while b"<AppendedData" not in content and (more := file.read(size)):
+            content, size = content + more, 2 * size
+    root = _parse_head(path, content)
     return _parse_field_data(root[0])
 
 

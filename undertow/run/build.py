@@ -270,6 +270,7 @@ def make_motion(item: Placed) -> geometry.Motion:
 def build_solids(scene: Scene, grid: Grid) -> tuple[list[geometry.Solid], list[str]]:
     """The solids in the order of the scene, and notes on those the grid sees badly."""
     solids, notes = [], []
+    thin: list[tuple[float, str]] = []
     for name, body in scene.bodies.items():
         shape = make_shape(name, body, scene.dimensions)
         solid = geometry.Solid(name, shape, make_motion(body), body.slip)
@@ -277,12 +278,26 @@ def build_solids(scene: Scene, grid: Grid) -> tuple[list[geometry.Solid], list[s
             _check_enters(scene, grid, solid)
         thickness = solid.thickness(grid.dimensions)
         if thickness < 2 * grid.dx and not isinstance(shape, geometry.Sheet):
+            thin.append((thickness, name))
+        if isinstance(shape, geometry.MeshShape) and (share := shape.overlap()) > 0:
             notes.append(
-                f"objects.{name}: {thickness:.3g} m thick, less than two cells ({2 * grid.dx:.3g} m): fluid may pass "
-                f"through it; raise the resolution or make it thicker"
+                f"objects.{name}: {share:.0%} of its triangles lie inside other parts of the mesh: where parts overlap "
+                "the body weighs twice; unite them in a mesh editor, or give its mass"
             )
         solids.append(solid)
-    return solids, notes
+    return solids, [*_notes_of_thin(thin, grid.dx), *notes]
+
+
+def _notes_of_thin(thin: list[tuple[float, str]], dx: float) -> list[str]:
+    """One note for all bodies that are thinner than two cells."""
+    if not thin:
+        return []
+    thickness, name = min(thin)
+    others = f" and {len(thin) - 1} more" if len(thin) > 1 else ""
+    return [
+        f"objects.{name}{others}: {thickness:.3g} m thick, less than two cells ({2 * dx:.3g} m): fluid may pass "
+        "through; raise the resolution or make them thicker"
+    ]
 
 
 def _check_enters(scene: Scene, grid: Grid, solid: geometry.Solid) -> None:

@@ -15,7 +15,8 @@ import numpy as np
 
 from undertow.errors import UserError
 
-FORMAT = 2
+FORMAT = 3
+"""Since 3 the viscosity of particles in the scene is dynamic [Pa s]."""
 
 
 @dataclass
@@ -62,14 +63,32 @@ def read_checkpoint(path: Path) -> Checkpoint:
             scene = str(file.attrs["scene"])
             numbers = json.loads(str(file.attrs["numbers"]))
             wanted = str(file.attrs["sha256"])
-            arrays = {name: np.asarray(file[name][...]) for name in file}
-    except (OSError, KeyError, ValueError, RuntimeError) as error:
+            arrays = {name: _read_array(file, name) for name in file}
+    # a damaged file fails in many ways; for the user they are one
+    except (OSError, LookupError, ValueError, RuntimeError, TypeError, AttributeError, MemoryError, RecursionError,
+            OverflowError) as error:  # fmt: skip
         raise UserError(f"{path}: the checkpoint is damaged or cut short ({_first_line(error)}); {_REMEDY}") from None
     if version != FORMAT:
         raise UserError(f"{path}: checkpoint format {version}, need {FORMAT}; use the version that wrote it")
     if _digest(scene, numbers, arrays) != wanted:
         raise UserError(f"{path}: the checkpoint does not match its checksum; {_REMEDY}")
+    if not isinstance(numbers, dict) or not {"time", "step", "frame", "state"} <= set(numbers):
+        raise UserError(f"{path}: holds no state of a run (time, step and frame are missing); {_REMEDY}")
     return Checkpoint(scene, arrays, numbers)
+
+
+def _read_array(file: Any, name: str) -> np.ndarray:
+    """An array that lies in this file: links and outside storage, which lead to other files, are not followed."""
+    import h5py
+
+    if not isinstance(file.get(name, getlink=True), h5py.HardLink):
+        raise ValueError(f"{name} is a link to another place")
+    found = file[name]
+    if not isinstance(found, h5py.Dataset) or found.external or found.is_virtual:
+        raise ValueError(f"{name} is no array of this file")
+    if found.dtype.kind not in "biuf":
+        raise ValueError(f"{name} is no array of numbers")
+    return np.asarray(found[...])
 
 
 _REMEDY = "delete it to go on from an older checkpoint of the run, if there is one"

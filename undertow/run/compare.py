@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -36,6 +37,14 @@ def comparison_scenes(
     return scenes
 
 
+def warm_up(scene: Scene, threads: int | None) -> None:
+    """Two steps whose only use is that kernels are compiled before the run whose steps are timed."""
+    sim = Simulation(scene, threads)
+    with contextlib.suppress(PhysicsError):
+        sim.step()
+        sim.step()
+
+
 def compare(
     scenes: dict[str, Scene], out: Path | None, threads: int | None, progress: Callable[[Progress], None] | None,
     say: Callable[[str], None],
@@ -49,6 +58,7 @@ def compare(
     folder.mkdir(parents=True)
     for name in list(simulations):
         say(f"{name}:")
+        warm_up(scenes[name], threads)
         sim = simulations.pop(name)
         for note in sim.notes:
             say(f"note: {note}")

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import fcntl
 import json
+import math
 import os
 import shutil
 from pathlib import Path
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 TABLES = ("ledger", "bodies", "probes", "timing")
 TIMING_COLUMNS = ["step", "frame", "step_seconds [s]", "output_seconds [s]"]
 CHECKPOINTS_KEPT = 2
+DIGITS = 18
+"""Mean length of a number in a table, with its comma."""
 
 
 def next_folder(name: str, base: Path = Path("runs")) -> Path:
@@ -49,15 +52,26 @@ def check_run_folder(folder: Path) -> Path:
 
 
 def disk_needed(sim: Simulation) -> tuple[float, int]:
-    """Estimate of what the rest of the run will write [bytes], and the number of frames."""
-    fields = sim.scene.output.fields or ()
-    values = sum(3 if name in ("velocity", "vorticity") else 1 for name in fields)
-    bodies = sim.frame_data(fields=()).bodies
-    surfaces = sum(36 * len(body.vertices) + 16 * len(body.triangles) for body in bodies)
-    frames = max(0, sim.scene.time.frames - sim.frame) // sim.scene.output.every + 1
+    """Estimate of what the rest of the run will write [bytes], and the number of frames.
+
+    Frames as large as the present one, rows of the tables at every step as long as the present one, and checkpoints.
+    """
+    rules = sim.scene.time
+    left = max(0, rules.frames - sim.frame)
+    frames = left // sim.scene.output.every + 1
     state = sum(array.nbytes for array in sim.arrays().values())
-    cells = sim.grid.cell_count if sim.grid else 0
-    return frames * (4.0 * values * cells + surfaces + 4096) + (CHECKPOINTS_KEPT + 1) * state, frames
+    longest = min([1.0 / rules.frame_rate, rules.max_step or math.inf, rules.fixed_step or math.inf,
+                   *(limit.time_step for part in sim.parts for limit in part.limits(sim.time))])  # fmt: skip
+    steps = max(left, math.ceil((rules.end - sim.time) / longest)) if longest > 0 else left
+    row = DIGITS * ((4 + len(sim.ledger.units)) + len(TIMING_COLUMNS))
+    bodies = DIGITS * len(body_columns(sim.scene.dimensions)) * len(sim.scene.bodies)
+    rows = steps * row + (steps if sim.scene.output.bodies == "steps" else left) * bodies
+    head = 4096 + 64 * len(sim.scene.objects)
+    return float(frames * (sim.frame_data().nbytes() + head) + rows + (CHECKPOINTS_KEPT + 1) * state), frames
+
+
+class FolderTakenError(UserError):
+    """The folder of a new run is there already; another process may have made it a moment ago."""
 
 
 class RunFolder:
@@ -81,7 +95,7 @@ class RunFolder:
     def create(cls, path: Path, sim: Simulation) -> RunFolder:
         """A new folder with scene, run.json, empty tables and a first checkpoint; it appears whole or not at all."""
         if path.exists() or path.is_symlink():
-            raise UserError(f"{path}: exists already and is not overwritten; choose another --out, or resume it")
+            raise FolderTakenError(f"{path}: exists already and is not overwritten; choose another --out, or resume it")
         check_disk(path, *disk_needed(sim))
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
@@ -98,7 +112,9 @@ class RunFolder:
         except OSError as error:
             shutil.rmtree(temporary, ignore_errors=True)
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                raise UserError(f"{path}: exists already and is not overwritten; choose another --out") from None
+                raise FolderTakenError(
+                    f"{path}: exists already and is not overwritten; choose another --out"
+                ) from None
             if isinstance(error, PermissionError | NotADirectoryError):
                 raise UserError(f"{path}: cannot be created ({error.strerror}); choose another --out") from None
             raise
@@ -116,6 +132,9 @@ class RunFolder:
     @classmethod
     def reopen(cls, path: Path, sim: Simulation, checkpoint: Checkpoint) -> RunFolder:
         """Open an existing folder and cut tables, frames and checkpoints back to ``checkpoint``."""
+        for name in ("frames", "checkpoint", "log.txt"):
+            if (path / name).is_symlink():
+                raise UserError(f"{path / name}: is a link out of the run folder, which is not followed; remove it")
         folder = cls(path, sim, checkpoint.numbers["tables"])
         frame = int(checkpoint.numbers["frame"])
         for index in frame_indices(path):
@@ -200,7 +219,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """A JSON file of a run."""
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise UserError(f"{path}: not valid JSON ({error}); the file was altered") from None
 
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).resolve().parents[1]
-KEPT = 2
-"""Folders kept besides the one in use: other installations may be in use at the same time."""
+OWNER = "installed-at"
+"""File in a folder of kernels that names the package they belong to."""
 
 _IMPORTS = re.compile(
     r"^ *(?:from +(?P<source>[\w.]+) +import +(?P<names>\([^)]*\)|[^\n]*)|import +(?P<plain>[^\n]*))", re.MULTILINE
@@ -47,6 +47,8 @@ def use_kernel_cache() -> None:
     os.environ["NUMBA_CACHE_DIR"] = str(base)
     if "numba" in sys.modules:
         sys.modules["numba"].config.CACHE_DIR = str(base)
+    with contextlib.suppress(OSError):
+        (folder / OWNER).write_text(str(PACKAGE), encoding="utf-8")
     prune(folder)
 
 
@@ -56,12 +58,14 @@ def package_folder(package: Path, base: Path) -> Path:
 
 
 def prune(folder: Path) -> None:
-    """Remove all but the newest folders beside ``folder``."""
-    others = [f for f in folder.parent.glob("numba-*") if f != folder and f.is_dir()]
-    with contextlib.suppress(OSError):
-        others.sort(key=lambda f: f.stat().st_mtime, reverse=True)
-    for old in others[KEPT:]:
-        shutil.rmtree(old, ignore_errors=True)
+    """Remove the folders beside ``folder`` whose installation is no longer there; kernels of others are kept."""
+    for other in folder.parent.glob("numba-*"):
+        try:
+            owner = Path((other / OWNER).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue  # not known whose it is
+        if other != folder and not owner.exists():
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def _user_cache() -> Path:

@@ -37,6 +37,10 @@ def read_table(path: Path) -> Columns:
             rows = list(csv.reader(file))
     except FileNotFoundError:
         raise UserError(f"{path}: this table of the run is missing") from None
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: the table is damaged ({error})") from None
+    if not rows:
+        raise UserError(f"{path}: the table is empty")
     columns, units = {}, {}
     for index, title in enumerate(rows[0]):
         name, _, unit = title.partition(" [")

@@ -75,6 +75,7 @@ def sample(flow: Flow, field: str, points: object) -> Array:
     """A field at points (n, 3) or (n, 2) [m], or at one point: shape (n,) or (n, 3) for vectors, trilinear."""
     places, single = check_points(points)
     grid = flow.grid
+    _check_inside(flow, places)
     if field == "velocity":
         values = sample_velocity(grid, flow.state.u, places)
     else:
@@ -83,6 +84,22 @@ def sample(flow: Flow, field: str, points: object) -> Array:
         values = np.stack([sample_centred(grid, _padded(flow, part), places) for part in parts], axis=-1)
         values = values if cells.ndim == 4 else values[:, 0]
     return values[0] if single else values
+
+
+def _check_inside(flow: Flow, places: Array) -> None:
+    """Points outside the domain have no value; across a periodic side it goes on."""
+    grid = flow.grid
+    for axis in grid.axes:
+        if flow.sides.is_periodic(axis):
+            continue
+        x, lower, upper = places[:, axis], grid.lower[axis], grid.upper[axis]
+        slack = 1e-6 * grid.dx
+        outside = np.flatnonzero((x < lower - slack) | (x > upper + slack))
+        if len(outside):
+            raise UserError(
+                f"sample: the point {places[outside[0], : grid.dimensions].tolist()} is outside the domain, which "
+                f"reaches from {lower:g} to {upper:g} m along {'xyz'[axis]}; move it inside"
+            )
 
 
 def surface_height(flow: Flow, point: Sequence[float]) -> float:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
+
+from undertow.errors import UserError
 
 Cell = str | int | float
 
@@ -23,7 +26,14 @@ class CsvTable:
             self.size = 0
             self._write(",".join(self.columns))
         else:
-            self._file = open(path, "r+b", buffering=0)  # noqa: SIM115
+            self._file = os.fdopen(_open_inside(path, os.O_RDWR), "r+b", buffering=0)
+            there = os.fstat(self._file.fileno()).st_size
+            if there < keep:
+                self._file.close()
+                raise UserError(
+                    f"{path}: has {there} bytes and had {keep} at the checkpoint; rows have been removed: put the "
+                    "whole file back, or start the run again"
+                )
             self._file.truncate(keep)
             self._file.seek(keep)
             self.size = keep
@@ -53,6 +63,18 @@ class CsvTable:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _open_inside(path: Path, flags: int) -> int:
+    """A file of a run folder itself: a link, which may lead out of the folder, is not followed."""
+    try:
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    except FileNotFoundError:
+        raise UserError(f"{path}: this table of the run is missing; put it back, or start the run again") from None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EISDIR):
+            raise UserError(f"{path}: is no file of the run folder itself; remove the link or folder") from None
+        raise
 
 
 def _text(value: Cell) -> str:

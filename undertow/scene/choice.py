@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, BeforeValidator, Discriminator
 
-from undertow.scene.base import complain, suggest
+from undertow.scene.base import complain
+from undertow.scene.faults import suggest
 
 
 def check_type(*kinds: str, short: bool = False) -> BeforeValidator:

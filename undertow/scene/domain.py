@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from undertow.scene.base import Count, Flag, Kelvin, Model, NonNegativeNumber, Numbers, Point, complain, suggest
+from undertow.scene.base import Count, Flag, Kelvin, Model, NonNegativeNumber, Numbers, Point, complain
 from undertow.scene.choice import BY_TYPE, check_type
 from undertow.scene.curves import Curve, Sine, Table, VelocityCurve
+from undertow.scene.faults import suggest
 
 AXES = ("x", "y", "z")
 

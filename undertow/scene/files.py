@@ -10,11 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from undertow.errors import UserError
 from undertow.scene import toml
-from undertow.scene.base import suggest
+from undertow.scene.faults import suggest
 from undertow.scene.scene import Scene
 
 GALLERY = Path(__file__).parent / "gallery"
@@ -112,14 +110,12 @@ def with_frames(scene: Scene, frames: int) -> Scene:
 
 
 def _from_python(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise UserError(f"{path}: no such scene file; check the path, or list the gallery with 'undertow scenes'")
+    if "\0" in str(path) or not path.is_file():
+        raise UserError(f"{str(path)!r}: no such scene file; check the path, or see 'undertow scenes'")
     try:
         names = runpy.run_path(str(path))
-    except UserError:
-        raise
-    except ValidationError as error:
-        raise UserError(toml.describe(error, str(path))) from None
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
     except Exception as error:
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
         at = f" in line {lines[-1]}" if lines else ""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from undertow.scene.base import complain, suggest
+from undertow.scene.base import complain
+from undertow.scene.faults import suggest
 
 
 class Material(NamedTuple):
@@ -25,6 +26,29 @@ MATERIALS: dict[str, Material] = {
     "honey": Material(1420.0, 10.0, "20 C, typical; Yanniotis, Skaltsi and Karaburnioti 2006"),
     "mercury": Material(13546.0, 1.554e-3, "20 C; CRC Handbook of Chemistry and Physics"),
 }
+
+
+def default_density(liquid: bool) -> float:
+    """Density [kg/m3] of a fluid that the scene says nothing about: water where it has a surface, else air."""
+    return MATERIALS["water"].density if liquid else 1.2
+
+
+def fill_in(data: Any) -> Any:
+    """A table of a scene with the density and viscosity of the ``material`` it names; its own viscosity goes before (0:
+    an inviscid fluid of that density)."""
+    material = named_material(data)
+    if material is None:
+        return data
+    return {"density": material.density, "viscosity": material.viscosity, **data}
+
+
+def check_density(material: str | None, density: float | None) -> None:
+    """Another density beside a material is a mistake."""
+    if material is None or density is None:
+        return
+    own = (MATERIALS.get(material) or SOLID_MATERIALS[material]).density
+    if density != own:
+        raise complain(f"density = {density:g} beside material = {material!r}, whose density is {own:g}; remove one")
 
 
 def named_material(data: Any) -> Material | None:

@@ -34,11 +34,11 @@ from undertow.scene.base import (
     check_vector,
     complain,
     plain,
-    suggest,
 )
 from undertow.scene.choice import BY_TYPE, check_type
 from undertow.scene.curves import AngleCurve
-from undertow.scene.materials import SOLID_MATERIALS
+from undertow.scene.faults import suggest
+from undertow.scene.materials import SOLID_MATERIALS, check_density
 from undertow.scene.motion import Keyframes, Motion, Rotation, Static
 from undertow.scene.shapes import MeshSequence, Plane, Shape
 from undertow.scene.shells import RigidShape
@@ -122,6 +122,7 @@ class RigidBody(Model):
     @model_validator(mode="after")
     def _check(self) -> RigidBody:
         motion = self.motion
+        check_density(self.material, self.density)
         if isinstance(motion, Keyframes):
             first = motion.rotations[0] if motion.rotations else self.rotation
             if motion.positions[0] != self.position or first != self.rotation:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, Tag
 
-from undertow.scene.base import Count, Model, Point, Position, Text, complain, suggest
+from undertow.scene.base import Count, Model, Point, Position, Text, complain
 from undertow.scene.choice import BY_TYPE, check_type
 from undertow.scene.domain import AXES, Domain
+from undertow.scene.faults import suggest
 
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -21,15 +22,16 @@ from undertow.scene.base import (
     PositiveNumber,
     Rate,
     Seconds,
+    Seed,
     Text,
+    Tolerance,
     Velocity,
     Viscosity,
-    Whole,
     complain,
-    suggest,
 )
 from undertow.scene.domain import AXES, Domain, Inflow, Open, Outflow, Wall, values_of
-from undertow.scene.materials import named_material
+from undertow.scene.faults import suggest
+from undertow.scene.materials import check_density, default_density, fill_in
 from undertow.scene.monolithic import Lumped, Monolithic, check_lumped, check_monolithic, check_moving, check_scheme
 from undertow.scene.motion import Keyframes, PrescribedVelocity, Static
 from undertow.scene.objects import (
@@ -51,6 +53,12 @@ from undertow.scene.sph import Sph, check_sph, check_without_sph
 
 COUPLINGS = ("none", "monolithic", "lumped", "batty", "rigid_fluid", "direct_forcing", "penalty")
 """Coupling methods by name; ``none``: solids move as prescribed."""
+
+MOST_OBJECTS = 100_000
+"""Of a scene: more take longer to describe than a solver of this kind can be of use for."""
+
+FARTHEST = 10.0
+"""Lengths of the domain that a body may start outside of it."""
 
 FrameField = Literal["velocity", "pressure", "smoke", "temperature", "vorticity", "divergence", "level_set"]
 
@@ -93,7 +101,9 @@ class Fluid(Model):
     """One incompressible fluid that fills the domain outside the solids."""
 
     material: Text | None = Field(None, description="name of a material that gives density and viscosity")
-    density: Density = Field(1.2, description="density [kg/m3]")
+    density: Density = Field(
+        default_density(liquid=False), description="density [kg/m3]; absent: of water under a free surface, else of air"
+    )
     viscosity: Viscosity = Field(0.0, description="dynamic viscosity [Pa s]; 0: inviscid")
     advection: Literal["semi_lagrangian", "maccormack", "eno3", "none"] = Field(
         "maccormack", description="transport of velocity and smoke; none: Stokes flow"
@@ -114,18 +124,16 @@ class Fluid(Model):
     initial_vortices: NonNegativeNumber = Field(
         0.0, description="vortices at t = 0: this times sin(2 pi x / Lx) sin(2 pi y / Ly) as stream function [m2/s]"
     )
-    tolerance: PositiveNumber = Field(1e-6, description="relative true residual of the pressure solve [-]")
+    tolerance: Tolerance = Field(1e-6, description="relative true residual of the pressure solve [-]")
 
     @model_validator(mode="before")
     @classmethod
     def _fill_in_material(cls, data: Any) -> Any:
-        material = named_material(data)
-        if material is None:
-            return data
-        return {"density": material.density, "viscosity": material.viscosity, **data}
+        return fill_in(data)
 
     @model_validator(mode="after")
     def _check(self) -> Fluid:
+        check_density(self.material, self.density)
         if not self.limiter and self.advection != "maccormack":
             raise complain(f"limiter has no effect with advection = {self.advection!r}; remove it or use 'maccormack'")
         for key, default in (("viscosity_form", "split"), ("no_slip", "wall_rows")):
@@ -169,7 +177,7 @@ class Solids(Model):
     orientation_order: Literal[1, 2, 3] = Field(2, description="order of the orientation update (4.4.1, appendix A)")
     energy_fix: Flag = Field(True, description="false: orientations are not corrected to keep the energy (2.2)")
     clamp: Flag = Field(True, description="false: impulses are not clamped to keep the energy from growing (2.3)")
-    tolerance: PositiveNumber = Field(
+    tolerance: Tolerance = Field(
         1e-5, description="of the contact solve: change of velocity in a sweep / largest violation before it [-]"
     )
     iterations: Count = Field(
@@ -205,8 +213,8 @@ class View(Model):
     """How pictures look at the scene."""
 
     camera: Camera | None = Field(None, description="camera of 3D pictures; absent: chosen from the domain")
-    field: Literal["vorticity", "speed", "pressure", "smoke", "temperature", "level_set"] | None = Field(
-        None, description="field shown; absent: smoke where present, else vorticity"
+    field: Literal["vorticity", "speed", "pressure", "smoke", "temperature", "level_set", "density"] | None = Field(
+        None, description="field shown; absent: smoke where present, else vorticity; density: of particles"
     )
 
 
@@ -218,7 +226,7 @@ class Scene(Model):
     source: Text = Field("", description="figure or paper it comes from")
     cost: Text = Field("", description="how long it takes at its default resolution")
     coupling: Text = Field("none", description="coupling method; none: solids move as prescribed")
-    seed: Whole = Field(0, description="seed of all random numbers")
+    seed: Seed = Field(0, description="seed of all random numbers")
     gravity: Acceleration = Field((0.0, -9.81, 0.0), description="gravity [m/s2]")
     domain: Domain | None = Field(
         None, description="the box of fluid, such as { upper = [1, 1], resolution = 64 }; absent: solids alone"
@@ -243,7 +251,7 @@ class Scene(Model):
         """2 or 3: that of the domain, and without one that of the positions."""
         if self.domain is not None:
             return self.domain.dimensions
-        return min((len(item.position) for item in self.objects.values()), default=3)
+        return max((len(item.position) for item in self.objects.values()), default=3)
 
     def need_domain(self) -> Domain:
         """The domain of a scene that has a fluid."""
@@ -251,17 +259,17 @@ class Scene(Model):
             raise ValueError(f"{self.name}: the scene has no fluid")
         return self.domain
 
-    @property
+    @cached_property
     def joints(self) -> dict[str, Joint]:
         """The joints by name, in order."""
         return {name: item for name, item in self.objects.items() if isinstance(item, Joint)}
 
-    @property
+    @cached_property
     def bodies(self) -> dict[str, RigidBody]:
         """The solids by name, in order."""
         return {name: item for name, item in self.objects.items() if isinstance(item, RigidBody)}
 
-    @property
+    @cached_property
     def shells(self) -> dict[str, RigidBody]:
         """The solids that are thin shells by name, in order."""
         return {name: body for name, body in self.bodies.items() if isinstance(body.shape, Shell)}
@@ -271,17 +279,17 @@ class Scene(Model):
         """True when solids are solved for by nodes: soft ones, and in fluid thin shells."""
         return bool(self.softs) or (self.domain is not None and bool(self.shells))
 
-    @property
+    @cached_property
     def softs(self) -> dict[str, SoftBody | Cloth | Rope]:
         """The soft bodies, cloths and ropes by name, in order."""
         return {name: item for name, item in self.objects.items() if isinstance(item, SoftBody | Cloth | Rope)}
 
-    @property
+    @cached_property
     def waters(self) -> dict[str, Water]:
         """The bodies of water at t = 0 by name, in order; with one the fluid has a free surface."""
         return {name: item for name, item in self.objects.items() if isinstance(item, Water)}
 
-    @property
+    @cached_property
     def water_regions(self) -> dict[str, WaterSource | Drain]:
         """Sources and drains of water by name, in order."""
         return {name: item for name, item in self.objects.items() if isinstance(item, WaterSource | Drain)}
@@ -309,18 +317,44 @@ class Scene(Model):
             return False
         return bool(self.waters) or any(isinstance(item, WaterSource) for item in self.objects.values())
 
-    @property
+    @cached_property
     def sph_fluids(self) -> dict[str, SphFluid]:
         """The fluids of particles at t = 0 by name, in order; with one there is no fluid on a grid."""
         return {name: item for name, item in self.objects.items() if isinstance(item, SphFluid)}
 
-    @property
+    @cached_property
     def emitters(self) -> dict[str, Emitter]:
         """The sources of smoke by name, in order."""
         return {name: item for name, item in self.objects.items() if isinstance(item, Emitter)}
 
+    def __repr__(self) -> str:
+        """One line: a scene as a whole is ``toml.write(scene)``."""
+        domain = f", resolution {self.domain.resolution}" if self.domain else ""
+        return (
+            f"Scene({self.name!r}, {self.dimensions}D{domain}, {len(self.objects)} objects, coupling "
+            f"{self.coupling!r}, {self.time.end:g} s)"
+        )
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _count_objects(cls, data: Any) -> Any:
+        """Too many objects are refused before any of them is looked at."""
+        objects = data.get("objects") if isinstance(data, dict) else None
+        if isinstance(objects, dict) and len(objects) > MOST_OBJECTS:
+            raise complain(
+                f"objects: {len(objects)} of them, at most {MOST_OBJECTS} are simulated; join those that move together "
+                "in one mesh"
+            )
+        return data
+
     @model_validator(mode="after")
     def _check(self) -> Scene:
+        if self.has_surface and "density" not in self.fluid.model_fields_set:
+            fluid = self.fluid.model_copy(update={"density": default_density(liquid=True)})
+            object.__setattr__(self, "fluid", fluid)
         if self.coupling not in COUPLINGS:
             raise complain(f"coupling = {self.coupling!r}: unknown coupling; the couplings are {', '.join(COUPLINGS)}")
         if self.fluid.advection == "eno3" and self.time.cfl > 1:
@@ -416,8 +450,9 @@ class Scene(Model):
                 raise complain(f"objects.{name}.axis: in a 2D scene bodies turn about z only; use [0, 0, 1]")
 
     def _check_components(self) -> None:
-        """Vectors have as many components as the scene has dimensions; in 2D a third one may be 0."""
+        """Vectors have as many components as the scene has dimensions; in 2D a third one may be 0, not of places."""
         dimensions = self.dimensions
+        self._check_places(dimensions)
         for path, vector in self._vectors():
             if dimensions == 3 and len(vector) != 3:
                 raise complain(f"{path} = {list(vector)}: must have 3 components in a 3D scene")
@@ -432,6 +467,29 @@ class Scene(Model):
                     turns += [r.axis for r in body.motion.rotations or ()]
                 if any(v[0] != 0 or v[1] != 0 for v in turns if len(v) == 3):
                     raise complain(f"objects.{name}: in a 2D scene bodies turn about z only; use an axis [0, 0, 1]")
+
+    def _check_places(self, dimensions: int) -> None:
+        """Places and sizes all have the same number of components: a z that one of them lacks has been forgotten."""
+        for name, item in self.objects.items():
+            places = {"position": item.position}
+            shape = getattr(item, "shape", None)
+            if isinstance(shape, Box):
+                places["shape.size"] = shape.size
+            if isinstance(item, Rope):
+                places["end"] = item.end
+            for key, place in places.items():
+                if len(place) == dimensions:
+                    continue
+                path = f"objects.{name}.{key} = {list(place)}"
+                if dimensions == 3:
+                    raise complain(f"{path}: must have 3 components in a 3D scene; its z has been forgotten")
+                if self.domain is None:
+                    raise complain(f"{path}: has a z and positions have none; give all of them one (3D) or none (2D)")
+                if place[2] != 0 and key != "shape.size":
+                    raise complain(
+                        f"{path}: a 2D scene has no z; give two components, or domain.upper a third one if its z has "
+                        "been forgotten"
+                    )
 
     def _vectors(self) -> list[tuple[str, tuple[float, ...]]]:
         dimensions = self.dimensions
@@ -507,6 +565,8 @@ class Scene(Model):
         return found
 
     def _check_smoke(self) -> None:
+        if self.view.field == "density" and not self.sph_fluids:
+            raise complain("view.field: 'density' is that of particles; add an sph_fluid, or choose another field")
         if self.smoke is not None:
             return
         for name in self.emitters:
@@ -544,11 +604,25 @@ class Scene(Model):
         if any(self.fluid.initial_velocity) or self.fluid.initial_vortices:
             raise complain("fluid.initial_velocity: give each object of type 'water' its velocity instead")
 
+    def _check_near(self, name: str, item: RigidBody, domain: Domain) -> None:
+        """A body that forces move may start outside, not where it never comes to the fluid from."""
+        ends = list(zip(domain.lower, item.position, domain.upper, strict=False))
+        longest = max(hi - lo for lo, _, hi in ends)
+        away = max(max(lo - x, x - hi) for lo, x, hi in ends)
+        if away > max(FARTHEST * longest, *(h for h in item.shape.half_size() if math.isfinite(h)), 0.0):
+            raise complain(
+                f"objects.{name}.position = {list(item.position)}: {away:.3g} m outside the domain, which is "
+                f"{longest:g} m long; move it nearer or enlarge the domain"
+            )
+
     def _check_inside(
         self, name: str, item: RigidBody | Emitter | Water | WaterSource | Drain | SphFluid, domain: Domain
     ) -> None:
         """A solid that never moves, or a source, wholly outside the domain has no effect and is a mistake."""
-        if isinstance(item, RigidBody) and (item.is_dynamic or not isinstance(item.motion, Static)):
+        if isinstance(item, RigidBody) and not isinstance(item.motion, Static):
+            return
+        if isinstance(item, RigidBody) and item.is_dynamic:
+            self._check_near(name, item, domain)
             return
         half = item.shape.half_size()
         turn = item.rotation.matrix()

@@ -24,6 +24,18 @@ from undertow.scene.choice import BY_TYPE, check_type
 
 Half = tuple[float, float, float]
 
+SLENDEREST = 1e5
+"""Longest length of a shape over its shortest: beyond it the sides of thin ones are lost in rounding."""
+
+
+def check_slender(*lengths: float) -> None:
+    """Lengths [m] of one shape are of comparable size."""
+    if max(lengths) > SLENDEREST * min(lengths):
+        raise complain(
+            f"is {max(lengths):g} m long and {min(lengths):g} m thick; a shape is at most {SLENDEREST:g} times as "
+            "long as thick: make it thicker or shorter, or use a plane or a shell"
+        )
+
 
 class Sphere(Model):
     """A ball; in 2D a disc."""
@@ -45,6 +57,7 @@ class Box(Model):
     def _check(self) -> Box:
         if min(self.size) <= 0:
             raise complain("size must be positive along every axis; give the full edge lengths in m")
+        check_slender(*self.size)
         return self
 
     def half_size(self) -> Half:
@@ -59,6 +72,11 @@ class Capsule(Model):
     radius: Metres = Field(description="radius [m]")
     length: Metres = Field(description="length of the straight part along y, without the half spheres [m]")
 
+    @model_validator(mode="after")
+    def _check(self) -> Capsule:
+        check_slender(self.radius, self.length + self.radius)
+        return self
+
     def half_size(self) -> Half:
         return (self.radius, self.length / 2 + self.radius, self.radius)
 
@@ -69,6 +87,11 @@ class Cylinder(Model):
     type: Literal["cylinder"] = "cylinder"
     radius: Metres = Field(description="radius [m]")
     length: Metres = Field(description="length along y [m]")
+
+    @model_validator(mode="after")
+    def _check(self) -> Cylinder:
+        check_slender(self.radius, self.length)
+        return self
 
     def half_size(self) -> Half:
         return (self.radius, self.length / 2, self.radius)
@@ -85,6 +108,7 @@ class Torus(Model):
     def _check(self) -> Torus:
         if self.tube >= self.radius:
             raise complain(f"tube = {self.tube:g} must be smaller than radius = {self.radius:g}; make the tube thinner")
+        check_slender(self.radius, self.tube)
         return self
 
     def half_size(self) -> Half:
@@ -177,6 +201,9 @@ class Gear(Model):
             raise complain(f"depth = {self.depth:g}: must be between 0.05 and 0.5 of the radius")
         if self.hole >= 0.95 - self.depth:
             raise complain(f"hole = {self.hole:g}: reaches the teeth; make it smaller than {0.95 - self.depth:g}")
+        if self.teeth > 1000:
+            raise complain(f"teeth = {self.teeth}: a gear has at most 1000 teeth")
+        check_slender(self.radius, self.thickness)
         return self
 
     def half_size(self) -> Half:
@@ -199,6 +226,7 @@ class Boat(Model):
                 f"wall = {self.wall:g}: leaves no room inside; make it less than 0.35 of length and width and 0.9 of "
                 f"the height"
             )
+        check_slender(self.length, self.width, self.height, self.wall)
         return self
 
     def half_size(self) -> Half:

@@ -14,7 +14,7 @@ from undertow.scene.shapes import SHAPES, AnyShape, Half, Mesh
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene
 
-Extent = Annotated[tuple[float, ...], BeforeValidator(lambda value: check_vector(value, "m", (2,)))]
+Extent = Annotated[tuple[float, ...], BeforeValidator(lambda value: check_vector(value, "m", (2,), 0.0))]
 
 
 class Polyline(Model):

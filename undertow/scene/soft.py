@@ -17,8 +17,8 @@ from undertow.scene.base import (
     Model,
     NonNegativeNumber,
     Point,
-    PositiveNumber,
     Text,
+    Tolerance,
     Velocity,
     check_number,
     check_vector,
@@ -39,7 +39,7 @@ Rigidity = Annotated[float, BeforeValidator(lambda value: check_number(value, "N
 Newtons = Annotated[float, BeforeValidator(lambda value: check_number(value, "N", above=0.0))]
 NonNegativeLength = Annotated[float, BeforeValidator(lambda value: check_number(value, "m", low=0.0))]
 SheetShape = Annotated[Mesh, check_type("mesh")]
-Sheet = Annotated[tuple[float, ...], BeforeValidator(lambda value: check_vector(value, "m", (2,)))]
+Sheet = Annotated[tuple[float, ...], BeforeValidator(lambda value: check_vector(value, "m", (2,), 0.0))]
 
 
 def _check_poisson(value: float) -> float:
@@ -202,7 +202,7 @@ class Soft(Model):
         description="backward Euler with any step; the same linearised about the start of the step, one solve, for "
         "cloth that touches itself (Baraff and Witkin 1998); or explicit: that of Schroeder 2011, 4.2, or Verlet's",
     )
-    tolerance: PositiveNumber = Field(
+    tolerance: Tolerance = Field(
         1e-3, description="implicit, linearised: move of a node in the last iteration / element size [-]"
     )
     collisions: Flag = Field(

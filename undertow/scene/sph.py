@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from undertow.scene.base import Density, Model, NonNegativeNumber, Share, Text, check_number, complain
+from undertow.scene.base import Density, Model, NonNegativeNumber, Share, Text, Viscosity, check_number, complain
 from undertow.scene.domain import Inflow
-from undertow.scene.materials import named_material
+from undertow.scene.materials import check_density, fill_in
 
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene
 
-KinematicViscosity = Annotated[float, BeforeValidator(lambda value: check_number(value, "m2/s", low=0.0))]
 Tension = Annotated[float, BeforeValidator(lambda value: check_number(value, "N/m", low=0.0))]
 Speed = Annotated[float, BeforeValidator(lambda value: check_number(value, "m/s", above=0.0))]
 
@@ -26,7 +25,7 @@ class Sph(Model):
     )
     material: Text | None = Field(None, description="name of a material that gives density and viscosity")
     density: Density = Field(1000.0, description="density at rest [kg/m3]")
-    viscosity: KinematicViscosity | None = Field(None, description="kinematic [m2/s]; absent: that of alpha")
+    viscosity: Viscosity | None = Field(None, description="dynamic viscosity [Pa s]; absent: that of alpha")
     alpha: NonNegativeNumber = Field(
         0.1, description="artificial viscosity where none is given: nu = alpha h c / (2 (d + 2)) [-]"
     )
@@ -44,10 +43,12 @@ class Sph(Model):
     @model_validator(mode="before")
     @classmethod
     def _fill_in_material(cls, data: Any) -> Any:
-        material = named_material(data)
-        if material is None:
-            return data
-        return {"density": material.density, "viscosity": material.viscosity / material.density, **data}
+        return fill_in(data)
+
+    @model_validator(mode="after")
+    def _check(self) -> Sph:
+        check_density(self.material, self.density)
+        return self
 
 
 def check_without_sph(scene: Scene) -> None:

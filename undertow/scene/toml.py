@@ -10,19 +10,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
 from undertow.errors import UserError
-from undertow.scene.base import suggest
-from undertow.scene.scene import Scene
+from undertow.scene.base import validate
+from undertow.scene.faults import suggest
+from undertow.scene.scene import MOST_OBJECTS, Scene
 
 
 def scene_from_dict(data: Mapping[str, Any], where: str = "scene") -> Scene:
     """Validate nested tables into a Scene; UserError in words when they are wrong."""
-    try:
-        return Scene.model_validate(dict(data))
-    except ValidationError as error:
-        raise UserError(describe(error, where)) from None
+    return validate(Scene, dict(data), where)
 
 
 def scene_to_dict(scene: Scene) -> dict[str, Any]:
@@ -30,12 +26,38 @@ def scene_to_dict(scene: Scene) -> dict[str, Any]:
     return scene.model_dump(exclude_none=True)
 
 
+LARGEST = 50_000_000
+"""Letters of a scene file; geometry belongs into mesh files."""
+
+DEEPEST = 16
+"""Tables inside tables of a scene file."""
+
+
 def parse(text: str, where: str = "scene") -> dict[str, Any]:
-    """TOML text as nested tables."""
+    """TOML text as nested tables; what no scene can be is refused before the parser's minutes."""
+    count = text.count("[objects.")
+    if len(text) > LARGEST or count > MOST_OBJECTS:
+        raise UserError(
+            f"{where}: {len(text) / 1e6:.0f} MB of text with {count} tables of objects; a scene has at most "
+            f"{LARGEST // 10**6} MB and {MOST_OBJECTS} objects; join what moves together in one mesh"
+        )
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{where}: not valid TOML: {error}; check brackets, quotes and commas there") from None
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no error of its own there
+        what = "brackets are nested too deeply" if isinstance(error, RecursionError) else error
+        raise UserError(f"{where}: not valid TOML: {what}; check brackets, quotes and commas there") from None
+    _check_depth(data, where)
+    return data
+
+
+def _check_depth(data: dict[str, Any], where: str) -> None:
+    level: list[Any] = [data]
+    for _ in range(DEEPEST):
+        inner = [item for table in level for item in (table.values() if isinstance(table, dict) else table)]
+        level = [item for item in inner if isinstance(item, dict | list)]
+        if not level:
+            return
+    raise UserError(f"{where}: tables are nested more than {DEEPEST} deep; no part of a scene is")
 
 
 def read(text: str, where: str = "scene") -> Scene:
@@ -46,11 +68,14 @@ def read(text: str, where: str = "scene") -> Scene:
 def read_tables(path: Path) -> dict[str, Any]:
     """The tables of a scene file; mesh files become absolute, so that the scene can be stored elsewhere."""
     try:
+        size = path.stat().st_size
+        if size > 4 * LARGEST:
+            raise UserError(f"{path}: {size / 1e6:.0f} MB, at most {LARGEST // 10**6} MB are read as a scene")
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UserError(f"{path}: no such scene file; check the path, or see 'undertow scenes'") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read as a scene file ({error})") from None
+    except (OSError, ValueError) as error:  # links in a loop, NUL in the name, no UTF-8
+        raise UserError(f"{str(path)!r}: cannot be read as a scene file ({error}); check the path") from None
     data = parse(text, str(path))
     objects = data.get("objects")
     for item in objects.values() if isinstance(objects, dict) else ():
@@ -59,10 +84,26 @@ def read_tables(path: Path) -> dict[str, Any]:
             continue
         for table in (shape, shape.get("form")):
             if isinstance(table, dict) and isinstance(table.get("file"), str):
-                table["file"] = str((path.parent / table["file"]).resolve())
+                table["file"] = _absolute(path, table["file"])
         if isinstance(shape.get("files"), list):
-            shape["files"] = [str((path.parent / f).resolve()) if isinstance(f, str) else f for f in shape["files"]]
+            shape["files"] = [_absolute(path, f) if isinstance(f, str) else f for f in shape["files"]]
     return data
+
+
+def _absolute(path: Path, file: str) -> str:
+    """A file named in the scene file ``path``."""
+    try:
+        return str((path.parent / file).resolve())
+    except (OSError, ValueError, RuntimeError) as error:  # links in a loop, NUL in the name
+        raise UserError(f"{path}: the file {file!r} cannot be found ({error}); check the path") from None
+
+
+def check_resolved(path: Path) -> None:
+    """UserError when the scene.toml of a run, which pictures read as plain tables, has been damaged."""
+    data = read_tables(path)
+    for key in ("domain", "view", "fluid", "objects", "time"):
+        if not isinstance(data.get(key, {}), dict):
+            raise UserError(f"{path}: {key} is no table; the file has been altered, put it back")
 
 
 def write(scene: Scene) -> str:
@@ -116,7 +157,7 @@ def override(data: dict[str, Any], assignments: Iterable[str]) -> None:
             raise UserError(f"--set {assignment}: must have the form a.b=value, such as objects.ball.slip=true")
         try:
             value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             raise UserError(
                 f"--set {assignment}: {text!r} is not a TOML value; text needs quotes, as in --set '{path}=\"{text}\"'"
             ) from None
@@ -129,42 +170,4 @@ def override(data: dict[str, Any], assignments: Iterable[str]) -> None:
             if not isinstance(table, dict):
                 raise UserError(f"--set {assignment}: {'.'.join(keys[: depth + 1])} is a value, not a table")
         table[keys[-1]] = value
-
-
-def describe(error: ValidationError, where: str) -> str:
-    """Every fault in words: ``where: objects.ball.shape.radius = -0.1: must be positive; ...``."""
-    lines = []
-    for fault in error.errors(include_url=False):
-        path = ".".join(str(part) for part in fault["loc"] if not _is_internal(part))
-        value = fault.get("input")
-        shown = f" = {_shorten(value)}" if path and not isinstance(value, dict | BaseModel) else ""
-        lines.append(f"{where}: {path}{shown}{': ' if path else ''}{_rule(fault)}")
-    return "\n".join(dict.fromkeys(lines))
-
-
-def _is_internal(part: int | str) -> bool:
-    """Tags of unions and function names are not part of a path the user knows."""
-    return isinstance(part, str) and (part.startswith("<") or "[" in part)
-
-
-def _shorten(value: Any) -> str:
-    text = repr(list(value) if isinstance(value, tuple) else value)
-    return text if len(text) < 60 else text[:57] + "..."
-
-
-def _rule(fault: Any) -> str:
-    kind = fault["type"]
-    if kind == "undertow":
-        return str(fault["ctx"]["text"])
-    if kind == "literal_error":
-        expected = fault["ctx"]["expected"].replace("'", "")
-        choices = expected.replace(" or ", ", ").split(", ")
-        hint = suggest(str(fault["input"]), choices)
-        return f"unknown choice; {hint}It is one of {', '.join(choices)}"
-    rules = {
-        "bool_type": "must be true or false, without quotes",
-        "string_type": "must be text in quotes",
-        "tuple_type": "must be a list",
-        "dict_type": "must be a table",
-    }
-    return rules.get(kind, fault["msg"])
+    _check_depth(data, "--set")

@@ -7,12 +7,14 @@ belong to one element or two.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from undertow.errors import UserError
+from undertow.geometry.meshes import check_extent
 from undertow.grid import Array
 from undertow.soft.materials import cell_volumes
 from undertow.soft.meshes import Mesh
@@ -35,7 +37,8 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> Mesh:
     except UserError:
         raise
     # a damaged file fails in many ways; for the user they are one
-    except (ValueError, OSError, KeyError, IndexError, StopIteration, zipfile.BadZipFile) as error:
+    except (ValueError, TypeError, OSError, EOFError, LookupError, ArithmeticError, RuntimeError, MemoryError,
+            StopIteration, zipfile.BadZipFile, zlib.error) as error:  # fmt: skip
         raise UserError(f"{name}: cannot be read ({error}); check that the file is complete") from error
     return check_tetrahedra(name, scale * points, cells)
 
@@ -44,8 +47,7 @@ def check_tetrahedra(name: str, points: Array, cells: Array) -> Mesh:
     """The mesh with its unused nodes left out, all elements right-handed; UserError where it is none of a solid."""
     if points.ndim != 2 or points.shape[1] != 3 or cells.ndim != 2 or cells.shape[1] != 4 or not len(cells):
         raise UserError(f"{name}: needs points (n, 3) and tetrahedra (m, 4), got {points.shape} and {cells.shape}")
-    if not np.isfinite(points).all():
-        raise UserError(f"{name}: a point is not a finite number; repair the file")
+    check_extent(name, points)
     if cells.min() < 0 or cells.max() >= len(points):
         raise UserError(
             f"{name}: tetrahedron {int(np.argmax((cells < 0).any(axis=1) | (cells >= len(points)).any(axis=1)))} has a "

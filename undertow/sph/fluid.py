@@ -92,7 +92,7 @@ class SphFluid:
             box.spacing,
             settings.density,
             settings.sound_speed,
-            settings.viscosity,
+            settings.kinematic_viscosity,
             settings.full,
             settings.surface_tension,
             settings.artificial,
@@ -197,8 +197,9 @@ class SphFluid:
         """Longest step [s] for the fastest decay by viscosity and the shortest capillary wave."""
         settings, h = self.settings, self.smoothing
         found = {}
-        if settings.viscosity > 0:
-            found["viscosity"] = (ARTIFICIAL_CFL if settings.artificial else VISCOUS_CFL) * h * h / settings.viscosity
+        nu = settings.kinematic_viscosity
+        if nu > 0:
+            found["viscosity"] = (ARTIFICIAL_CFL if settings.artificial else VISCOUS_CFL) * h * h / nu
         if settings.surface_tension > 0:
             found["tension"] = CAPILLARY_CFL * sqrt(settings.density * h**3 / (2.0 * pi * settings.surface_tension))
         return found

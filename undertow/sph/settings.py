@@ -18,9 +18,10 @@ def check_share(name: str, value: float) -> None:
 
 @dataclass(frozen=True)
 class SphSettings:
-    """density [kg/m3] at rest; sound_speed [m/s]; viscosity: kinematic [m2/s]; gravity (3,) [m/s2]; restitution: of
+    """density [kg/m3] at rest; sound_speed [m/s]; viscosity: dynamic [Pa s]; gravity (3,) [m/s2]; restitution: of
     particles at the domain's walls, 0 to 1; full: the fluid has no free surface, so its pressure may be negative;
-    surface_tension [N/m]: of the free surface, see ``tension``; artificial: the viscosity is that of alpha, (5)."""
+    surface_tension [N/m]: of the free surface, see ``tension``; artificial: the viscosity is that of alpha, (5), and
+    kinematic [m2/s]."""
 
     density: float = 1000.0
     sound_speed: float = 20.0
@@ -35,10 +36,15 @@ class SphSettings:
         for name in ("density", "sound_speed"):
             if not (isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise UserError(f"sph.{name} = {getattr(self, name)}: must be positive")
-        for name, unit in (("viscosity", "m2/s"), ("surface_tension", "N/m")):
+        for name, unit in (("viscosity", "Pa s"), ("surface_tension", "N/m")):
             if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise UserError(f"sph.{name} = {getattr(self, name)} {unit}: must not be negative")
         check_share("restitution", self.restitution)
+
+    @property
+    def kinematic_viscosity(self) -> float:
+        """nu = mu / rho [m2/s]."""
+        return self.viscosity if self.artificial else self.viscosity / self.density
 
 
 def viscosity_of_alpha(alpha: float, spacing: float, sound_speed: float, dimensions: int) -> float:

@@ -63,7 +63,7 @@ def terminal(per_radius: float, place: tuple[float, float, float] = PLACES[0]) -
         gravity=(0.0, 0.0, 0.0),
         domain=ut.Domain(upper=(length,) * 3, resolution=resolution, sides=sides),
         time=ut.Time(end=10.0, frame_rate=100),
-        sph=ut.Sph(viscosity=VISCOSITY, sound_speed=float(wanted * np.sqrt(100.0 * 2.0 / REYNOLDS))),
+        sph=ut.Sph(viscosity=1000.0 * VISCOSITY, sound_speed=float(wanted * np.sqrt(100.0 * 2.0 / REYNOLDS))),
         objects={
             "fluid": ut.SphFluid(shape=ut.Box(size=(2 * length,) * 3), position=(0.0, 0.0, 0.0)),
             "sphere": ut.RigidBody(shape=ut.Sphere(radius=RADIUS), position=centre, density=1000.0),

@@ -29,7 +29,7 @@ def make_scene(across: int) -> ut.Scene:
             sides={name: "open" for name in ("x_low", "x_high", "y_low", "y_high")},
         ),
         time=ut.Time(end=END, frame_rate=20),
-        sph=ut.Sph(surface_tension=TENSION, viscosity=2e-4),
+        sph=ut.Sph(surface_tension=TENSION, viscosity=0.2),
         objects={"drop": ut.SphFluid(shape=ut.Box(size=(SIDE, SIDE)), position=(SIDE, SIDE))},
     )
 

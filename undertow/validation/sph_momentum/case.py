@@ -25,7 +25,7 @@ def make_scene(slip: float, scheme: str) -> ut.Scene:
         gravity=(0.0, 0.0, 0.0),
         domain=ut.Domain(upper=(1.0, 1.0, 1.0), resolution=20, sides=side),
         time=ut.Time(end=0.1, frame_rate=10),
-        sph=ut.Sph(slip=slip, scheme=scheme, sound_speed=20.0, viscosity=1e-3),
+        sph=ut.Sph(slip=slip, scheme=scheme, sound_speed=20.0, viscosity=1.0),
         objects={
             "cloud": ut.SphFluid(
                 shape=ut.Box(size=(0.4, 0.5, 0.5)), position=(0.35, 0.5, 0.5), velocity=(1.5, 0.2, -0.1)

@@ -35,7 +35,7 @@ def channel(across: int, force: float, lid: float) -> SphFluid:
     lower, upper = np.array([0.0, 0.0, -dx / 2]), np.array([length, WIDTH, dx / 2])
     box = SphBox(lower, upper, dx, 2, kind, velocity=velocity)
     fastest = max(FORCE * WIDTH**2 / (8.0 * VISCOSITY), lid)
-    settings = SphSettings(1000.0, 10.0 * fastest, VISCOSITY, (force, 0.0, 0.0))
+    settings = SphSettings(1000.0, 10.0 * fastest, 1000.0 * VISCOSITY, (force, 0.0, 0.0))
     fluid = SphFluid(box, settings)
     fluid.add_fluid(box.lattice(), np.zeros(3))
     fluid.begin()
