@@ -149,7 +149,7 @@ def test_a_step_that_takes_too_long_after_a_signal_is_cut_short(
     step = sim.step
 
     def slow() -> object:
-        if sim.steps == 3:
+        if sim.step_count == 3:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(5.0)
         return step()

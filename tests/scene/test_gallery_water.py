@@ -32,7 +32,7 @@ def _depth_of_centre(vertices: np.ndarray, triangles: np.ndarray, share: float) 
 def test_a_bath_duck_floats_upright_at_its_draught() -> None:
     scene = ut.scene("bath-duck", resolution=20)
     sim = ut.Simulation(scene, threads=1)
-    body, mesh = scene.bodies["duck"], sim.model.body_frames(0.0)
+    body, mesh = scene.bodies["duck"], sim.frame_data(fields=()).bodies
     frame = next(frame for frame in mesh if frame.name == "duck")
     vertices = frame.vertices.astype(float)
     expected = _depth_of_centre(vertices, frame.triangles, body.density / scene.fluid.density)
@@ -40,7 +40,7 @@ def test_a_bath_duck_floats_upright_at_its_draught() -> None:
     while sim.time < 0.8:
         sim.step()
         duck = sim.body("duck")
-        now = next(f for f in sim.model.body_frames(sim.time) if f.name == "duck").vertices.astype(float)
+        now = next(f for f in sim.frame_data(fields=()).bodies if f.name == "duck").vertices.astype(float)
         head, feet = vertices[:, 1].argmax(), vertices[:, 1].argmin()
         way = now[head] - now[feet]
         start = vertices[head] - vertices[feet]
@@ -57,7 +57,7 @@ def test_cloth_on_a_wet_ball_lies_on_it() -> None:
     scene = ut.scene("cloth-wet-ball", resolution=14)
     sim = ut.Simulation(scene, threads=1)
     sim.advance_to(0.4)
-    sheet = next(frame for frame in sim.model.body_frames(sim.time) if frame.name == "sheet").vertices.astype(float)
+    sheet = next(frame for frame in sim.frame_data(fields=()).bodies if frame.name == "sheet").vertices.astype(float)
     away = np.linalg.norm(sheet - [0.4, 0.2, 0.4], axis=1) - 0.15
     top = away[np.hypot(sheet[:, 0] - 0.4, sheet[:, 2] - 0.4) < 0.06]
     assert away.min() > -0.001

@@ -127,7 +127,7 @@ def test_a_weight_on_a_joint_under_water_hangs_with_its_weight_less_its_buoyancy
     rows, joints = [], []
     while sim.time < 0.5:
         sim.step()
-        found = model.forces("ball")
+        found = sim.body_forces("ball")
         rows.append((found.pressure[1], found.viscous[1], found.control[1], found.fluid[1]))
         joints.append(found.joint[1])
     pressure, viscous, control, fluid = np.mean(rows, axis=0)
