@@ -144,7 +144,7 @@ def run(
         cost = f"; as it comes with the package: {described.cost} on two cores" if described.cost else ""
         _say(quiet, f"{_describe_size(sim)}, {described.time.frames} frames{cost}")
         with ProgressBar(quiet) as bar:
-            done = sim.run(out, bar)
+            done = sim.run(out, bar, preview=False)
         _finish(done, preview, quiet)
 
 

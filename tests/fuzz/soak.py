@@ -40,7 +40,7 @@ def soak(data: dict[str, Any], chance: random.Random, folder: Path) -> tuple[int
     """Number of kills until a run of a scene came to its end, and what differs from a run that was not touched."""
     scene = toml.scene_from_dict(data)
     begin = time.monotonic()
-    untouched = contents(ut.Simulation(scene, threads=1).run(folder / "untouched").folder)
+    untouched = contents(ut.Simulation(scene, threads=1).run(folder / "untouched", preview=False).folder)
     seconds = time.monotonic() - begin
     file, out, kills = folder / "scene.toml", folder / "killed", 0
     file.write_text(toml.write(scene))

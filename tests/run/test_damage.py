@@ -117,13 +117,13 @@ def test_runs_started_together_take_the_next_number(
     (taken[0] / "other").touch()
     names = iter([*taken, Path("runs/tiny-0002")])
     monkeypatch.setattr(driver, "next_folder", lambda name: next(names))
-    assert sim.run().folder == Path("runs/tiny-0002")
+    assert sim.run(preview=False).folder == Path("runs/tiny-0002")
 
 
 def test_the_estimate_of_the_disk_is_what_is_written(tiny: Callable[..., Scene], tmp_path: Path) -> None:
     sim = ut.Simulation(tiny(), threads=1)
     needed, _ = disk_needed(sim)
-    run = sim.run(tmp_path / "run")
+    run = sim.run(tmp_path / "run", preview=False)
     written = sum(path.stat().st_size for path in run.folder.rglob("*") if path.is_file())
     assert 0.6 * written < needed < 2.5 * written
 
@@ -132,7 +132,7 @@ def test_a_run_in_python_tells_its_notes(
     tiny: Callable[..., Scene], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sim = ut.Simulation(tiny("domain.upper=[1.01, 1.25]", frames=1), threads=1)
-    sim.run(tmp_path / "run")
+    sim.run(tmp_path / "run", preview=False)
     said = capsys.readouterr().err
     assert all(f"note: {note}" in said for note in sim.notes) and sim.notes and "frame 1/1" in said
 
@@ -157,7 +157,7 @@ def test_a_step_that_takes_too_long_after_a_signal_is_cut_short(
     monkeypatch.setattr(sim, "step", slow)
     begin = time.monotonic()
     with pytest.raises(driver.Interrupted, match="stopped by SIGTERM.*from the checkpoint before") as caught:
-        sim.run(tmp_path / "run")
+        sim.run(tmp_path / "run", preview=False)
     assert caught.value.status == 143 and time.monotonic() - begin < 4.0
     assert ut.Run(tmp_path / "run").info["status"] == "interrupted"
 

@@ -49,7 +49,7 @@ def test_a_disk_that_fails_once_loses_nothing(
     sim = ut.Simulation(scene, threads=1)
     start = copy.deepcopy(sim.checkpoint())
     with failing_at(None) as calls:
-        untouched = contents(sim.run(tmp_path / "untouched").folder)
+        untouched = contents(sim.run(tmp_path / "untouched", preview=False).folder)
     total = calls[0]
     assert total > 40
     every = 1 if os.environ.get("UNDERTOW_EVERY_WRITE") else 9
@@ -58,7 +58,7 @@ def test_a_disk_that_fails_once_loses_nothing(
         sim.restore(start)
         with failing_at(number):
             try:
-                sim.run(out)
+                sim.run(out, preview=False)
             except ut.UserError as error:
                 assert "disk is full" in str(error), error
         if not out.exists():

@@ -22,7 +22,7 @@ def test_ten_kills_leave_no_trace(
 ) -> None:
     """Every kill but two comes while steps are taken, further on than the one before; those two during the start."""
     scene = tiny("output.checkpoint_frames=2", frames=FRAMES)
-    untouched = ut.Simulation(scene, threads=1).run(tmp_path / "untouched")
+    untouched = ut.Simulation(scene, threads=1).run(tmp_path / "untouched", preview=False)
     file, out = tmp_path / "scene.toml", tmp_path / "killed"
     file.write_text(toml.write(scene))
     command = [sys.executable, "-m", "undertow", "run", str(file), "--out", str(out)]

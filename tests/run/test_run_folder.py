@@ -199,7 +199,7 @@ def test_a_run_that_fails_keeps_its_checkpoint_and_writes_no_garbage(
             sim.state.u[0, 3, 8, 8] = np.nan
 
     with pytest.raises(PhysicsError, match=r"Last good checkpoint: .*000003.h5"):
-        sim.run(out, poison)
+        sim.run(out, poison, preview=False)
     run = ut.Run(out)
     assert run.info["status"] == "failed" and "checkpoint" in run.info["message"]
     assert run.frames == [0, 1, 2, 3, 4]
@@ -227,7 +227,7 @@ def test_a_full_disk_stops_cleanly_and_the_run_goes_on_later(
         real = getattr(owner, name)
         patch.setattr(owner, name, lambda *a, **k: (refuse(), real(*a, **k))[1])
         with pytest.raises(UserError, match="the disk is full: the run stopped at t = "):
-            sim.run(out)
+            sim.run(out, preview=False)
     assert ut.Run(out).info["status"] == "stopped"
     assert not list(out.rglob("*.tmp"))
     ut.resume(out, threads=1)

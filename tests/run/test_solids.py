@@ -280,7 +280,7 @@ def test_in_two_dimensions_the_inertia_is_one_number() -> None:
 
 def test_a_joint_breaks_and_says_so(tmp_path: Path) -> None:
     scene = make("objects.pin.break_force=10.0", "time.end=0.2")
-    run = ut.Simulation(scene).run(tmp_path / "run")
+    run = ut.Simulation(scene).run(tmp_path / "run", preview=False)
     assert run.ledger["joints_broken"][-1] == 1
     log = (run.folder / "log.txt").read_text()
     first = int(np.argmax(run.ledger["joints_broken"] > 0))

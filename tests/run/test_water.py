@@ -73,7 +73,7 @@ def test_in_three_dimensions_a_frame_has_a_closed_surface(tmp_path: Path) -> Non
         "objects.pool={type='water', shape={type='sphere', radius=0.15}, position=[0.25, 0.25, 0.25]}",
         "time.end=0.05",
     )
-    run = ut.Simulation(scene).run(tmp_path / "run")
+    run = ut.Simulation(scene).run(tmp_path / "run", preview=False)
     surface = run.frame(0).surface
     assert surface is not None
     corners = surface.vertices[surface.triangles].astype(float)
@@ -150,7 +150,7 @@ def test_water_that_touches_an_open_side_draws_none_in() -> None:
 
 def test_a_wave_gauge_reads_the_level(tmp_path: Path) -> None:
     sim = ut.Simulation(make("probes.g={type='gauge', position=[0.3, 0.1]}"))
-    run = sim.run(tmp_path / "run")
+    run = sim.run(tmp_path / "run", preview=False)
     assert run.probes["g"]["height"] == pytest.approx(np.full(sim.step_count, 0.317), abs=1e-6)
     full = surface_height(sim.flow, (0.3, 0.1))
     assert full == pytest.approx(0.317, abs=1e-6)

@@ -24,7 +24,6 @@ from undertow.geometry.solids import mean_of_corners
 from undertow.geometry.thin import ThinWalls
 from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_face_rows, share_rows
 from undertow.grid.jitting import borrowing
-from undertow.linalg import used_planes
 from undertow.part import (
     ANGULAR_MOMENTUM,
     ENERGY,
@@ -263,8 +262,8 @@ class WaterFlow(Part):
             if self.mixture is not None:
                 self.mixture.fill(emitter.distance_c <= 0.0, emitter.viscosity)
             for axis in self.grid.axes:
-                u, faces = used_planes(s.u[axis]), used_planes(emitter.faces[axis])
-                np.copyto(u, emitter.velocity[axis], where=faces)
+                inside = self.grid.interior_faces(axis)
+                np.copyto(s.u[axis][inside], emitter.velocity[axis], where=emitter.faces[axis][inside])
         s.surface.rebuild()
         self.owed.measure(s.surface, self.solid_c, self.open_c, self.row_c)
         self.count_volume(self.volume() - before)

@@ -63,7 +63,7 @@ def compare(
         for note in sim.notes:
             say(f"note: {note}")
         try:
-            sim.run(folder / name, progress)
+            sim.run(folder / name, progress, preview=False)
         except PhysicsError as error:
             say(f"note: {name} stopped: {error}")
     return folder, [folder / name for name in scenes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -15,7 +16,7 @@ class Body:
     position (3,) [m]; matrix (3, 3), body to world, and ``rotation``, the same as a quaternion; velocity (3,) [m/s] and
     angular_velocity (3,) [rad/s]; force of the fluid on it (3,) [N; 2D N/m] and its torque (3,) [N m; 2D N] over the
     last step, about the centre of mass, or about the position where the motion is given; contact_force and joint_force
-    (3,) of other solids.
+    (3,) of other solids; time [s].
     """
 
     name: str
@@ -27,6 +28,12 @@ class Body:
     torque: Array
     contact_force: Array
     joint_force: Array
+    time: float
+
+    @property
+    def angle(self) -> float:
+        """How far it has turned about z [rad], from -pi to pi: its whole rotation in 2D."""
+        return math.atan2(self.matrix[1, 0], self.matrix[0, 0])
 
     @property
     def rotation(self) -> Array:

@@ -135,6 +135,9 @@ class Simulation:
         """The fluid."""
         flow = getattr(self.model, "flow", None)
         if flow is None:
+            if self.scene.sph_fluids:
+                how = "use sim.particles, sim.field or sim.sample"
+                raise UserError(f"{self.scene.name}: an SPH fluid has no grid; {how}")
             raise UserError(f"{self.scene.name}: the scene has no fluid; add a [domain] to it")
         return flow  # type: ignore[no-any-return]
 
@@ -216,11 +219,25 @@ class Simulation:
                     raise PhysicsError(f"{words.get(name, name)} is not a finite number {when}, {place}")
         raise PhysicsError(f"{bad[0]} of the ledger is not a finite number {when}")
 
-    def run(self, out: str | Path | None = None, progress: Callable[[Progress], None] | None = None) -> Run:
-        """Run to the end of the scene and write a run folder (default ``runs/NAME-NNNN``); see ``Run``."""
+    def run(
+        self,
+        out: str | Path | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        preview: bool = True,
+        quiet: bool = False,
+    ) -> Run:
+        """Run to the end of the scene and write a run folder (default ``runs/NAME-NNNN``); see ``Run``.
+
+        progress: called after each step; without one, notes and a progress bar are printed on standard error unless
+        ``quiet``. preview: leave a picture, a film and a report in the folder.
+        """
         from undertow.run.driver import run
 
-        return run(self, out, progress)
+        return run(self, out, progress, preview, quiet)
+
+    def __repr__(self) -> str:
+        at = f"t = {self.time:.6g} s, step {self.step_count}, frame {self.frame} of {self.scene.time.frames}"
+        return f"Simulation({self.scene.name!r}, {at})"
 
     def body(self, name: str) -> Body:
         """A solid of the scene at the present time."""
@@ -236,6 +253,7 @@ class Simulation:
             np.array(forces.torque),
             np.array(forces.contact),
             np.array(forces.joint),
+            self.time,
         )
 
     def solids(self) -> list[tuple[Part, str]]:
