@@ -28,10 +28,7 @@ def test_continued_flow_repeats_every_bit(form: str, stepper: str) -> None:
     for step in range(5):
         whole.step(step * dt, dt)
         if step == 2:
-            for name, array in half.state.arrays().items():
-                array[...] = whole.state.arrays()[name]
-            half.state.restore_scalars(whole.state.scalars())
-            half.place(3 * dt)
+            half.restore(whole.arrays(), whole.numbers(), 3 * dt)
         if step > 2:
             half.step(step * dt, dt)
     for name, array in whole.state.arrays().items():

@@ -191,7 +191,7 @@ def test_continued_water_repeats_every_bit_with_any_number_of_threads(handed_ove
     assert not handed_over
     numba.set_num_threads(2)
     half = scene()
-    half.restore(saved, 0.04)
+    half.restore(saved, {}, 0.04)
     run(half, 4, start=4)
     assert len(set(handed_over)) > 10, set(handed_over)
     for name, array in whole.arrays().items():

@@ -27,7 +27,7 @@ def tiny() -> Callable[..., Scene]:
 @pytest.fixture(scope="session")
 def reference(tiny: Callable[..., Scene], tmp_path_factory: pytest.TempPathFactory) -> ut.Run:
     """The tiny scene run from start to end on one thread."""
-    return ut.Simulation(tiny(), threads=1).run(tmp_path_factory.mktemp("reference") / "run")
+    return ut.Simulation(tiny(), threads=1).run(tmp_path_factory.mktemp("reference") / "run", preview=False)
 
 
 @pytest.fixture(scope="session")

@@ -153,7 +153,7 @@ def test_a_body_comes_out_of_a_run_that_goes_on_bit_for_bit(tmp_path: Path) -> N
     floor, ball = whole.frame_data().bodies
     assert (floor.name, ball.name) == ("floor", "ball") and floor.backdrop
     assert np.allclose(np.linalg.norm(ball.vertices - whole.body("ball").position, axis=1), 0.1)
-    with pytest.raises(UserError, match="body 'rod': no such body; the bodies are floor, ball"):
+    with pytest.raises(UserError, match="body 'rod': no such solid; the solids are floor, ball"):
         whole.body("rod")
     whole.save(tmp_path / "half.h5")
     half = ut.load(tmp_path / "half.h5")

@@ -101,8 +101,7 @@ def _top(sim: ut.Simulation, x: float) -> float:
 )  # fmt: skip
 def test_in_the_plane_and_by_explicit_schemes(dimensions: int, shape: str, stepper: Any) -> None:
     """As above; the explicit schemes give impulses to both at one place, Verlet's keeps angular momentum too."""
-    deep = 1.0 if dimensions == 2 else 0.06
-    solid: Any = ut.Box(size=(0.06, 0.06, deep)) if shape == "box" else ut.Sphere(radius=0.03)
+    solid: Any = ut.Box(size=(0.06,) * dimensions) if shape == "box" else ut.Sphere(radius=0.03)
     turn = ut.Rotation(axis=(0.0, 0.0, 1.0), degrees=45.0) if dimensions == 2 else TURN
     block = BLOCK.model_copy(update={"shape": ut.Box(size=(0.4, 0.2)), "position": (0.0, 0.0)})
     body = ut.RigidBody(

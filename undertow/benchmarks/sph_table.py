@@ -64,7 +64,8 @@ def lower_bodies(scene: ut.Scene, by: float) -> ut.Scene:
             objects[name] = body.model_copy(update={"position": (x, y - by, z), "velocity": falling})
         elif isinstance(body.motion, ut.Keyframes):
             places = tuple((x, y - by, z) for x, y, z in body.motion.positions)
-            objects[name] = body.model_copy(update={"motion": body.motion.model_copy(update={"positions": places})})
+            motion = body.motion.model_copy(update={"positions": places})
+            objects[name] = body.model_copy(update={"motion": motion, "position": places[0]})
     return scene.model_copy(update={"objects": objects, "sph": scene.sph.model_copy(update={"scheme": "local"})})
 
 

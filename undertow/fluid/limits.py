@@ -37,7 +37,8 @@ def flow_limits(
         if speed > 0.0:
             limits.append(Limit("solid_motion", grid.dx / speed))
     # the fluid may be at rest where a wall or an inflow moves
-    speed = float(np.abs(sides.spec.velocity).sum(axis=1).max())
+    moving = [velocity for velocity in sides.spec.velocity if velocity.any()]
+    speed = max((float(np.abs(velocity).sum(axis=0).max()) for velocity in moving), default=0.0)
     if speed > 0.0:
         limits.append(Limit("side_velocity", grid.dx / speed, "cfl"))
     return limits

@@ -202,7 +202,8 @@ class JointSet:
                     wanted[pair] = spreading = True
         joined = sorted({b for pair in ends for b in pair if wanted[b]})
         slot[joined] = np.arange(len(joined))
-        rows = self.matrix().reshape(-1, self.bodies.count, 6)[:, joined].reshape(-1, 6 * len(joined))
+        matrix = self.matrix()
+        rows = matrix.reshape(len(matrix), self.bodies.count, 6)[:, joined].reshape(len(matrix), 6 * len(joined))
         rows = rows[np.abs(rows).max(axis=1, initial=0.0) > 0.0]
         self._block.set_masses(self.bodies)
         inverse = np.zeros((len(joined), 6, len(joined), 6))
