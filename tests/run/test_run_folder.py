@@ -50,7 +50,8 @@ def test_the_ledger_has_a_row_per_step_and_units_in_its_header(reference: ut.Run
     with open(reference.folder / "ledger.csv", newline="") as file:
         rows = list(csv.reader(file))
     assert rows[0][:4] == ["step", "time [s]", "time_step [s]", "limit"]
-    assert {"fluid_volume [m2]", "kinetic_energy [J/m]", "ball.force_x [N/m]", "ball.torque_z [N]", "outflow [m2/s]"} <= set(rows[0])
+    fluid = {"fluid_volume [m2]", "kinetic_energy [J/m]", "outflow [m2/s]"}
+    assert fluid | {"ball.force_x [N/m]", "ball.torque_z [N]"} <= set(rows[0])
     ledger = reference.ledger
     assert ledger.units["momentum_x"] == "kg/s"
     assert list(ledger["step"]) == list(range(1, len(rows)))
