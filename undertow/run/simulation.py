@@ -363,10 +363,13 @@ class Simulation:
         return sampling.sample(self.flow, field, points)
 
     def _sph(self) -> SphFluid | None:
-        """The SPH fluid; None where the scene has none."""
+        """The SPH fluid; None where the scene has none, and then nothing of it is imported."""
+        if not self.scene.sph_fluids:
+            return None
         from undertow.run.sph_model import SphModel
 
-        return self.model.fluid if isinstance(self.model, SphModel) else None
+        assert isinstance(self.model, SphModel)
+        return self.model.fluid
 
     def frame_data(self, fields: Sequence[str] | None = None) -> FrameData:
         """The present state as a frame; fields: of the cells, in the place of those that the scene asks for."""
