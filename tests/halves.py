@@ -16,7 +16,10 @@ from collections import Counter
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
-SECOND = ("benchmarks", "geometry", "grid", "output", "rigid", "scene", "soft", "solids", "sph", "surface", "transport")
+SECOND = (
+    "benchmarks", "fuzz", "geometry", "grid", "output", "policy", "rigid", "scene", "soft", "solids", "sph", "surface",
+    "transport",
+)  # fmt: skip
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 import undertow as ut
 from undertow.scene import Scene, toml
 
-FRAMES = 400
+FRAMES = 240
 KILLS = 10
 
 
