@@ -41,9 +41,18 @@ def main() -> int:
     bound = int(tomllib.loads((TESTS.parent / "pyproject.toml").read_text())["tool"]["undertow"]["specialisations"])
     total = sum(used.values())
     print(f"numba: {total} kernels used by both halves, bound {bound}")
+    print(_counts())
     if total > bound:
         print("numba: OVER THE BOUND of pyproject.toml [tool.undertow]")
     return 0 if codes == [0, 0] and total <= bound else 1
+
+
+def _counts() -> str:
+    """What is left of the classes that are to go; see tests/policy/counts.py."""
+    sys.path.insert(0, str(TESTS / "policy"))
+    import counts
+
+    return counts.summary()
 
 
 def _start(folders: list[str], record: Path, out: object) -> subprocess.Popen[bytes]:

@@ -131,7 +131,7 @@ def test_the_lumped_solve_is_that_of_the_indefinite_system(density, mass):
     assert iterations < 60
     # what the pressure gave the body and what it gave the carried fluid is the pressure on the closed faces
     total = np.zeros((coupled.bodies.count, 6))
-    solve.rows.walls.add_force(1.0, pressure, total)
+    solve.moved.add_force(1.0, pressure, total)
     carried = solve.carried_b[0] @ twist[0] - fluid[0]
     np.testing.assert_allclose(coupled.pressure_b[0] + carried, total[0], atol=1e-9)
 

@@ -94,7 +94,7 @@ def test_the_rigid_body_alone_moves_as_in_the_solve_of_rigid_bodies():
     scene = mixed(16, **changes)
     alone = ut.Simulation(scene.model_copy(update={"objects": {"ball": scene.objects["ball"]}}))
     solve = alone.flow.solve
-    solve.rows.poles = None
+    solve.moved.poles = None
     solve.rebuild()
     solve.place()
     for _ in range(3):

@@ -56,7 +56,7 @@ def random_state(flow, world, seed):
 
 def momentum(solve, u):
     """Of the fluid by faces, rho dx^d Phi u: that of the ends of the bodies is in it."""
-    inv_mass, poles = solve.domain.inv_mass_f, solve.rows.poles
+    inv_mass, poles = solve.domain.inv_mass_f, solve.moved.poles
     found = np.divide(u, inv_mass, out=np.zeros_like(u), where=inv_mass > 0)
     poles.add_momentum(poles.mean(u), found)
     return found
@@ -66,7 +66,7 @@ def momentum(solve, u):
 def test_walls_close(name):
     """A constant pressure exerts neither force nor torque on a body that the fluid surrounds, also across a seam."""
     flow, world, _ = make_flow(*CASES[name])
-    walls = flow.solve.rows.walls
+    walls = flow.solve.moved.cut
     force = np.zeros((world.bodies.count, 6))
     walls.add_force(1.0, np.ones(flow.grid.padded), force)
     assert walls.size > 10
@@ -83,7 +83,7 @@ def test_walls_of_a_linear_pressure(name):
     p = np.zeros(grid.padded)
     p[grid.interior] = slope[0] * x + slope[1] * y + slope[2] * z
     force = np.zeros((world.bodies.count, 6))
-    flow.solve.rows.walls.add_force(1.0, p, force)
+    flow.solve.moved.cut.add_force(1.0, p, force)
     for b in range(world.bodies.count):
         inside = flow.solids.body_c[grid.interior] == b
         volume = float((1.0 - flow.domain.volume_c[grid.interior])[inside].sum()) * grid.cell_volume
@@ -107,7 +107,7 @@ def test_rows_and_transpose_agree(name):
     back = {name: np.zeros_like(value) for name, value in w.items()}
     rows.add_transpose(z, back)
     at_ends = np.zeros_like(w["fluid"])
-    rows.poles.add_push(z, at_ends)
+    rows.walls[0].poles.add_push(z, at_ends)
     paired = sum(np.sum(back[name] * w[name]) for name in w) + np.sum(at_ends * w["fluid"])
     assert np.sum(z * out) == pytest.approx(paired, rel=1e-12)
     back["fluid"] *= flow.domain.inv_mass_f
@@ -118,7 +118,7 @@ def test_rows_and_transpose_agree(name):
     np.testing.assert_allclose(out[flow.grid.interior], expected[flow.grid.interior], atol=1e-12 * np.abs(out).max())
     diagonal = np.zeros(rows.shape)
     rows.add_diagonal({"fluid": flow.domain.inv_mass_f, "rigid": block.inv_mass}, diagonal)
-    for cell in rows.walls.spec.cell[: rows.walls.size : 17]:
+    for cell in rows.walls[0].cut.spec.cell[: rows.walls[0].cut.size : 17]:
         z[...] = 0.0
         z.reshape(-1)[cell] = 1.0
         flow.solve.system.apply(z.reshape(-1), out.reshape(-1))
@@ -192,7 +192,7 @@ def test_a_pressure_gives_fluid_and_bodies_opposite_momenta(name):
     z[inner] = rng.normal(size=z[inner].shape)
     push = {"fluid": np.zeros_like(flow.state.u), "rigid": np.zeros((world.bodies.count, 6))}
     rows.add_transpose(z, push)
-    rows.poles.add_push(z, push["fluid"])
+    rows.walls[0].poles.add_push(z, push["fluid"])
     linear, angular = push["rigid"][:, :3].sum(axis=0), push["rigid"][:, 3:].sum(axis=0)
     angular = angular + np.cross(world.bodies.x_b, push["rigid"][:, :3]).sum(axis=0)
     size = np.abs(push["fluid"]).sum()
@@ -452,7 +452,7 @@ def test_balancing_is_symmetric_positive_and_bounded(name):
     solve = flow.solve
     rows, balance = solve.rows, solve.added_mass._balance
     assert solve.added_mass._method is balance
-    assert rows.walls.is_closed == (name != "2d")
+    assert rows.walls[0].cut.is_closed == (name != "2d")
     active = np.flatnonzero(rows.stencil.diagonal > 0.0)
     size = rows.stencil.size
     a, p = dense(solve.system, size, active), dense(balance, size, active)
@@ -464,7 +464,7 @@ def test_balancing_is_symmetric_positive_and_bounded(name):
         balance.patches.scatter(balance.patches.z, balance._spread(unit), z[column])
     near = z.T[active]
     # the patches do not know the ends of the bodies
-    own = a - dense(SimpleNamespace(apply=rows.poles.add_answer), size, active)
+    own = a - dense(SimpleNamespace(apply=rows.walls[0].poles.add_answer), size, active)
     assert np.abs(p @ (own @ near) - near).max() < 1e-5 * np.abs(near).max()
     values = np.sort(np.linalg.eigvals(p @ a).real)
     null = 0 if name == "2d" else 1

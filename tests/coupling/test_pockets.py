@@ -62,7 +62,7 @@ def test_the_error_of_the_volume_is_the_wanted_flux_of_its_pocket():
     model.soft.x[...] = middle + 1.02 * (model.soft.x - middle)
     sim.flow.place(0.0)
     rows.target[...] = 0.0
-    pockets.ask(rows, rows.v, dt)
+    pockets.ask(rows, rows.walls[0], rows.walls[0].v, dt)
     held = pockets.find_cells(rows.stencil) > 0
     excess = (1.02**2 - 1.0) * circle / dt
     assert rows.target[held].sum() == pytest.approx(excess, rel=1e-9)
@@ -70,7 +70,7 @@ def test_the_error_of_the_volume_is_the_wanted_flux_of_its_pocket():
     sim.flow.place(0.0)
     sim.flow.project(sim.state.u, dt)
     # the flux out of the cells it holds; the step after it ends where it should
-    out = (rows.flux @ rows.v.reshape(-1))[held.reshape(-1)].sum()
+    out = (rows.walls[0].flux @ rows.walls[0].v.reshape(-1))[held.reshape(-1)].sum()
     assert out == pytest.approx(-excess, rel=0.1)
     assert pockets.volume(pocket, dt * model.soft.v) == pytest.approx(circle, rel=1e-5)
 

@@ -303,7 +303,7 @@ def test_viscous_water_drags_a_body_along(coupling: str) -> None:
     sim = ut.Simulation(scene, threads=1)
     solve, u = sim.flow.solve, sim.flow.state.u  # type: ignore[attr-defined]
     solve.rebuild()
-    u[0] = solve.rows.inv_mass_f[0] > 0.0
+    u[0] = solve.phase.inv_mass_f[0] > 0.0
     if coupling == "rigid_fluid":
         solve.start(u)
         solve.prepare(u, 0.1)

@@ -89,10 +89,10 @@ def test_rows_of_a_shell_pass_momentum_without_loss_and_energy_does_not_grow():
     out = np.zeros(rows.shape)
     rows.apply(w, out)
     assert np.abs(out[sim.grid.interior]).max() < 1e-14
-    face = rows.fields.voxel.face
+    face = rows.walls[0].fields.voxel.face
     inverse = flow.domain.inv_mass_f
     mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0)
-    mass.reshape(-1)[face] = rows.carried_mass()
+    mass.reshape(-1)[face] = rows.walls[0].carried_mass()
     rng = np.random.default_rng(1)
     u = rng.normal(size=mass.shape) * (mass > 0)
     for b in range(2):

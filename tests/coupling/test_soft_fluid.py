@@ -291,7 +291,7 @@ def test_a_rope_that_divides_a_closed_box_keeps_both_sides():
     model.soft.v[:, 0] = 1.0
     assert rows.stencil.regions == 2
     left = rows.stencil.label[: u[0].size] == 1
-    nodes = rows.flux[:, : model.soft.v.size]
+    nodes = rows.walls[0].flux[:, : model.soft.v.size]
     swept = nodes @ model.soft.v.reshape(-1)
     assert abs(swept[left].sum()) > 0.5
     report = sim.flow.project(u, 0.05)

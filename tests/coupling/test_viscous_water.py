@@ -61,7 +61,7 @@ def test_thick_water_falls_as_thin_water_does():
         sim = pool(None, viscosity=viscosity, step=0.01, coupling="none", objects=drop)
         for _ in range(10):
             sim.step()
-        wet = sim.flow.solve.rows.inv_mass_f[1] > 0.0
+        wet = sim.flow.solve.phase.inv_mass_f[1] > 0.0
         found.append(sim.state.u[1][wet])
         assert np.ptp(found[-1]) < 0.01 * np.abs(found[-1]).max()
     assert found[1].mean() == pytest.approx(found[0].mean(), rel=1e-3)

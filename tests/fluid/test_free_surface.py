@@ -5,7 +5,7 @@ import pytest
 
 from undertow.errors import UserError
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.free_surface import SMALLEST_THETA, FreeSurfaceRows, FreeSurfaceSolve
+from undertow.fluid.free_surface import SMALLEST_THETA, FreeSurface, FreeSurfaceSolve
 from undertow.geometry import Box, ConstantCurve, Solid, SolidFields, Sphere, Static, VelocityCurves
 from undertow.grid import OPEN, PERIODIC, WALL, Grid, Sides
 
@@ -52,11 +52,11 @@ def test_rows_masses_and_stencil_are_one_operator(dimensions):
     w[2 if dimensions == 2 else 3 :] = 0.0
     rows.apply({"fluid": w}, v)
     assert np.sum(v * z) == pytest.approx(np.sum(w * force), rel=1e-12)
-    rows.apply({"fluid": rows.inv_mass_f * force}, out)
+    rows.apply({"fluid": rows.phase.inv_mass_f * force}, out)
     rows.stencil.apply(z, stencil)
     assert np.abs(out - stencil).max() < 1e-12 * np.abs(stencil).max()
     diagonal = rows.domain.grid.cell_field()
-    rows.add_diagonal({"fluid": rows.inv_mass_f}, diagonal)
+    rows.add_diagonal({"fluid": rows.phase.inv_mass_f}, diagonal)
     assert np.allclose(diagonal, rows.stencil.diagonal_c, rtol=1e-12)
 
 
@@ -65,10 +65,10 @@ def test_air_has_no_rows_and_thin_faces_keep_some_mass():
     solve.rebuild()
     rows = solve.rows
     inside = rows.domain.grid.interior
-    assert np.array_equal(rows.liquid_c[inside][0, :, 0], (np.arange(12) <= 5).astype(float))
-    mass = 1.0 / rows.inv_mass_f[1][rows.domain.grid.interior_faces(1)][0, 6, 0]
+    assert np.array_equal(rows.phase.liquid_c[inside][0, :, 0], (np.arange(12) <= 5).astype(float))
+    mass = 1.0 / rows.phase.inv_mass_f[1][rows.domain.grid.interior_faces(1)][0, 6, 0]
     assert mass == pytest.approx(SMALLEST_THETA * 1000.0 / 144)
-    assert np.all(rows.inv_mass_f[1][rows.domain.grid.interior_faces(1)][0, 7:] == 0.0)
+    assert np.all(rows.phase.inv_mass_f[1][rows.domain.grid.interior_faces(1)][0, 7:] == 0.0)
 
 
 @pytest.mark.parametrize("dimensions", [2, 3])
@@ -101,7 +101,7 @@ def test_water_in_free_fall_feels_gravity_and_no_pressure():
     u, p = grid.face_field(), grid.cell_field()
     solve.add_known_impulse(u, np.zeros_like(solve.z_c), 0.02)
     solve.solve(u, p, 0.02)
-    wet = solve.rows.inv_mass_f > 0
+    wet = solve.rows.phase.inv_mass_f > 0
     assert np.abs(u[1][wet[1]] + 9.81 * 0.02).max() < 1e-8
     assert np.abs(u[0][wet[0]]).max() < 1e-8
     assert np.abs(p).max() < 1e-6
@@ -111,7 +111,7 @@ def test_sources_make_their_volume_and_closed_water_takes_none():
     solve = make(wavy)
     rows = solve.rows
     grid = solve.domain.grid
-    rows.source_c[3, 5, 6] = 0.3
+    rows.phase.source_c[3, 5, 6] = 0.3
     solve.rebuild()
     u, p = grid.face_field(), grid.cell_field()
     solve.add_known_impulse(u, np.zeros_like(solve.z_c), 0.01)
@@ -166,7 +166,7 @@ def pressure_error(n, shift):
     u[1][grid.interior_faces(1)] = 2.0 * (y - y0) * (1.0 + 0.5 * x) / 1000.0
     solve.solve(u, p, 1.0)
     x, y, _ = grid.cell_centres()
-    liquid = solve.rows.liquid_c[grid.interior] > 0
+    liquid = solve.rows.phase.liquid_c[grid.interior] > 0
     return np.abs((p[grid.interior] - exact(x, y))[liquid]).max()
 
 
@@ -181,4 +181,4 @@ def test_periodic_sides_are_refused():
     grid = Grid((8, 8, 1), 0.1, dimensions=2)
     domain = FluidDomain(grid, Sides(grid, [PERIODIC, PERIODIC, WALL, WALL, WALL, WALL]), None, 1000.0)
     with pytest.raises(UserError, match="x_low is periodic"):
-        FreeSurfaceRows(domain, grid.cell_field(), DOWN)
+        FreeSurface(domain, grid.cell_field(), DOWN)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.pressure import DivergenceRows
+from undertow.fluid.phase import FullTank
+from undertow.fluid.pressure import PressureRows
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.geometry import Solid, SolidFields, Sphere, Static
 from undertow.grid import INFLOW, OUTFLOW, PERIODIC, WALL, Grid, Sides
@@ -41,7 +42,7 @@ def test_rows_and_transpose_agree(case, kind):
     rng = np.random.default_rng(3)
     domain = make_domain(*case)
     if kind == "pressure":
-        rows = DivergenceRows(domain)
+        rows = PressureRows(FullTank(domain))
         rows.rebuild()
     elif kind == "viscosity":
         rows = ViscousRows(domain, 0.7, folded=True, half=False)
@@ -90,7 +91,7 @@ def test_pressure_stencil_is_the_product_of_the_rows(case):
     """The structured kernel equals K B^-1 K^T."""
     rng = np.random.default_rng(5)
     domain = make_domain(*case)
-    rows = DivergenceRows(domain)
+    rows = PressureRows(FullTank(domain))
     rows.rebuild()
     z = np.zeros(rows.shape)
     z[domain.grid.interior] = rng.normal(size=z[domain.grid.interior].shape)
@@ -113,7 +114,7 @@ def test_uniform_motion_of_fluid_and_solid_is_free_of_divergence_and_stress(case
     domain.solids.velocity_c[:] = velocity[:, None, None, None]
     domain.solids.velocity_f[:] = velocity[:, None, None, None]
     w = {"fluid": np.ascontiguousarray(np.broadcast_to(velocity[:, None, None, None], domain.inv_mass_f.shape))}
-    rows = DivergenceRows(domain)
+    rows = PressureRows(FullTank(domain))
     rows.set_wall_flux()
     out = np.zeros(rows.shape)
     rows.apply(w, out)

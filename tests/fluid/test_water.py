@@ -97,7 +97,7 @@ def test_a_falling_drop_gains_the_energy_it_loses_in_height():
     water = make(lambda x, y, z: np.sqrt((x - 0.5) ** 2 + (y - 0.65) ** 2) - 0.2 + 0 * z, n=32)
     volume, start = water.volume(), energy(water)
     run(water, 10, 0.01)
-    wet = water.solve.rows.inv_mass_f[1] > 0
+    wet = water.solve.phase.inv_mass_f[1] > 0
     assert np.abs(water.state.u[1][wet] / (-9.81 * 0.1) - 1.0).max() < 2e-3
     assert water.volume() == pytest.approx(volume, rel=2e-3)
     assert energy(water) == pytest.approx(start, rel=0.02)

@@ -22,7 +22,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from undertow.coupling.patches import Patches
-from undertow.coupling.rows import CoupledRows, block_diagonal
+from undertow.coupling.rigid_walls import RigidWalls, block_diagonal
+from undertow.fluid.pressure import PressureRows
 from undertow.grid import Array
 from undertow.linalg import DenseBlock, Multigrid, Woodbury
 
@@ -41,22 +42,26 @@ MOST_LAYERS = 8
 class AddedMass:
     """Preconditioner named in the head of the module; ``setup`` after every change of geometry or mass."""
 
-    def __init__(self, multigrid: Multigrid, rows: CoupledRows, block: DenseBlock, displaced_b: Array) -> None:
-        self.multigrid, self.rows, self.block = multigrid, rows, block
+    def __init__(
+        self, multigrid: Multigrid, rows: PressureRows, walls: RigidWalls, block: DenseBlock, displaced_b: Array,
+        volume_b: Array,
+    ) -> None:  # fmt: skip
+        self.multigrid, self.rows, self.walls, self.block = multigrid, rows, walls, block
+        self.volume_b = volume_b
         self.displaced_b = displaced_b
         """Mass of the fluid that each body displaces (n,) [kg]; 0 for bodies that are not dynamic."""
         self.whole_bodies = False
         """A body's masses couple all components of its twist: they count together or not at all."""
         self.chosen = np.zeros(0, dtype=np.int64)
         """Entries of the flat twists (n 6,) that are corrected for."""
-        self._twists = ChosenTwists(rows)
+        self._twists = ChosenTwists(walls)
         self._columns = Woodbury(multigrid, rows.shape, rows.domain.grid.dimensions == 2)
         self._balance = Balance(multigrid, rows, self._twists)
         self._method: Woodbury | Balance = self._columns
 
     def setup(self) -> None:
         """The correction for the walls and masses of now."""
-        count = self.rows.bodies.count
+        count, grid = len(self.volume_b), self.rows.domain.grid
         inverse = self.block.inv_mass
         joined = inverse.shape[1] == 6 * count
         mobility = np.diagonal(inverse, axis1=1, axis2=2).reshape(count, 6)
@@ -67,16 +72,16 @@ class AddedMass:
             self._columns.setup(self._twists, whole[np.ix_(self.chosen, self.chosen)])
             return
         blocks = sp.csr_matrix(inverse[0]) if joined else sp.block_diag(inverse, format="csr")
-        size = (self.displaced_b / self.rows.domain.density) ** (1.0 / self.rows.domain.grid.dimensions)
-        layers = np.clip(np.ceil(REACH * size / self.rows.domain.grid.dx), 2, MOST_LAYERS).astype(np.int64)
+        size = self.volume_b ** (1.0 / grid.dimensions)
+        layers = np.clip(np.ceil(REACH * size / grid.dx), 2, MOST_LAYERS).astype(np.int64)
         self._method = self._balance
         self._balance.setup(blocks[self.chosen][:, self.chosen], layers)
 
     def _choose(self, mobility_b: Array) -> np.ndarray:
         """Twist components of bodies that the fluid moves more than their own mass holds them."""
-        walls = self.rows.walls
-        square = np.zeros((self.rows.bodies.count, 6))
-        np.add.at(square, walls.spec.body[: walls.size], walls.spec.f[: walls.size] ** 2)
+        cut = self.walls.cut
+        square = np.zeros((len(self.volume_b), 6))
+        np.add.at(square, cut.spec.body[: cut.size], cut.spec.f[: cut.size] ** 2)
         reference = square[:, :3].max(axis=1) / np.maximum(self.displaced_b, 1e-300)
         strength = square * mobility_b
         light = (strength > LIGHT * reference[:, None]) & (strength > 0.0)
@@ -103,7 +108,7 @@ class AddedMass:
 
     def shown_b(self) -> Array:
         """What the chosen components of a body answer to an impulse with the fluid that moves along (n, 6, 6)."""
-        whole = np.zeros((self.rows.bodies.count, 6, 6))
+        whole = np.zeros((len(self.volume_b), 6, 6))
         body, component = np.divmod(self.chosen, 6)
         for b in np.unique(body):
             of = np.flatnonzero(body == b)
@@ -114,10 +119,10 @@ class AddedMass:
 class ChosenTwists:
     """F of the chosen components of the flat twists (n 6,)."""
 
-    def __init__(self, rows: CoupledRows) -> None:
-        self.rows = rows
+    def __init__(self, walls: RigidWalls) -> None:
+        self.walls = walls
         self.chosen = np.zeros(0, dtype=np.int64)
-        self._twist = np.zeros((rows.bodies.count, 6))
+        self._twist = np.zeros_like(walls.v)
 
     @property
     def count(self) -> int:
@@ -126,14 +131,14 @@ class ChosenTwists:
     def gather(self, x: Array) -> Array:
         """F^T x of a pressure x."""
         self._twist[...] = 0.0
-        self.rows.walls.add_force(1.0, x, self._twist)
+        self.walls.add_force(1.0, x, self._twist)
         return np.asarray(self._twist.reshape(-1)[self.chosen])
 
     def add(self, factor: float, amount: Array, out: Array) -> None:
         """out += factor F amount"""
         self._twist[...] = 0.0
         self._twist.reshape(-1)[self.chosen] = amount
-        self.rows.walls.add_flux(factor, self._twist, out)
+        self.walls.add_flux(factor, self._twist, out)
 
 
 class Balance:
@@ -147,7 +152,7 @@ class Balance:
     factored with their upper rows divided by N: no large number enters however light a body is, and c is at hand.
     """
 
-    def __init__(self, multigrid: Multigrid, rows: CoupledRows, twists: ChosenTwists) -> None:
+    def __init__(self, multigrid: Multigrid, rows: PressureRows, twists: ChosenTwists) -> None:
         self.multigrid, self.rows, self.twists = multigrid, rows, twists
         self.patches: Patches | None = None
         self._source = np.zeros(rows.shape)
@@ -159,7 +164,7 @@ class Balance:
     def setup(self, mobility: sp.csr_matrix, layers_b: np.ndarray) -> None:
         """Patches and factors for the chosen components, whose N is ``mobility``."""
         if self.patches is None:
-            self.patches = Patches(self.rows.stencil, self.rows.walls)
+            self.patches = Patches(self.rows.stencil, self.twists.walls.cut)
         patches, m = self.patches, len(self.chosen)
         body, component = np.divmod(self.chosen, 6)
         bodies, components = np.unique(body), np.unique(component)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from undertow.coupling.rows import block_diagonal
+from undertow.coupling.rigid_walls import block_diagonal
 from undertow.fluid.domain import FluidDomain, wrap
 from undertow.fluid.viscosity import WallRows
 from undertow.grid import GHOSTS, Array

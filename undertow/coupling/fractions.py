@@ -81,7 +81,7 @@ class VolumeFractionFields(DualFields):
 
     They minimise the kinetic energy of fluid and bodies with u on w_f and the body's velocity on 1 - w_f of every dual
     cell. Written as rows that is mass conservation with w_f for the open fraction phi_f, masses rho w_f V, and walls
-    that act at the centres of faces: the rows of ``coupling.rows`` with other numbers in them.
+    that act at the centres of faces: the rows of ``fluid.pressure`` with other numbers in them.
     """
 
     def _replace_areas(self) -> None:

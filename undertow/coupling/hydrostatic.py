@@ -28,7 +28,7 @@ from numba import njit
 from undertow.coupling.monolithic import CoupledBodies
 from undertow.coupling.walls import BodyWalls
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.free_surface import FreeSurfaceRows
+from undertow.fluid.phase import Phase
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, Array
 from undertow.rigid.bodies import DYNAMIC
@@ -43,16 +43,16 @@ CLOSED = 1e-9
 class Hydrostatic:
     """The impulse J of the head of the module.
 
-    rows: give gravity and level. wet: walls of the bodies in the liquid cells. domain: whose solids are the rigid ones.
-    more(all walls, out): what else acts as their potential does, added to out (n, 6).
+    phase: gives gravity and level. wet: walls of the bodies in the liquid cells. domain: whose solids are the rigid
+    ones. more(all walls, out): what else acts as their potential does, added to out (n, 6).
     """
 
     def __init__(
-        self, domain: FluidDomain, rows: FreeSurfaceRows, wet: BodyWalls, coupled: CoupledBodies,
+        self, domain: FluidDomain, phase: Phase, wet: BodyWalls, coupled: CoupledBodies,
         more: Callable[[bool, Array], None] | None = None,
     ) -> None:  # fmt: skip
         assert domain.solids is not None
-        self.domain, self.rows, self.wet, self.coupled, self.more = domain, rows, wet, coupled, more
+        self.domain, self.phase, self.wet, self.coupled, self.more = domain, phase, wet, coupled, more
         self.solids: SolidFields = domain.solids
         count = coupled.bodies.count
         self.walls = BodyWalls(domain, count)
@@ -68,7 +68,7 @@ class Hydrostatic:
 
     def measure(self) -> None:
         """What the sums over the walls of whole bodies miss."""
-        coupled, walls, g = self.coupled, self.walls, np.array(self.rows.gravity)
+        coupled, walls, g = self.coupled, self.walls, np.array(self.phase.gravity)
         dynamic = coupled.bodies.kind_b == DYNAMIC
         self.lift_b[...], self.slit_b[...] = 0.0, 0.0
         if not g.any():
@@ -106,14 +106,14 @@ class Hydrostatic:
         places = np.unravel_index(cell, grid.padded)
         return sum(
             g * (grid.lower[axis] + (places[2 - axis] - GHOSTS + 0.5) * grid.dx)
-            for axis, g in enumerate(self.rows.gravity)
+            for axis, g in enumerate(self.phase.gravity)
         ) + np.zeros(walls.size)
 
     def _reach(self) -> tuple[Array, Array]:
         """Lowest and highest g.x that the cells of each body's walls have (n,) [m2/s2]."""
         count, level = self.coupled.bodies.count, self._levels(self.walls)
         body = self.walls.spec.body[: self.walls.size]
-        half = 0.5 * self.domain.grid.dx * float(np.abs(self.rows.gravity).sum())
+        half = 0.5 * self.domain.grid.dx * float(np.abs(self.phase.gravity).sum())
         lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
         np.minimum.at(lowest, body, level - half)
         np.maximum.at(highest, body, level + half)
@@ -130,28 +130,28 @@ class Hydrostatic:
 
     def measure_wet(self, out_b: Array) -> None:
         """out (n,): the part of each body's walls that the water wets; kept without gravity, which finds no walls."""
-        if np.any(self.rows.gravity):
+        if np.any(self.phase.gravity):
             out_b[...] = self._wet_part()
 
     def impulse(self, dt: float, out_b: Array) -> None:
         """J (n, 6) [N s, N m s]."""
         out_b[...] = 0.0
-        self._add_potential(self.wet, self.rows.level, out_b)
+        self._add_potential(self.wet, self.phase.level, out_b)
         whole = self.lift_b < 0.0
-        wet = (out_b[whole, :3] @ np.array(self.rows.gravity)) / self.lift_b[whole]
+        wet = (out_b[whole, :3] @ np.array(self.phase.gravity)) / self.lift_b[whole]
         out_b[whole] += np.clip(wet, 0.0, 1.0)[:, None] * self.missed_b[whole]
         touching = self.slit_b.any(axis=1)
         if touching.any():
             out_b[touching] += self._wet_part()[touching, None] * self.missed_b[touching]
-            near = NEAR * self.domain.grid.dx * float(np.linalg.norm(self.rows.gravity))
-            height = self._wet_part(near) * (self.slit_level_b - self.rows.level)
+            near = NEAR * self.domain.grid.dx * float(np.linalg.norm(self.phase.gravity))
+            height = self._wet_part(near) * (self.slit_level_b - self.phase.level)
             out_b[touching] -= height[touching, None] * self.slit_b[touching]
-        out_b *= self.domain.density * dt
+        out_b[...] = self.phase.mass_of(dt * out_b)
 
     def _add_potential(self, walls: BodyWalls, level: float, out_b: Array) -> None:
         """out += sum (g.x_w - level) F."""
         spec = self.domain.grid.spec
-        _add_potential(spec, walls.spec, walls.size, self.solids.wall_n, self.rows.gravity, level, out_b)
+        _add_potential(spec, walls.spec, walls.size, self.solids.wall_n, self.phase.gravity, level, out_b)
         if self.more is not None:
             self.more(walls is self.walls, out_b)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from undertow.coupling.rows import CoupledRows
+from undertow.fluid.pressure import PressureRows
 from undertow.grid import Array
 from undertow.linalg import CoupledSystem, DenseBlock, InverseMass, Multigrid, VelocityBlock
 
@@ -22,15 +22,15 @@ class IndefiniteSystem:
     other.
     """
 
-    def __init__(self, rows: CoupledRows, block: DenseBlock) -> None:
+    def __init__(self, rows: PressureRows, block: DenseBlock) -> None:
         self.rows, grid = rows, rows.domain.grid
         self.multigrid = Multigrid(grid, rows.domain.periodic_axes)
         planar = grid.dimensions == 2
         self.system = CoupledSystem(
-            [VelocityBlock("fluid", rows.inv_mass_f, planar), block], [rows],
+            [VelocityBlock("fluid", rows.phase.inv_mass_f, planar), block], [rows],
             {"pressure": self.multigrid, block.name: InverseMass(block)}, planar, kept=[block.name],
         )  # fmt: skip
-        self._change = {"fluid": np.zeros_like(rows.inv_mass_f), block.name: np.zeros(block.shape)}
+        self._change = {"fluid": np.zeros_like(rows.phase.inv_mass_f), block.name: np.zeros(block.shape)}
 
     def solve(self, row_c: Array, tolerance: float) -> tuple[Array, Array, int]:
         """z [Pa s] and dv (n, 6) for rows K u* - s, and how many iterations it took."""

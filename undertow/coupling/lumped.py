@@ -29,11 +29,10 @@ import numpy as np
 from undertow.coupling.drag import DragSpec, TwistDrag
 from undertow.coupling.fractions import LumpedFields
 from undertow.coupling.monolithic import CoupledBodies, MonolithicSolve, ViscousMonolithicSolve
-from undertow.coupling.rows import CoupledRows
 from undertow.errors import UserError
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.free_surface import FreeSurfaceRows
+from undertow.fluid.phase import Phase
 from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import WallRows
 from undertow.grid import GHOSTS, Array
@@ -67,18 +66,18 @@ class CarriedFaces(NamedTuple):
 class LumpedSolve(MonolithicSolve):
     """The coupled solve of a fluid whose solids are ``LumpedFields``; inviscid.
 
-    make_rows: see ``MonolithicSolve``; under a free surface only faces beside a liquid cell carry fluid (``wet``).
+    phase: see ``MonolithicSolve``; under a free surface only faces beside a liquid cell carry fluid (``wet``).
     mass: ``full``, Mt of the head, or ``diagonal``, the masses and moments (22)-(24) about the common centre of mass,
     without what couples them there.
     """
 
     def __init__(
-        self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies,
-        make_rows: Callable[[], CoupledRows] | None = None, mass: str = "full",
+        self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies, phase: Phase | None = None,
+        mass: str = "full",
     ) -> None:  # fmt: skip
         if coupled.joints is not None:
             raise UserError("coupling = 'lumped': bodies are moved one by one; joints have coupling = 'monolithic'")
-        super().__init__(domain, tolerance, coupled, make_rows)
+        super().__init__(domain, tolerance, coupled, phase)
         self.added_mass.whole_bodies = True
         assert isinstance(domain.solids, LumpedFields)
         self.fields, self.mass = domain.solids, mass
@@ -119,13 +118,12 @@ class LumpedSolve(MonolithicSolve):
         chosen[chosen] &= bodies.kind_b[body[chosen]] == DYNAMIC
         face, axis, index, body = face[chosen], axis[chosen], index[chosen], body[chosen]
         arm, across = _rows_across(fields, axis, index, bodies.x_b[body])
-        beta = self.domain.density * grid.cell_volume * carried[face]
-        self.faces = self.wet = CarriedFaces(face, body, across, beta, axis, arm)
-        if isinstance(self.rows, FreeSurfaceRows):
-            liquid = (self.rows.liquid_c * fields.volume_c).reshape(-1)
-            below = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])[axis]
-            wet = liquid[cell[chosen]] + liquid[cell[chosen] - below] > 0.0
-            self.wet = CarriedFaces(*(array[wet] for array in self.faces))
+        beta = self.phase.mass_of(grid.cell_volume * carried[face])
+        self.faces = CarriedFaces(face, body, across, beta, axis, arm)
+        liquid = self.phase.is_wet(self.rows.stencil) * fields.volume_c.reshape(-1)
+        below = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])[axis]
+        wet = liquid[cell[chosen]] + liquid[cell[chosen] - below] > 0.0
+        self.wet = CarriedFaces(*(array[wet] for array in self.faces))
 
     def _carried(self, own: Array) -> Array:
         """Mt - M (n, 6, 6), own (n, 6, 6) being M."""

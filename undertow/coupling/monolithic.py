@@ -4,7 +4,7 @@ Inviscid: one pressure moves the fluid and the bodies,
 
     u = u* - beta^-1 G z,    (v, omega) = (v, omega)* + M^-1 F^T z,    K w = s,    z = dt p,
 
-see ``coupling.rows``. Gravity of a fluid of one density is balanced by its own hydrostatic pressure, and z is without
+see ``fluid.pressure``. Gravity of a fluid of one density is balanced by its own hydrostatic pressure, and z is without
 that part: a body feels its weight less that of the fluid it displaces, (m - rho V) g, V being its true volume.
 """
 
@@ -19,10 +19,12 @@ from undertow.coupling.added_mass import AddedMass
 from undertow.coupling.drag import BodiesInverse, DragRows, TwistDrag
 from undertow.coupling.indefinite import IndefiniteSystem
 from undertow.coupling.poles import EndVelocities
-from undertow.coupling.rows import CoupledRows, block_diagonal
+from undertow.coupling.rigid_walls import RigidWalls, block_diagonal
 from undertow.coupling.unsplit import Unsplit
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
+from undertow.fluid.phase import FullTank, Phase
+from undertow.fluid.pressure import PressureRows
 from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array, largest_entry
@@ -127,23 +129,27 @@ class MonolithicSolve:
     walls_z = np.zeros(0)
 
     def __init__(
-        self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies,
-        make_rows: Callable[[], CoupledRows] | None = None,
-    ) -> None:  # fmt: skip
-        """make_rows: the rows where they are not those of a fluid that fills the domain."""
+        self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies, phase: Phase | None = None
+    ) -> None:
+        """phase: the fluid where it does not fill the domain."""
         self.domain, self.tolerance, self.coupled = domain, tolerance, coupled
         bodies = coupled.bodies
         self.block = RigidVelocities(bodies.count) if coupled.joints is None else JoinedVelocities(bodies.count)
-        self.rows = CoupledRows(domain, bodies) if make_rows is None else make_rows()
+        self.phase = FullTank(domain) if phase is None else phase
+        self.moved = RigidWalls(domain, bodies, isinstance(self.phase, FullTank))
+        """The walls that bodies move, and the fluid by them."""
+        self.rows = PressureRows(self.phase, [self.moved])
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         dynamic = bodies.kind_b == DYNAMIC
-        self.displaced_b = np.where(dynamic, domain.density * coupled.volume_b, 0.0)
+        self.displaced_b = np.where(dynamic, self.phase.mass_of(coupled.volume_b), 0.0)
         self.wet_b = np.ones(bodies.count)
         """Part of each body's surface that the fluid wets (n,)."""
-        self.added_mass = AddedMass(self.multigrid, self.rows, self.block, self.displaced_b)
+        self.added_mass = AddedMass(
+            self.multigrid, self.rows, self.moved, self.block, self.displaced_b, coupled.volume_b
+        )
         planar = domain.grid.dimensions == 2
         self.system = CoupledSystem(
-            [VelocityBlock("fluid", self.rows.inv_mass_f, planar), self.block], [self.rows],
+            [VelocityBlock("fluid", self.phase.inv_mass_f, planar), self.block], [self.rows],
             {"pressure": self.added_mass}, planar,
         )  # fmt: skip
         self._twist, self._before, self._change = (np.zeros((bodies.count, 6)) for _ in range(3))
@@ -165,7 +171,7 @@ class MonolithicSolve:
         else:
             self.block.set_masses(self.coupled.bodies)
         self.added_mass.setup()
-        self.coupled.take_twists(self.rows.twist_b)
+        self.coupled.take_twists(self.moved.v)
 
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         """u* and the momenta of the bodies to n+1; z_c: guess on entry, dt p on exit [Pa s]."""
@@ -196,7 +202,7 @@ class MonolithicSolve:
         self.added_mass.setup()
         self._twist[...] = twist_b
         self._target = max(self._target, self.tolerance * self._scale(u_f, self._twist))
-        self.rows.subtract_impulse(z_c, self.rows.inv_mass_f, u_f)
+        self.rows.subtract_impulse(z_c, self.phase.inv_mass_f, u_f)
         return self._project(u_f, self._twist, z_c)
 
     def _begin(self) -> Array:
@@ -211,14 +217,14 @@ class MonolithicSolve:
         """Give the twists to the bodies and sum up what pressure and joints did; u_f: the fluid's velocities."""
         coupled = self.coupled
         self._change[...] = 0.0
-        self.rows.walls.add_force(1.0, z_c, self._change)
+        self.moved.add_force(1.0, z_c, self._change)
         coupled.pressure_b += self._change
         if isinstance(self.block, JoinedVelocities):
             # what is left of the change of momentum
             self.block.own.apply_inertia(twist - self._before, -self._change - coupled.impulse_b, self._change)
             coupled.joint_b += self._change
         coupled.give_twists(twist)
-        self.rows.twist_b[...] = twist
+        self.moved.v[...] = twist
 
     def _project(self, u_f: Array, twist: Array, z_c: Array) -> list[SolveStats]:
         """K w = s to ||K w - s|| <= the target; what the pressure does beyond z_c is added to it."""
@@ -262,9 +268,9 @@ class MonolithicSolve:
     def _absorb(self, u_f: Array, twist: Array, z_c: Array, moved: Array | None = None) -> None:
         """w <- w* - B^-1 K^T z with the impulses on the bodies in w*; moved: the part of it that is known already."""
         impulse_b, change = self.coupled.impulse_b, self._change
-        self.rows.subtract_impulse(z_c, self.rows.inv_mass_f, u_f)
+        self.rows.subtract_impulse(z_c, self.phase.inv_mass_f, u_f)
         change[...] = impulse_b
-        self.rows.walls.add_force(1.0, z_c, change)
+        self.moved.add_force(1.0, z_c, change)
         self.block.apply_inverse_mass(change.reshape(self.block.shape), change.reshape(self.block.shape))
         if moved is not None:
             change.reshape(-1)[self.added_mass.chosen] = moved
@@ -278,10 +284,10 @@ class MonolithicSolve:
         bodies = self.coupled.bodies
         mass = bodies.mass_b + 0.5 * self.displaced_b
         pushed = np.where((bodies.kind_b == DYNAMIC)[:, None], self.coupled.impulse_b[:, :3], 0.0)
-        self.rows.twist_b[...] = twist
-        self.rows.twist_b[:, :3] += pushed / np.maximum(mass, 1e-300)[:, None]
+        self.moved.v[...] = twist
+        self.moved.v[:, :3] += pushed / np.maximum(mass, 1e-300)[:, None]
         grid = self.domain.grid
-        fastest = max(largest_entry(u_f), float(np.abs(self.rows.twist_b[:, :3]).max(initial=0.0)))
+        fastest = max(largest_entry(u_f), float(np.abs(self.moved.v[:, :3]).max(initial=0.0)))
         rounding = 1e-15 * grid.face_area * fastest * np.sqrt(grid.cell_count)
         # a norm over cells: what counts as none in each of them grows with their number
         still = STILL * grid.face_area * max(1.0, np.sqrt(grid.cell_count / STILL_CELLS))
@@ -315,13 +321,13 @@ class ViscousMonolithicSolve(MonolithicSolve):
         self.walls_z = np.zeros(self.walls.shape)
         self.bodies_inverse = BodiesInverse(self.drag, self.block)
         planar = domain.grid.dimensions == 2
-        blocks = [EndVelocities("fluid", domain.inv_mass_f, planar, self.rows.poles), self.block]
+        blocks = [EndVelocities("fluid", domain.inv_mass_f, planar, self.moved.poles), self.block]
         damping: list[RowBlock] = [self.viscous, self.walls, self.drag]
         self.incremental = self._lightness < HEAVY_ENOUGH
         self.unsplit: Unsplit | None = None
         if form == "coupled":
             self.unsplit = Unsplit(
-                domain, viscosity, blocks, self.rows, damping, self.added_mass, self.bodies_inverse, self.rows.poles
+                domain, viscosity, blocks, self.rows, damping, self.added_mass, self.bodies_inverse, self.moved.poles
             )
         else:
             self.viscous_system = CoupledSystem(blocks, damping, {BLOCK: self.bodies_inverse}, planar)

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from undertow.coupling.soft_fields import SoftFields
-from undertow.coupling.soft_rows import SoftRows
+from undertow.coupling.solid_walls import SolidWalls
+from undertow.fluid.pressure import PressureRows
 from undertow.grid import GHOSTS, Array
 from undertow.linalg import Stencil
 from undertow.soft import SoftBodies, SoftPart
@@ -72,7 +73,7 @@ class Pockets:
             "enclosed_volume_error": float(np.abs(volumes / wanted - 1.0).max()),
         }
 
-    def ask(self, rows: SoftRows, v: Array, dt: float, again: bool = False) -> bool:
+    def ask(self, rows: PressureRows, walls: SolidWalls, v: Array, dt: float, again: bool = False) -> bool:
         """Add s to the wanted rows for velocities v of the solids, nodes first, and a step dt [s]; again: in the place
         of what was asked for in the same solve. False if v does what is wanted, or nothing can be."""
         if not self.pockets or not np.isfinite(self.recovery):
@@ -86,7 +87,7 @@ class Pockets:
             self._inside = [self._are_inside(places, pocket) for pocket in self.pockets]
             self._asked = np.zeros(stencil.regions + 1)
         has_way_out = np.bincount(label, stencil.dirichlet_c.reshape(-1), stencil.regions + 1) > 0.0
-        through = np.bincount(label, rows.flux @ v.reshape(-1), stencil.regions + 1)
+        through = np.bincount(label, walls.flux @ v.reshape(-1), stencil.regions + 1)
         wanted, error = np.zeros(stencil.regions + 1), 0.0
         for pocket, inside in zip(self.pockets, self._inside, strict=True):
             # with a surface inside, air makes up for what the shell encloses more or less
@@ -188,7 +189,7 @@ class PocketSmoke:
     scaled by one factor per step. A pocket that lost all its smoke, or had none, is left alone.
     """
 
-    def __init__(self, pockets: Pockets, rows: SoftRows) -> None:
+    def __init__(self, pockets: Pockets, rows: PressureRows) -> None:
         self.pockets, self.rows = pockets, rows
         self.restored = 0.0
         """Mass [kg; 2D kg/m] that the last step gave or took, over all pockets."""

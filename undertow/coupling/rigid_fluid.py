@@ -226,7 +226,7 @@ class RigidFluidSolve(FreeSurfaceSolve):
         self.regions = RigidRegions(domain, fields, index, coupled)
         bodies = coupled.bodies
         self.dynamic_b = bodies.kind_b == DYNAMIC
-        self.displaced_b = np.where(self.dynamic_b, domain.density * coupled.volume_b, 0.0)
+        self.displaced_b = np.where(self.dynamic_b, self.phase.mass_of(coupled.volume_b), 0.0)
         self.expected_b = np.zeros((bodies.count, 6))
         self.fluid_weight_b = np.zeros((bodies.count, 6))
         """Of the fluid in the place of each body, force and torque [N, N m]."""
@@ -244,8 +244,8 @@ class RigidFluidSolve(FreeSurfaceSolve):
     def rebuild(self) -> None:
         self.regions.join(self.water_c, self.joined_c)
         super().rebuild()
-        self.regions.gather(self.water_c, self.rows.inv_mass_f)
-        self.fluid_weight_b[...] = self.regions.weight_of_fluid(np.array(self.rows.gravity), self.displaced_b)
+        self.regions.gather(self.water_c, self.phase.inv_mass_f)
+        self.fluid_weight_b[...] = self.regions.weight_of_fluid(np.array(self.phase.gravity), self.displaced_b)
 
     def add_known_impulse(self, u_f: Array, p_c: Array, dt: float) -> None:
         """u_a of the head in place of the water's velocity, then viscosity and the impulse of the surface."""
@@ -318,7 +318,7 @@ class RigidFluidSolve(FreeSurfaceSolve):
         """dt m g less the weight of the fluid in the place of wet bodies (n, 6): (m - rho V) g under water."""
         bodies = self.coupled.bodies
         weight = -dt * self.fluid_weight_b
-        weight[:, :3] += dt * np.where(self.dynamic_b, bodies.mass_b, 0.0)[:, None] * np.array(self.rows.gravity)
+        weight[:, :3] += dt * np.where(self.dynamic_b, bodies.mass_b, 0.0)[:, None] * np.array(self.phase.gravity)
         return weight
 
     def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:

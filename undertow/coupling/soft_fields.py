@@ -155,10 +155,6 @@ class SoftFields(SolidFields):
                 first, last = (_plane(axis, GHOSTS + end * self.grid.cells[axis]) for end in (0, 1))
                 field_f[(axis, *last)] = field_f[(axis, *first)]
 
-    def voxel_mass(self, density: float) -> Array:
-        """Mass (r,) [kg] of the fluid of the coupled faces."""
-        return np.asarray(density * self.grid.cell_volume * self.voxel_open)
-
     def _find_near(self) -> None:
         """The nearest point of a surface for the faces of the band."""
         spec, band = self.grid.spec, BAND * self.grid.dx

@@ -23,20 +23,16 @@ import numpy as np
 from undertow.coupling.monolithic import CoupledBodies
 from undertow.coupling.one_sided import ActiveSet, Contacts
 from undertow.coupling.pockets import Pockets
+from undertow.coupling.soft_drag import NodesInverse, RigidDrag, SoftDrag
 from undertow.coupling.soft_fields import SoftFields
-from undertow.coupling.soft_rows import (
-    CycleStencil,
-    NodesInverse,
-    RigidDrag,
-    SoftDrag,
-    SoftPreconditioner,
-    SoftRows,
-    seeing,
-)
+from undertow.coupling.soft_preconditioner import CycleStencil, SoftPreconditioner
 from undertow.coupling.solid_velocities import BLOCK, Bound, SolidVelocities
+from undertow.coupling.solid_walls import SolidWalls, seeing
 from undertow.coupling.unsplit import Unsplit
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
+from undertow.fluid.phase import FullTank, Phase
+from undertow.fluid.pressure import PressureRows
 from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array
@@ -110,25 +106,25 @@ class SoftSolve:
     strain_z = np.zeros(0)
 
     def __init__(
-        self, domain: FluidDomain, tolerance: float, viscosity: float, gravity: Array, coupled: CoupledSoft,
-        make_rows: Callable[[SolidVelocities], SoftRows] | None = None, form: str = "split",
-    ) -> None:  # fmt: skip
-        """make_rows: the rows where they are not those of a fluid that fills the domain."""
-        self.gravity = gravity
+        self, phase: Phase, tolerance: float, viscosity: float, coupled: CoupledSoft, form: str = "split"
+    ) -> None:
+        self.phase, domain = phase, phase.domain
         fields = domain.solids
         assert isinstance(fields, SoftFields)
         self.domain, self.tolerance, self.coupled, self.fields = domain, tolerance, coupled, fields
         rigid = coupled.rigid
         self.block = SolidVelocities(coupled.bodies, rigid.bodies, coupled.bound, rigid.joints, coupled.rings)
-        self.rows = SoftRows(domain, fields, self.block) if make_rows is None else make_rows(self.block)
+        self.moved = SolidWalls(phase, fields, self.block)
+        """The walls that solids move, and the fluid by them."""
+        self.rows = PressureRows(phase, [self.moved])
         self.pockets = Pockets(fields, coupled.bodies, coupled.recovery)
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
-        self.cycle = CycleStencil(self.rows)
+        self.cycle = CycleStencil(self.rows, self.moved)
         dynamic = rigid.bodies.kind_b == DYNAMIC
-        self.displaced_b = np.where(dynamic, domain.density * (rigid.volume_b + self._moved_volume()), 0.0)
-        self.level = SoftPreconditioner(self.multigrid, self.rows, self.displaced_b)
+        self.displaced_b = np.where(dynamic, phase.mass_of(rigid.volume_b + self._moved_volume()), 0.0)
+        self.level = SoftPreconditioner(self.multigrid, self.rows, self.moved, self.displaced_b)
         planar = domain.grid.dimensions == 2
-        fluid = VelocityBlock("fluid", self.rows.inv_mass_f, planar)
+        fluid = VelocityBlock("fluid", phase.inv_mass_f, planar)
         self.system = CoupledSystem([fluid, self.block], [self.rows], {"pressure": self.level}, planar)
         self.null = self.system.null_space("pressure")
         self.viscous: ViscousRows | None = None
@@ -157,7 +153,7 @@ class SoftSolve:
             else:
                 self.viscous_system = CoupledSystem([fluid, self.block], damping, {BLOCK: self.nodes_inverse}, planar)
         heavy = rigid.bodies.mass_b[self.displaced_b > 0.0] / self.displaced_b[self.displaced_b > 0.0]
-        lightest = min(coupled.density / domain.density, float(np.min(heavy, initial=np.inf)))
+        lightest = min(coupled.density / phase.mass_of(1.0), float(np.min(heavy, initial=np.inf)))
         self.incremental = lightest > 0.05
         # half of the target: what rounding of the factors leaves is not to need another pass
         self.refinement = Refinement(self.system, 1.0 / lightest, margin=0.5)
@@ -175,7 +171,7 @@ class SoftSolve:
     def place(self) -> None:
         """Take over the present velocities of solids, nodes and sides."""
         self.rows.set_wall_flux()
-        self.block.take(self.rows.v)
+        self.block.take(self.moved.v)
         if self.walls is not None:
             self.walls.rebuild()
             for drag in self.drags:
@@ -194,10 +190,10 @@ class SoftSolve:
         w = {"fluid": u_f, BLOCK: v}
         active = None if coupled.contacts is None or not coupled.contacts.count else ActiveSet(block, coupled.contacts)
         if active is not None:
-            active.choose(start + block.free_answer(self.rows.push(z_c)))
+            active.choose(start + block.free_answer(self.moved.push(z_c)))
         self._see_null_space()
         self.level.setup(self.null)
-        self.pockets.ask(self.rows, self.rows.v, coupled.reach * dt)
+        self.pockets.ask(self.rows, self.moved, self.moved.v, coupled.reach * dt)
         found: list[SolveStats] = []
         for attempt in range(1, CONTACT_PASSES + 1):
             if attempt > 1:
@@ -209,7 +205,7 @@ class SoftSolve:
                 v += block.free_answer(active.friction_push())
             block.settle(v, np.zeros(0) if active is None else active.wanted)
             found += self._advance(w, z_c, dt)
-            given = self.rows.push(z_c) + self._drag
+            given = self.moved.push(z_c) + self._drag
             led = start + block.free_answer(given)
             coupled.passes = attempt
             if active is None:
@@ -259,7 +255,7 @@ class SoftSolve:
             self._absorb(w, z_c)
         found += self.refinement.solve(w, z_c, target)
         for _ in range(VOLUME_PASSES):
-            if not self.pockets.ask(self.rows, w[BLOCK], self.coupled.reach * dt, again=True):
+            if not self.pockets.ask(self.rows, self.moved, w[BLOCK], self.coupled.reach * dt, again=True):
                 break
             found += self.refinement.solve(w, z_c, target)
         self.null.remove(z_c.reshape(-1))
@@ -271,7 +267,7 @@ class SoftSolve:
         """Velocities to the solids, and what acted on them; loose: what they were before joints, contact and fluid."""
         coupled, block, v = self.coupled, self.block, w[BLOCK]
         rigid, count = coupled.rigid, coupled.bodies.count
-        pushed = self.rows.push(z_c)
+        pushed = self.moved.push(z_c)
         coupled.pressure[...], coupled.viscous[...] = pushed[:count], self._drag[:count]
         rigid.pressure_b[...], rigid.viscous_b[...] = block.twists(pushed), block.twists(self._drag)
         coupled.touched[...] = 0.0 if coupled.contacts is None else coupled.contacts.push(block.shape)
@@ -283,7 +279,7 @@ class SoftSolve:
         self._add_parts(change, rigid.joint_b)
         rigid.joint_b[rigid.bodies.kind_b != DYNAMIC] = 0.0
         block.give(v)
-        self.rows.v[...] = v
+        self.moved.v[...] = v
         self.fields.refresh_velocities()
         self.set_coupled_faces(w["fluid"])
 
@@ -307,7 +303,7 @@ class SoftSolve:
 
     def set_masses(self, dt: float) -> Any:
         """Mt for a step dt [s]; J^T beta of the fluid that shells carry, None without any."""
-        lumped, carried = self.rows.lumped()
+        lumped, carried = self.moved.lumped()
         self.block.set_masses(dt, THETA[self.coupled.stepper], lumped)
         return carried
 
@@ -336,7 +332,7 @@ class SoftSolve:
         force = np.zeros_like(v)
         elastic = np.zeros((bodies.count, 3))
         bodies.forces.measure(bodies.x if coupled.elastic_x is None else coupled.elastic_x, elastic)
-        coupled.buoyancy[...] = self.rows.buoyancy(self.domain.density, self.gravity)[nodes]
+        coupled.buoyancy[...] = self.moved.buoyancy()[nodes]
         force[nodes] = dt * (elastic + coupled.external + coupled.buoyancy)
         block.twists(force)[...] = coupled.rigid.impulse_b
         force += impulse
@@ -348,8 +344,8 @@ class SoftSolve:
 
     def _absorb(self, w: dict[str, Array], z_c: Array) -> None:
         """w <- w - B^-1 K^T z"""
-        self.rows.subtract_impulse(z_c, self.rows.inv_mass_f, w["fluid"])
-        change = self.rows.push(z_c)
+        self.rows.subtract_impulse(z_c, self.phase.inv_mass_f, w["fluid"])
+        change = self.moved.push(z_c)
         self.block.apply_inverse_mass(change, change)
         w[BLOCK] += change
 
@@ -424,7 +420,7 @@ def soft_monolithic(coupled: CoupledSoft) -> Callable[[FluidDomain, FlowSettings
     """What makes the implicit solve of a ``Flow`` whose solids are the fields of the soft bodies ``coupled``."""
 
     def make(domain: FluidDomain, settings: FlowSettings) -> ImplicitSolve:
-        gravity, form = np.array(settings.gravity), settings.viscosity_form
-        return SoftSolve(domain, settings.tolerance, settings.viscosity, gravity, coupled, form=form)
+        phase = FullTank(domain, settings.gravity)
+        return SoftSolve(phase, settings.tolerance, settings.viscosity, coupled, settings.viscosity_form)
 
     return make

@@ -1,6 +1,6 @@
 """Water with a free surface and the solids in it, some of them soft, in one solve.
 
-The rows of ``coupling.soft_rows`` in the liquid cells, solved for q = p - rho (g.x - c) as without bodies
+The rows of ``fluid.pressure`` in the liquid cells, solved for q = p - rho (g.x - c) as without bodies
 (``fluid.free_surface``). The hydrostatic part acts on the pieces of soft surfaces in liquid cells as a known force
 -rho (g.x - c) s at the middle of each piece: exact for what lies under the surface, since the potential is linear and
 pieces are flat. On rigid bodies it is that of ``coupling.hydrostatic``.
@@ -15,14 +15,14 @@ import numpy as np
 from numba import njit
 
 from undertow.coupling.hydrostatic import Hydrostatic
-from undertow.coupling.pieces import PieceSpec
+from undertow.coupling.soft_drag import NodesInverse, RigidDrag, SoftDrag
 from undertow.coupling.soft_fields import SoftFields, closest_point, index_range
-from undertow.coupling.soft_rows import NodesInverse, RigidDrag, SoftDrag, SoftRows, seeing
 from undertow.coupling.soft_solve import CoupledSoft, SoftSolve
-from undertow.coupling.solid_velocities import BLOCK, SolidVelocities
+from undertow.coupling.solid_velocities import BLOCK
+from undertow.coupling.solid_walls import seeing
 from undertow.coupling.water import scale_with
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.free_surface import FreeSurfaceRows, FreeSurfaceSolve
+from undertow.fluid.free_surface import FreeSurface, FreeSurfaceSolve
 from undertow.fluid.mixture import Mixture
 from undertow.fluid.strain import FreeViscosity
 from undertow.fluid.viscosity import WallRows
@@ -74,63 +74,6 @@ class SoftWaterFields(SoftFields):
             np.divide(mean, faces, out=out[:-1], where=faces > 0.0)
 
 
-class SoftWaterRows(SoftRows, FreeSurfaceRows):
-    """Divergence rows of the liquid cells on face velocities and those of the solids; walls in the air have none."""
-
-    def __init__(
-        self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], fields: SoftFields,
-        block: SolidVelocities,
-    ) -> None:  # fmt: skip
-        FreeSurfaceRows.__init__(self, domain, phi_c, gravity)
-        self.take_solids(fields, block)
-
-    def wet_sides(self) -> tuple[Array, Array]:
-        """Of the faces that shells couple (r,): 1.0 where the cell below them has a pressure, and the cell above."""
-        lower, upper = self.fields.voxel.sides(self.domain.periodic_axes)
-        active = self.liquid_c.reshape(-1) * (self.stencil.diagonal_c.reshape(-1) > 0.0)
-        return active[lower], active[upper]
-
-    def carried_mass(self) -> Array:
-        """Half a cell of water for every side of a coupled face with water."""
-        lower, upper = self.wet_sides()
-        return np.asarray(0.5 * (lower + upper) * super().carried_mass())
-
-    def to_air(self) -> np.ndarray:
-        lower, upper = self.wet_sides()
-        return lower != upper
-
-    def buoyancy(self, density: float, gravity: Array) -> Array:
-        """With that on shells: of the water on either side of a coupled face,
-
-            A rho (g.x_f - c) (side below - side above),      x_f = J x,
-
-        which is nothing with water on both sides, and with water on one of them the weight of all that stands on the
-        shell, up to where the shell is.
-        """
-        import scipy.sparse as sparse
-
-        total, fields = super().buoyancy(density, gravity), self.fields
-        wall = fields.voxel.wall
-        if not len(fields.voxel.face):
-            return total
-        lower, upper = self.wet_sides()
-        nodes = sparse.csr_matrix((wall.data, wall.indices // 3, wall.indptr), (wall.shape[0], self.block.soft.count))
-        depth = nodes @ (self.block.soft.x @ gravity) - self.level
-        area = self.domain.grid.face_area * fields.voxel_open
-        total[self.block.nodes] += (wall.T @ (density * area * depth * (lower - upper))).reshape(-1, 3)
-        return total
-
-    def set_wall_flux(self) -> None:
-        """s: the flux through walls that move as prescribed less the volume sources, in the liquid cells."""
-        super().set_wall_flux()
-        moved = np.append(self.block.rigid.kind_b == DYNAMIC, False)[self.fields.body_c]
-        self.flux_c[moved] = -self.source_c[moved]
-
-    def _depth(self, pieces: PieceSpec, gravity: Array) -> Array:
-        """gravity . x - c of pieces in liquid cells (r,) [m2/s2], 0 in the air."""
-        return np.asarray(self.liquid_c.reshape(-1)[pieces.cell] * (pieces.centre @ gravity - self.level))
-
-
 class SoftWaterSolve(FreeSurfaceSolve):
     """The projection of water and solids together."""
 
@@ -139,18 +82,10 @@ class SoftWaterSolve(FreeSurfaceSolve):
         coupled: CoupledSoft,
     ) -> None:  # fmt: skip
         self.domain, self.tolerance, self.coupled = domain, tolerance, coupled
-        fields = domain.solids
-        assert isinstance(fields, SoftFields)
-
-        def make_rows(block: SolidVelocities) -> SoftWaterRows:
-            return SoftWaterRows(domain, phi_c, gravity, fields, block)
-
-        used = np.array([g if axis in domain.grid.axes else 0.0 for axis, g in enumerate(gravity)])
-        self.soft = SoftSolve(domain, tolerance, 0.0, used, coupled, make_rows)
-        rows = self.soft.rows
-        assert isinstance(rows, SoftWaterRows)
-        self.rows: SoftWaterRows = rows
-        self.hydrostatic = Hydrostatic(rows.alone, rows, rows.walls, coupled.rigid)
+        self.phase = FreeSurface(domain, phi_c, gravity)
+        self.soft = SoftSolve(self.phase, tolerance, 0.0, coupled)
+        self.rows, self.moved = self.soft.rows, self.soft.moved
+        self.hydrostatic = Hydrostatic(self.moved.alone, self.phase, self.moved.cut, coupled.rigid)
         self.known_b = np.zeros((coupled.rigid.bodies.count, 6))
         self.z_c, self.start_c = domain.grid.cell_field(), domain.grid.cell_field()
 
@@ -160,11 +95,11 @@ class SoftWaterSolve(FreeSurfaceSolve):
         self.hydrostatic.measure()
 
     def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
-        self.viscous = SoftViscosity(self.soft, self.rows, viscosity, slip_b, self.hydrostatic)
+        self.viscous = SoftViscosity(self.soft, self.phase, viscosity, slip_b, self.hydrostatic)
 
     def carried(self) -> tuple[np.ndarray, np.ndarray]:
-        lower, upper = self.rows.wet_sides()
-        return self.rows.fields.voxel.face, lower + upper > 0.0
+        lower, upper = self.moved.wet_sides()
+        return self.moved.fields.voxel.face, lower + upper > 0.0
 
     def set_carried(self, u_f: Array) -> None:
         self.soft.set_coupled_faces(u_f)
@@ -172,10 +107,10 @@ class SoftWaterSolve(FreeSurfaceSolve):
     def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
         """u* (known impulse added) and the velocities of the solids to n+1; p_c: guess on entry, the pressure on exit
         [Pa]."""
-        rows, coupled, rigid, z, known = self.rows, self.coupled, self.coupled.rigid, self.z_c, self.known_b
+        phase, coupled, rigid, z, known = self.phase, self.coupled, self.coupled.rigid, self.z_c, self.known_b
         # the impulse of start_c has been given to the water: the solids get theirs with what is known
-        rows.dual_of(p_c, dt, self.start_c, z)
-        start = rows.push(self.start_c)
+        phase.dual_of(p_c, dt, self.start_c, z)
+        start = self.moved.push(self.start_c)
         nodes = coupled.bodies.count
         self.hydrostatic.impulse(dt, known)
         known += self.soft.block.twists(start)
@@ -186,7 +121,7 @@ class SoftWaterSolve(FreeSurfaceSolve):
         rigid.pressure_b += known
         if isinstance(self.viscous, SoftViscosity):
             self.viscous.count(coupled)
-        rows.pressure_of(z, dt, self.start_c, p_c)
+        phase.pressure_of(z, dt, self.start_c, p_c)
         return [*self._before, *stats]
 
 
@@ -202,21 +137,21 @@ class SoftViscosity(FreeViscosity):
     """
 
     def __init__(
-        self, soft: SoftSolve, rows: SoftWaterRows, viscosity: float | Mixture, slip_b: np.ndarray,
+        self, soft: SoftSolve, phase: FreeSurface, viscosity: float | Mixture, slip_b: np.ndarray,
         hydrostatic: Hydrostatic,
     ) -> None:  # fmt: skip
         self.soft, self.hydrostatic, rigid = soft, hydrostatic, soft.coupled.rigid
         still = np.where(rigid.bodies.kind_b[: len(slip_b)] == DYNAMIC, 1, slip_b).astype(np.int64)
-        super().__init__(rows, soft.tolerance, viscosity, still)
+        super().__init__(soft.rows, phase, soft.tolerance, viscosity, still)
         exchange = viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
         walls = copy(soft.fields)
         walls.distance_f = soft.fields.rows_distance_f
-        seen = seeing(rows.domain, walls)
+        seen = seeing(phase.domain, walls)
         self.walls = WallRows(seen, exchange, still, folded=True, half=False)
         # rows on the whole strain give no torque to a body that turns with its fluid: no row of turning
         none = np.zeros(rigid.bodies.count)
         self.drags: list[SoftDrag | RigidDrag] = [
-            SoftDrag(rows.domain, soft.fields, exchange, rigid.bodies.count),
+            SoftDrag(phase.domain, soft.fields, exchange, rigid.bodies.count),
             RigidDrag(soft.block, seen, rigid.bodies, exchange, slip_b, none),
         ]
         self.nodes_inverse = NodesInverse(self.drags, soft.block)
@@ -233,7 +168,7 @@ class SoftViscosity(FreeViscosity):
         if not super().expect(p_c, dt):
             return False
         if soft.incremental and (contacts is None or not contacts.count):
-            self._expected = soft.rows.push(self.z_c)
+            self._expected = soft.moved.push(self.z_c)
             known = np.zeros((soft.coupled.rigid.bodies.count, 6))
             self.hydrostatic.impulse(dt, known)
             soft.block.twists(self._expected)[...] += known

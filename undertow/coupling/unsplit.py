@@ -23,7 +23,7 @@ import numpy as np
 
 from undertow.coupling.poles import Poles
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.pressure import DivergenceRows
+from undertow.fluid.pressure import PressureRows
 from undertow.grid import Array
 from undertow.linalg import CoupledSystem, SolveStats
 from undertow.linalg.coupled import MassBlock, RowBlock
@@ -47,7 +47,7 @@ class WholeRows:
     damping = False
     folded = False
 
-    def __init__(self, rows: DivergenceRows, poles: Poles | None) -> None:
+    def __init__(self, rows: PressureRows, poles: Poles | None) -> None:
         self.rows, self.poles, self.shape = rows, poles, rows.shape
         self._ends_c = np.zeros(rows.shape if poles is not None else 0)
 
@@ -78,7 +78,7 @@ class WholeRows:
 class _ThickPressure:
     """The preconditioner of the pressures: that of an inviscid fluid, and dt mu / V."""
 
-    def __init__(self, thin: Preconditioner, rows: DivergenceRows) -> None:
+    def __init__(self, thin: Preconditioner, rows: PressureRows) -> None:
         self.thin, self.rows = thin, rows
         self._thickness_c, self._work_c = np.zeros(rows.shape), np.zeros(rows.shape)
 
@@ -97,7 +97,7 @@ class Unsplit:
     """The system of a fluid and solids; ``thin``, ``solids_inverse``: preconditioners, set up by their owners."""
 
     def __init__(
-        self, domain: FluidDomain, viscosity: float, blocks: Sequence[MassBlock], rows: DivergenceRows,
+        self, domain: FluidDomain, viscosity: float, blocks: Sequence[MassBlock], rows: PressureRows,
         damping: Sequence[RowBlock], thin: Preconditioner, solids_inverse: Preconditioner, poles: Poles | None = None,
     ) -> None:  # fmt: skip
         self.domain, self.viscosity = domain, viscosity

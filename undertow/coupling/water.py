@@ -1,6 +1,6 @@
 """Water with a free surface and the bodies that move it and are moved by it, in one solve (Robinson-Mosher 2008).
 
-The rows of ``coupling.rows`` in the liquid cells, solved for q = p - rho (g.x - c) as without bodies
+The rows of ``fluid.pressure`` in the liquid cells, solved for q = p - rho (g.x - c) as without bodies
 (``fluid.free_surface``). What is left of the pressure acts on the wet walls of a body as a
 known impulse (``coupling.hydrostatic``). Under a level surface q is zero, so that water at rest stays at rest to
 rounding around a body that weighs what it displaces.
@@ -16,35 +16,15 @@ from undertow.coupling.drag import BodiesInverse, DragRows
 from undertow.coupling.hydrostatic import Hydrostatic
 from undertow.coupling.lumped import LumpedSolve
 from undertow.coupling.monolithic import HEAVY_ENOUGH, CoupledBodies, MonolithicSolve
-from undertow.coupling.rows import CoupledRows
-from undertow.coupling.walls import BodyWalls
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.free_surface import FreeSurfaceRows, FreeSurfaceSolve
+from undertow.fluid.free_surface import FreeSurface, FreeSurfaceSolve
 from undertow.fluid.mixture import Mixture
-from undertow.fluid.pressure import DivergenceRows
+from undertow.fluid.pressure import PressureRows
 from undertow.fluid.strain import FreeViscosity
 from undertow.grid import Array
 from undertow.linalg import CoupledSystem, SolveStats
-from undertow.rigid.bodies import DYNAMIC, RigidBodies
+from undertow.rigid.bodies import DYNAMIC
 from undertow.rigid.rows import BLOCK
-
-
-class CoupledWaterRows(CoupledRows, FreeSurfaceRows):
-    """Divergence rows of the liquid cells on face velocities and twists; walls in the air have none."""
-
-    def __init__(
-        self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], bodies: RigidBodies
-    ) -> None:
-        FreeSurfaceRows.__init__(self, domain, phi_c, gravity)
-        self.bodies = bodies
-        self.walls = BodyWalls(domain, bodies.count)
-        self.twist_b = np.zeros((bodies.count, 6))
-
-    def set_wall_flux(self) -> None:
-        """s: the flux through walls that move as prescribed less the volume sources, in the liquid cells."""
-        DivergenceRows.set_wall_flux(self)
-        self.walls.clear(self.flux_c)
-        self._take_sources()
 
 
 class CoupledWaterSolve(FreeSurfaceSolve):
@@ -56,21 +36,20 @@ class CoupledWaterSolve(FreeSurfaceSolve):
     ) -> None:  # fmt: skip
         self.domain, self.tolerance, self.coupled = domain, tolerance, coupled
         bodies = coupled.bodies
-        self.monolithic = self._make_solve(lambda: CoupledWaterRows(domain, phi_c, gravity, bodies))
-        rows = self.monolithic.rows
-        assert isinstance(rows, CoupledWaterRows)
-        self.rows: CoupledWaterRows = rows
-        self.hydrostatic = Hydrostatic(domain, rows, rows.walls, coupled, self._more_weight())
+        self.phase = FreeSurface(domain, phi_c, gravity)
+        self.monolithic = self._make_solve()
+        self.rows = self.monolithic.rows
+        self.hydrostatic = Hydrostatic(domain, self.phase, self.monolithic.moved.cut, coupled, self._more_weight())
         self.known_b = np.zeros((bodies.count, 6))
         self.z_c, self.start_c = domain.grid.cell_field(), domain.grid.cell_field()
 
-    def _make_solve(self, make_rows: Callable[[], CoupledRows]) -> MonolithicSolve:
+    def _make_solve(self) -> MonolithicSolve:
         """The solve for water and bodies."""
-        return MonolithicSolve(self.domain, self.tolerance, self.coupled, make_rows)
+        return MonolithicSolve(self.domain, self.tolerance, self.coupled, self.phase)
 
     def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
         self.viscous = CoupledViscosity(
-            self.rows, self.tolerance, viscosity, slip_b, self.coupled, self.monolithic, self.hydrostatic
+            self.rows, self.phase, self.tolerance, viscosity, slip_b, self.coupled, self.monolithic, self.hydrostatic
         )
 
     def rebuild(self) -> None:
@@ -85,15 +64,15 @@ class CoupledWaterSolve(FreeSurfaceSolve):
 
     def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
         """u* (known impulse added) and the bodies' momenta to n+1; p_c: guess on entry, the pressure on exit [Pa]."""
-        rows, coupled, z, known = self.rows, self.coupled, self.z_c, self.known_b
+        phase, coupled, z, known = self.phase, self.coupled, self.z_c, self.known_b
         # the impulse of start_c has been given to the water: the bodies get theirs with what is known
-        rows.dual_of(p_c, dt, self.start_c, z)
+        phase.dual_of(p_c, dt, self.start_c, z)
         self.hydrostatic.impulse(dt, known)
-        rows.walls.add_force(1.0, self.start_c, known)
+        self.monolithic.moved.add_force(1.0, self.start_c, known)
         coupled.impulse_b += known
         coupled.pressure_b[...] = known
         stats = self.monolithic.push(u_f, z)
-        rows.pressure_of(z, dt, self.start_c, p_c)
+        phase.pressure_of(z, dt, self.start_c, p_c)
         return [*self._before, *stats]
 
     def push(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
@@ -123,14 +102,14 @@ class LumpedWaterSolve(CoupledWaterSolve):
         self.mass = mass
         super().__init__(domain, phi_c, gravity, tolerance, coupled)
 
-    def _make_solve(self, make_rows: Callable[[], CoupledRows]) -> LumpedSolve:
-        self.lumped = LumpedSolve(self.domain, self.tolerance, self.coupled, make_rows, self.mass)
+    def _make_solve(self) -> LumpedSolve:
+        self.lumped = LumpedSolve(self.domain, self.tolerance, self.coupled, self.phase, self.mass)
         return self.lumped
 
     def _more_weight(self) -> Callable[[bool, Array], None]:
         def add(everywhere: bool, out_b: Array) -> None:
             faces = self.lumped.faces if everywhere else self.lumped.wet
-            faces.add_weight(np.array(self.rows.gravity) / self.domain.density, out_b)
+            faces.add_weight(np.array(self.phase.gravity) / self.phase.mass_of(1.0), out_b)
 
         return add
 
@@ -147,12 +126,12 @@ class CoupledViscosity(FreeViscosity):
     """
 
     def __init__(
-        self, rows: CoupledWaterRows, tolerance: float, viscosity: float | Mixture, slip_b: np.ndarray,
-        coupled: CoupledBodies, monolithic: MonolithicSolve, hydrostatic: Hydrostatic,
+        self, rows: PressureRows, phase: FreeSurface, tolerance: float, viscosity: float | Mixture,
+        slip_b: np.ndarray, coupled: CoupledBodies, monolithic: MonolithicSolve, hydrostatic: Hydrostatic,
     ) -> None:  # fmt: skip
         bodies, count = coupled.bodies, len(slip_b)
         still = np.where(bodies.kind_b[:count] == DYNAMIC, 1, slip_b).astype(np.int64)
-        super().__init__(rows, tolerance, viscosity, still)
+        super().__init__(rows, phase, tolerance, viscosity, still)
         self.coupled, self.monolithic, self.hydrostatic = coupled, monolithic, hydrostatic
         # rows on the whole strain give no torque to a body that turns with its fluid: no row of turning
         exchange = viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
@@ -169,9 +148,8 @@ class CoupledViscosity(FreeViscosity):
         ahead[...] = 0.0
         if not super().expect(p_c, dt):
             return False
-        assert isinstance(self.rows, CoupledWaterRows)
         self.hydrostatic.impulse(dt, ahead)
-        self.rows.walls.add_force(1.0, self.z_c, ahead)
+        self.monolithic.moved.add_force(1.0, self.z_c, ahead)
         ahead += coupled.impulse_b
         ahead[self.monolithic.displaced_b >= HEAVY_ENOUGH * coupled.bodies.mass_b] = 0.0
         block.apply_inverse_mass(ahead.reshape(block.shape), ahead.reshape(block.shape))

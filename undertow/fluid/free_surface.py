@@ -19,20 +19,18 @@ start from z = z_s, which is taken out of u* before, and the solve finds the res
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numba import njit
 
 from undertow.errors import UserError
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.mixture import Mixture
-from undertow.fluid.pressure import DivergenceRows
+from undertow.fluid.phase import Phase
+from undertow.fluid.pressure import PressureRows
 from undertow.fluid.strain import FreeViscosity
 from undertow.grid import GHOSTS, SIDE_NAMES, Array, share_face_rows, share_rows
 from undertow.grid.jitting import borrowing, helper
-from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock, used_planes, used_ranges
-from undertow.linalg.vectors import multiply
+from undertow.linalg import CoupledSystem, Multigrid, SolveStats, Stencil, VelocityBlock, used_planes
 
 SMALLEST_THETA = 1e-3
 """Surfaces nearer to a liquid centre than this part of a cell count as being there: it bounds the mass from below."""
@@ -44,18 +42,17 @@ THIN = 0.2
 """Cells whose surface is nearer than this part of a cell start from the value at the surface."""
 
 
-class FreeSurfaceRows(DivergenceRows):
-    """Divergence rows of the liquid cells; their dual is z = dt q [Pa s], 0 in the air.
+class FreeSurface(Phase):
+    """Liquid under a surface; the dual of its rows is z = dt q [Pa s], 0 in the air.
 
-    phi_c: the level set [m], read at every ``rebuild``, ghosts filled. inv_mass_f: 1 / beta_f, 0 on faces between air
-    cells. liquid_c: 1.0 in cells with a row, else 0.0. level: c [m^2/s^2], the mean of g.x over the surface.
-    source_c: volume made per time in each cell [m^3/s], taken up in liquid cells that are joined to the surface.
-    flux_c: the targets s. wet_rows (ny nz,): 1 for rows of cells with liquid, 2 where no air is beside them either;
-    what is done to liquid, or to its surface, alone is left out in other rows.
+    phi_c: the level set [m], read at every ``build``, ghosts filled. inv_mass_f: 1 / beta_f, 0 on faces between air
+    cells. level: c [m^2/s^2], the mean of g.x over the surface. source_c: volume made per time in each cell [m^3/s],
+    taken up in liquid cells that are joined to the surface. wet_rows (ny nz,): 1 for rows of cells with liquid, 2 where
+    no air is beside them either; what is done to liquid, or to its surface, alone is left out in other rows.
     """
 
     def __init__(self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float]) -> None:
-        super().__init__(domain)
+        super().__init__(domain, gravity)
         grid = domain.grid
         for axis in grid.axes:
             if domain.periodic[axis]:
@@ -64,20 +61,15 @@ class FreeSurfaceRows(DivergenceRows):
                     f"open sides"
                 )
         self.phi_c = phi_c
-        x, y, z = (float(g) if axis in grid.axes else 0.0 for axis, g in enumerate(gravity))
-        self.gravity = (x, y, z)
-        self.flux_c = grid.cell_field()
-        self.target = self.flux_c
         self.source_c = grid.cell_field()
         self.liquid_c = grid.cell_field()
         self.inv_mass_f = grid.face_field()
-        self.level = 0.0
         self._levels = np.zeros((grid.spec.nz * grid.spec.ny, 2))
         self.wet_rows = np.zeros(grid.spec.nz * grid.spec.ny, dtype=np.uint8)
 
-    def rebuild(self) -> None:
+    def build(self, stencil: Stencil) -> None:
         """Masses, stencil and mean level of the present surface and solids."""
-        d, stencil = self.domain, self.stencil
+        d = self.domain
         share_face_rows(d.grid, _compute_surface_masses, self.phi_c, d.inv_mass_f, SMALLEST_THETA, self.inv_mass_f)
         share_rows(
             d.grid, _compute_surface_stencil, self.phi_c, d.area_f, self.inv_mass_f, d.grid.face_area, self.gravity,
@@ -87,30 +79,22 @@ class FreeSurfaceRows(DivergenceRows):
         total, count = self._levels.sum(axis=0)
         self.level = float(total / count) if count > 0 else 0.0
 
-    def set_wall_flux(self) -> None:
-        """s: the flux through the walls inside cells less the volume sources, in the liquid cells."""
-        super().set_wall_flux()
-        if self.domain.solids is None:
-            self.flux_c[...] = 0.0
-        self._take_sources()
+    def make_target(self) -> Array | None:
+        return self.domain.grid.cell_field()
 
-    def _take_sources(self) -> None:
+    def add_sources(self, stencil: Stencil, target_c: Array) -> None:
         """s less the volume made in the liquid cells. Liquid that nothing joins to the surface has no room to give."""
-        stencil = self.stencil
-        label, joined = stencil.label[: self.flux_c.size].reshape(self.flux_c.shape), stencil.grounded
-        planes = (used_planes(x) for x in (label, self.source_c, self.flux_c))
+        label, joined = stencil.label[: target_c.size].reshape(target_c.shape), stencil.grounded
+        planes = (used_planes(x) for x in (label, self.source_c, target_c))
         for region, source, flux in zip(*planes, strict=True):
             source *= joined[region]
             flux -= source
 
-    def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
-        super().add_diagonal(inv_mass, out)
-        self._mask(out)
+    def is_wet(self, stencil: Stencil) -> Array:
+        return np.asarray(self.liquid_c.reshape(-1) * (stencil.diagonal_c.reshape(-1) > 0.0))
 
-    def _mask(self, x_c: Array) -> None:
-        flat, liquid = x_c.reshape(-1), self.liquid_c.reshape(-1)
-        for low, high in used_ranges(x_c.shape):
-            multiply(flat[low:high], liquid[low:high], flat[low:high])
+    def potential(self, cell: np.ndarray, place: Array) -> Array:
+        return np.asarray(self.liquid_c.reshape(-1)[cell] * (place @ np.array(self.gravity) - self.level))
 
     def add_surface_impulse(self, dt: float, z_c: Array, u_f: Array) -> None:
         """u -= beta^-1 (G_bc z_s + K^T z) with z_s = -dt rho (g.x_s - c) at the surface and at p = 0 sides (thesis
@@ -156,10 +140,11 @@ class FreeSurfaceSolve:
     ) -> None:
         self.domain = domain
         self.tolerance = tolerance
-        self.rows = FreeSurfaceRows(domain, phi_c, gravity)
+        self.phase = FreeSurface(domain, phi_c, gravity)
+        self.rows = PressureRows(self.phase)
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         planar = domain.grid.dimensions == 2
-        block = VelocityBlock("fluid", self.rows.inv_mass_f, planar)
+        block = VelocityBlock("fluid", self.phase.inv_mass_f, planar)
         self.system = CoupledSystem([block], [self.rows], {"pressure": self.multigrid}, planar)
         self.z_c = domain.grid.cell_field()
         self.start_c = domain.grid.cell_field()
@@ -167,7 +152,7 @@ class FreeSurfaceSolve:
 
     def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
         """Dynamic viscosity [Pa s], or what has it; slip_b (n,): 1 for solids along which the liquid slides."""
-        self.viscous = FreeViscosity(self.rows, self.tolerance, viscosity, slip_b)
+        self.viscous = FreeViscosity(self.rows, self.phase, self.tolerance, viscosity, slip_b)
 
     def rebuild(self) -> None:
         """Take over the present surface, solids and sources."""
@@ -185,20 +170,20 @@ class FreeSurfaceSolve:
     def add_known_impulse(self, u_f: Array, p_c: Array, dt: float) -> None:
         """Viscosity, p being the last pressure [Pa], then what is known of the pressure's impulse: of the values at the
         surface and of the cells they nearly fix."""
-        rows, self._before = self.rows, []
+        phase, self._before = self.phase, []
         if self.viscous is not None:
             self.viscous.expect(p_c, dt)
             self._before.append(self.viscous.solve(u_f, dt))
-        rows.start_from_surface(dt, self.start_c)
-        rows.add_surface_impulse(dt, self.start_c, u_f)
+        phase.start_from_surface(dt, self.start_c)
+        phase.add_surface_impulse(dt, self.start_c, u_f)
 
     def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
         """u* (known impulse added) -> u in place; p_c: guess on entry, the pressure on exit [Pa]."""
         z = self.z_c
         # the impulse of start_c has been given: solve for what is left
-        self.rows.dual_of(p_c, dt, self.start_c, z)
+        self.phase.dual_of(p_c, dt, self.start_c, z)
         stats = self.system.solve({"fluid": u_f}, {"pressure": z}, self.tolerance)
-        self.rows.pressure_of(z, dt, self.start_c, p_c)
+        self.phase.pressure_of(z, dt, self.start_c, p_c)
         return [*self._before, stats]
 
 

@@ -1,100 +1,108 @@
-"""Incompressibility: the divergence rows K = G^T of the coupled system and the pressure solve.
+"""Incompressibility: the divergence rows K = G^T of the coupled system.
 
-With open fractions phi, face area A and solid velocity v, mass conservation of the open part of a cell reads
+With open fractions phi, face area A, solid velocity v and F of the walls that move with unknowns of the solve, mass
+conservation of the open part of a cell reads
 
-    (K w)_c = sum_axis A [phi_lo u_lo - phi_hi u_hi] = s_c,    s_c = sum_axis A (phi_lo - phi_hi) v_axis,
+    (K w)_c = sum_axis A [phi_lo u_lo - phi_hi u_hi] - (F v)_c = s_c,    s_c = sum_axis A (phi_lo - phi_hi) v_axis,
 
-the right side being the flux through the wall inside the cell, whose area vector closes that of the open faces. K is
-minus the volume-weighted divergence, so K^T z = G z with z = dt p (thesis 5.13, 6.3.6).
+s being the flux through walls inside the cell that move as prescribed, whose area vector closes that of the open faces.
+K is minus the volume-weighted divergence, so that K^T z pushes the fluid by G z and solids by -F^T z, one and the same
+pressure, z = dt p (thesis 5.4, 5.8, 5.13, 6.3.6 [@schroeder2011]). Eliminating the velocities leaves a Poisson operator
+and a term per solid,
+
+    K B^-1 K^T = A0 + F M^-1 F^T,
+
+A0 being that of the fluid around solids at rest. Which cells have a row, and the masses in A0, are the phase's
+(``fluid.phase``); F is that of the walls (``fluid.wall_flux``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numba import njit
 
-from undertow.fluid.domain import FluidDomain, last_face, wrap
-from undertow.grid import GHOSTS, PERIODIC, Array, share_face_rows, share_rows
-from undertow.linalg import Stencil
+from undertow.fluid.domain import last_face, wrap
+from undertow.fluid.phase import Phase
+from undertow.fluid.wall_flux import WallFlux
+from undertow.grid import GHOSTS, Array, share_face_rows, share_rows
+from undertow.linalg import Stencil, used_ranges
+from undertow.linalg.vectors import multiply
 
 
-class DivergenceRows:
-    """One constraint row per cell on the face velocities, named ``pressure``; its dual unknown is dt p [Pa s]."""
+class PressureRows:
+    """One constraint row per cell on the velocities of fluid and walls; its dual unknown is z = dt p [Pa s]."""
 
     name = "pressure"
     damping = False
     folded = False
     direct = "fluid"
 
-    def __init__(self, domain: FluidDomain, inv_mass_f: Array | None = None) -> None:
-        """inv_mass_f: the masses of the stencil where they are not the fluid's own."""
-        self.domain = domain
-        self.inv_mass_f = domain.inv_mass_f if inv_mass_f is None else inv_mass_f
-        grid = domain.grid
+    def __init__(self, phase: Phase, walls: Sequence[WallFlux] = ()) -> None:
+        self.phase, self.walls, self.domain = phase, walls, phase.domain
+        grid = self.domain.grid
         self.shape: tuple[int, ...] = grid.padded
-        self.target: Array | None = None if domain.solids is None or domain.voxel else grid.cell_field()
-        self.stencil = Stencil(grid, domain.periodic_axes)
-        self.wet_rows = np.zeros(0, dtype=np.uint8)
-        """Not 0 for rows of cells with a divergence row (ny nz,); empty: all have them."""
-        self.liquid_c = np.zeros((0, 0, 0))
-        """1.0 in cells with a row, else 0.0; empty: all have one."""
+        self.target = phase.make_target()
+        self.stencil = Stencil(grid, self.domain.periodic_axes)
         self._no_mass_f = np.zeros((0, 0, 0, 0))
 
     def rebuild(self) -> None:
-        """Coefficients a_f = (phi A)^2 / beta and d_c of the p = 0 sides, after the masses changed."""
-        d = self.domain
-        share_rows(
-            d.grid,
-            _compute_stencil,
-            d.sides.spec.kind,
-            d.area_f,
-            self.inv_mass_f,
-            d.grid.face_area,
-            self.stencil.face_f,
-            self.stencil.dirichlet_c,
-        )
-        self.stencil.setup()
+        """Stencil of A0 and F of the walls where they are now."""
+        self.phase.build(self.stencil)
+        for wall in self.walls:
+            wall.rebuild(self.stencil)
 
     def set_wall_flux(self) -> None:
-        """s: the flux through the walls inside cells, from the solids' present velocity."""
-        solids = self.domain.solids
-        if solids is not None and self.target is not None:
+        """s: the flux through walls that move as prescribed, from their present velocity, less volume that is made."""
+        d, target = self.domain, self.target
+        if target is None:
+            return
+        if d.solids is None:
+            target[...] = 0.0
+        else:
             share_rows(
-                self.domain.grid,
-                _compute_wall_flux,
-                self.domain.area_f,
-                solids.body_c,
-                solids.velocity_c,
-                self.domain.grid.face_area,
-                self.liquid_c,
-                self.target,
-            )
+                d.grid, _compute_wall_flux, d.area_f, d.solids.body_c, d.solids.velocity_c, d.grid.face_area,
+                self.phase.liquid_c, target,
+            )  # fmt: skip
+        for wall in self.walls:
+            wall.release(target)
+        self.phase.add_sources(self.stencil, target)
 
     def region_stencil(self) -> Stencil:
         """K B^-1 K^T of the fluid, up to what ``apply_direct`` adds."""
         return self.stencil
 
     def apply_direct(self, z: Array, out: Array) -> None:
-        """out = K B^-1 K^T z of the fluid alone."""
+        """out = K B^-1 K^T z of the fluid alone, with what walls change of its masses."""
         self.stencil.apply(z, out)
+        for wall in self.walls:
+            wall.add_fluid_answer(z, out)
 
     def add_others(self, w: Mapping[str, Array], out: Array) -> None:
-        """Nothing: the rows act on the fluid alone."""
+        """out -= F v"""
+        for wall in self.walls:
+            wall.add_flux(-1.0, wall.velocity_in(w), out)
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
-        d = self.domain
+        d, phase = self.domain, self.phase
         share_rows(
-            d.grid, _apply_divergence, d.periodic, d.area_f, d.grid.face_area, w["fluid"], self.wet_rows, self.liquid_c,
-            out,
+            d.grid, _apply_divergence, d.periodic, d.area_f, d.grid.face_area, w["fluid"], phase.wet_rows,
+            phase.liquid_c, out,
         )  # fmt: skip
+        for wall in self.walls:
+            wall.add_fluid_flux(w["fluid"], out)
+        self.add_others(w, out)
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
-        if "fluid" not in w:
-            return
         d = self.domain
-        share_face_rows(d.grid, _add_gradient, d.periodic, d.area_f, d.grid.face_area, z, self._no_mass_f, w["fluid"])
+        if "fluid" in w:
+            share_face_rows(
+                d.grid, _add_gradient, d.periodic, d.area_f, d.grid.face_area, z, self._no_mass_f, w["fluid"]
+            )
+        for wall in self.walls:
+            if wall.block in w:
+                wall.add_force(-1.0, z, w[wall.block])
 
     def subtract_impulse(self, z: Array, inv_mass_f: Array, u_f: Array) -> None:
         """u -= B^-1 K^T z of the fluid alone, in one pass over memory."""
@@ -102,40 +110,14 @@ class DivergenceRows:
         share_face_rows(d.grid, _add_gradient, d.periodic, d.area_f, -d.grid.face_area, z, inv_mass_f, u_f)
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
-        d = self.domain
+        d, liquid = self.domain, self.phase.liquid_c.reshape(-1)
         share_rows(d.grid, _add_divergence_diagonal, d.periodic, d.area_f, d.grid.face_area, inv_mass["fluid"], out)
-
-
-@njit(cache=True, nogil=True)
-def _compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirichlet, start, stop):  # type: ignore[no-untyped-def]
-    for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
-        for i in range(GHOSTS, GHOSTS + spec.nx):
-            out_dirichlet[k, j, i] = 0.0
-        for a in range(spec.dimensions):
-            dz, dy, dx = int(a == 2), int(a == 1), int(a == 0)
-            n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
-            for i in range(GHOSTS, GHOSTS + spec.nx):
-                at = i if a == 0 else (j if a == 1 else k)
-                c = area[a, k, j, i] * face_area
-                lower = c * c * inv_mass[a, k, j, i]
-                if at == GHOSTS and kind[2 * a] != PERIODIC:
-                    out_dirichlet[k, j, i] += lower
-                    lower = 0.0
-                out_face[a, k, j, i] = lower
-                if at == GHOSTS + n - 1:
-                    kh, jh, ih = k + dz, j + dy, i + dx
-                    c = area[a, kh, jh, ih] * face_area
-                    if kind[2 * a + 1] == PERIODIC:
-                        kf = k - (n - 1) * dz
-                        jf = j - (n - 1) * dy
-                        jx = i - (n - 1) * dx
-                        first = area[a, kf, jf, jx] * face_area
-                        out_face[a, kh, jh, ih] = first * first * inv_mass[a, kf, jf, jx]
-                    else:
-                        out_dirichlet[k, j, i] += c * c * inv_mass[a, kh, jh, ih]
-                        out_face[a, kh, jh, ih] = 0.0
+        if liquid.size:
+            flat = out.reshape(-1)
+            for low, high in used_ranges(out.shape):
+                multiply(flat[low:high], liquid[low:high], flat[low:high])
+        for wall in self.walls:
+            wall.add_diagonal(inv_mass[wall.block], out)
 
 
 @njit(cache=True, nogil=True)

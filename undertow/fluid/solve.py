@@ -11,7 +11,8 @@ from typing import Protocol
 import numpy as np
 
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.pressure import DivergenceRows
+from undertow.fluid.phase import FullTank
+from undertow.fluid.pressure import PressureRows
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array
 from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock
@@ -24,7 +25,7 @@ class ImplicitSolve(Protocol):
     walls_z: Array
 
     @property
-    def rows(self) -> DivergenceRows:
+    def rows(self) -> PressureRows:
         """The rows of incompressibility."""
 
     @property
@@ -59,7 +60,7 @@ class PressureSolve:
     def __init__(self, domain: FluidDomain, tolerance: float) -> None:
         self.domain = domain
         self.tolerance = tolerance
-        self.rows = DivergenceRows(domain)
+        self.rows = PressureRows(FullTank(domain))
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         planar = domain.grid.dimensions == 2
         block = VelocityBlock("fluid", domain.inv_mass_f, planar)
@@ -85,7 +86,7 @@ class _ViscousSolve:
     folded = False
 
     def __init__(
-        self, domain: FluidDomain, rows: DivergenceRows, tolerance: float, viscosity: float, slip_b: np.ndarray,
+        self, domain: FluidDomain, rows: PressureRows, tolerance: float, viscosity: float, slip_b: np.ndarray,
         half: bool,
     ) -> None:  # fmt: skip
         self.rows = rows
@@ -143,7 +144,8 @@ class CoupledSolve(_ViscousSolve):
     def __init__(self, domain: FluidDomain, tolerance: float, viscosity: float, slip_b: np.ndarray, half: bool) -> None:
         self.domain = domain
         self.inv_mass_f = np.zeros_like(domain.inv_mass_f)
-        super().__init__(domain, DivergenceRows(domain, self.inv_mass_f), tolerance, viscosity, slip_b, half)
+        rows = PressureRows(FullTank(domain, inv_mass_f=self.inv_mass_f))
+        super().__init__(domain, rows, tolerance, viscosity, slip_b, half)
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         block = VelocityBlock("fluid", self.inv_mass_f, self.planar)
         self.system = CoupledSystem([block], [self.rows, self.viscous], {"pressure": self.multigrid}, self.planar)

@@ -38,7 +38,8 @@ from undertow.linalg import CoupledSystem, SolveStats, VelocityBlock, used_plane
 from undertow.transport import Extrapolation
 
 if TYPE_CHECKING:
-    from undertow.fluid.free_surface import FreeSurfaceRows
+    from undertow.fluid.free_surface import FreeSurface
+    from undertow.fluid.pressure import PressureRows
 
 LEAST_PART = 0.05
 """Smallest liquid part of a dual cell that a wet face is given."""
@@ -59,20 +60,20 @@ class StrainRows:
     folded = True
     target: Array | None = None
 
-    def __init__(self, rows: FreeSurfaceRows, mu_c: Array) -> None:
-        self.surface, self.domain, self.mu_c = rows, rows.domain, mu_c
-        grid = rows.domain.grid
+    def __init__(self, phase: FreeSurface, mu_c: Array) -> None:
+        self.phase, self.domain, self.mu_c = phase, phase.domain, mu_c
+        grid = phase.domain.grid
         self.shape: tuple[int, ...] = (6, *grid.padded)
         self.root, self._z = np.zeros(self.shape), np.zeros(self.shape)
         self.inv_mass_f = grid.face_field()
         self.time_step = 0.0
 
     def rebuild(self) -> None:
-        """Weights and masses of the surface and solids of now; the rows of the pressure are up to date."""
-        d, rows = self.domain, self.surface
+        """Weights and masses of the surface and solids of now; the phase is up to date."""
+        d, phase = self.domain, self.phase
         scale = d.grid.cell_volume / d.grid.dx**2
         share_face_rows(
-            d.grid, _compute_strain_weights, rows.phi_c, d.volume_c, self.mu_c, rows.inv_mass_f, d.inv_mass_f, scale,
+            d.grid, _compute_strain_weights, phase.phi_c, d.volume_c, self.mu_c, phase.inv_mass_f, d.inv_mass_f, scale,
             self.root, self.inv_mass_f,
         )  # fmt: skip
 
@@ -111,12 +112,14 @@ class StrainRows:
 class FreeViscosity:
     """The implicit viscous step of a liquid between walls that are prescribed; viscosity [Pa s], or what has it."""
 
-    def __init__(self, rows: FreeSurfaceRows, tolerance: float, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
+    def __init__(
+        self, rows: PressureRows, phase: FreeSurface, tolerance: float, viscosity: float | Mixture, slip_b: np.ndarray
+    ) -> None:
         self.domain: FluidDomain = rows.domain
-        self.rows, self.tolerance = rows, tolerance
+        self.rows, self.phase, self.tolerance = rows, phase, tolerance
         mu_c = viscosity.mu_c if isinstance(viscosity, Mixture) else np.full(rows.shape, viscosity)
         exchange = viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
-        self.strain = StrainRows(rows, mu_c)
+        self.strain = StrainRows(phase, mu_c)
         self.walls = WallRows(rows.domain, exchange, slip_b, folded=True, half=False)
         self.walls_z = np.zeros(self.walls.shape)
         """sqrt(dt weight) (u - v) of the rows to walls: what they have done to prescribed solids."""
@@ -138,18 +141,18 @@ class FreeViscosity:
 
         False: nothing has been solved for yet, and nothing is expected.
         """
-        rows, ahead, grid = self.rows, self.ahead_f, self.domain.grid
+        phase, ahead, grid = self.phase, self.ahead_f, self.domain.grid
         ahead[...], self.z_c[...] = 0.0, 0.0
         if not p_c.any():
             return False
-        rows.dual_of(p_c, dt, self._none_c, self.z_c)
+        phase.dual_of(p_c, dt, self._none_c, self.z_c)
         # cells that a body has hardly left may have had no pressure
         deep, known = self._deep_c, self._known_c
-        np.less(rows.phi_c, -grid.dx, out=deep)
+        np.less(phase.phi_c, -grid.dx, out=deep)
         np.greater(self.domain.volume_c, 0.5, out=known)
         self.z_c *= known
         self._continued.centred(self.z_c, known, LAYERS)
-        rows.subtract_impulse(self.z_c, rows.inv_mass_f, ahead)
+        self.rows.subtract_impulse(self.z_c, phase.inv_mass_f, ahead)
         for axis in grid.axes:
             cells, faces = (np.moveaxis(x, 2 - axis, 0) for x in (deep, self._deep_f[axis]))
             np.logical_and(cells[1:], cells[:-1], out=faces[1:])
@@ -157,7 +160,7 @@ class FreeViscosity:
             ahead[axis] *= self._deep_f[axis]
         self._continued.velocity(ahead, self._deep_f, LAYERS)
         for axis in grid.axes:
-            ahead[axis] *= rows.inv_mass_f[axis] > 0.0
+            ahead[axis] *= phase.inv_mass_f[axis] > 0.0
         return True
 
     def rebuild(self, dt: float) -> None:

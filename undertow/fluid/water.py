@@ -205,7 +205,7 @@ class WaterFlow(Part):
             cells = source.inside_c[inside] & open_c
             if not cells.any():
                 raise UserError(f"volume source '{source.name}' holds no open cell centre: move it or make it larger")
-            if source.rate < 0.0 and not (cells & (self.solve.rows.liquid_c[inside] > 0.0)).any():
+            if source.rate < 0.0 and not (cells & (self.solve.phase.liquid_c[inside] > 0.0)).any():
                 raise UserError(f"drain '{source.name}' holds no water at the start: move it under the surface")
 
     def step(self, time: float, dt: float) -> FlowReport:
@@ -322,18 +322,18 @@ class WaterFlow(Part):
     def set_sources(self, time: float, dt: float) -> None:
         """Rates of what the level set owes and of volume sources, these spread evenly over the liquid cells of their
         regions."""
-        rows = self.solve.rows
-        self.owed.rates(dt, rows.source_c)
+        phase = self.solve.phase
+        self.owed.rates(dt, phase.source_c)
         if self.bodies is not None:
             # bodies are liquid to the solve, but no water
-            rows.source_c *= self.open_c
+            phase.source_c *= self.open_c
         for source in self.sources:
             if source.is_on(time):
-                cells = source.inside_c & (rows.phi_c <= 0.0) & (self.open_c == 1)
+                cells = source.inside_c & (phase.phi_c <= 0.0) & (self.open_c == 1)
                 cells &= self.inside_c
                 count = int(np.count_nonzero(cells))
                 if count:
-                    rows.source_c[cells] += source.rate / count
+                    phase.source_c[cells] += source.rate / count
                     # the flux of the next step takes it out again
                     self.owed.owed_c[cells] += source.rate * dt / (count * self.grid.cell_volume)
                     self.count_volume(source.rate * dt)
@@ -352,7 +352,7 @@ class WaterFlow(Part):
 
     def project(self, u_f: Array, dt: float) -> FlowReport:
         """The pressure solve on u_f in place; the pressure goes to the state."""
-        s, rows = self.state, self.solve.rows
+        s, target = self.state, self.solve.rows.target
         self.sides.fill_velocity(u_f)
         self.solve.rebuild()
         self.solve.add_known_impulse(u_f, s.p, dt)
@@ -360,8 +360,8 @@ class WaterFlow(Part):
         report.row_before = self.largest_row(u_f)
         report.solves = self.solve.solve(u_f, s.p, dt)
         report.row_after = self.largest_row(u_f)
-        if self.solids is not None:
-            report.leak = measure.wall_leak(self.grid, self.row_c, rows.flux_c, self.solids.body_c)
+        if self.solids is not None and target is not None:
+            report.leak = measure.wall_leak(self.grid, self.row_c, target, self.solids.body_c)
         for thin in self.thin:
             report.leak += thin.leak(u_f, s.surface.phi_c)
         return report
@@ -392,7 +392,7 @@ class WaterFlow(Part):
         own velocity is not transported from there: a jet would draw its tip along ever faster. Inside solids it follows
         their walls: what falls off a solid would draw water out of it.
         """
-        rows, d = self.solve.rows, self.domain
+        phase, d = self.solve.phase, self.domain
         self._mark_wet_faces(u_f, out_f)
         if self.shells is not None:
             self.shells.recall(self.solve.carried(), self.wet_f)
@@ -400,10 +400,10 @@ class WaterFlow(Part):
             # what moves with a body would take the water's edge along
             self.wet_f *= self.bodies.area_f >= SLIVER
         share_rows(
-            self.grid, _mark_edge_cells, rows.wet_rows, rows.liquid_c, rows.inv_mass_f, d.volume_c, self.edge_c
+            self.grid, _mark_edge_cells, phase.wet_rows, phase.liquid_c, phase.inv_mass_f, d.volume_c, self.edge_c
         )  # fmt: skip
         share_rows(
-            self.grid, _close_air_cells, rows.liquid_c, self.edge_c, d.inv_mass_f, d.area_f, out_f, self.wet_f
+            self.grid, _close_air_cells, phase.liquid_c, self.edge_c, d.inv_mass_f, d.area_f, out_f, self.wet_f
         )  # fmt: skip
         self.extrapolation.velocity(out_f, self.wet_f, SURFACE_LAYERS - 1)
         if self.solids is not None:
@@ -415,9 +415,9 @@ class WaterFlow(Part):
 
     def _mark_wet_faces(self, u_f: Array, out_f: Array) -> None:
         """Where the water gives the velocity; u goes to ``out_f``, or, if that is empty, is cleared elsewhere."""
-        rows = self.solve.rows
+        phase = self.solve.phase
         share_face_rows(
-            self.grid, _mark_wet_faces, rows.wet_rows, rows.inv_mass_f, self.domain.area_f, u_f, out_f, self.wet_f
+            self.grid, _mark_wet_faces, phase.wet_rows, phase.inv_mass_f, self.domain.area_f, u_f, out_f, self.wet_f
         )  # fmt: skip
 
     def largest_row(self, u_f: Array) -> float:
@@ -434,7 +434,7 @@ class WaterFlow(Part):
         the grid has omega^2 = pi |g| / dx.
         """
         limits = flow_limits(self.grid, self.sides, self.state.u, self.solids, self.settings.advection, time)
-        g = float(np.linalg.norm(self.solve.rows.gravity))
+        g = float(np.linalg.norm(self.solve.phase.gravity))
         if g > 0.0:
             limits.append(Limit("surface_waves", float(np.sqrt(self.grid.dx / g)), "cfl"))
         return limits
@@ -474,7 +474,7 @@ class WaterFlow(Part):
         partial = grid.row_sums(8)
         partial[...] = 0.0
         share_rows(
-            grid, measure._sum_liquid_rows, s.surface.phi_c, self._open_volume(), s.u, self.solve.rows.gravity, partial
+            grid, measure._sum_liquid_rows, s.surface.phi_c, self._open_volume(), s.u, self.solve.phase.gravity, partial
         )  # fmt: skip
         total = partial.sum(axis=0) * mass
         yield Quantity("fluid_volume", self.volume(), VOLUME)

@@ -141,7 +141,7 @@ class CoupledModel(Model):
 
     def _measure_residual(self) -> float:
         """Largest row of fluid and bodies as contact leaves them [m3/s]."""
-        self.coupled.take_twists(self.monolithic.rows.twist_b)
+        self.coupled.take_twists(self.monolithic.moved.v)
         return self.flow.largest_row(self.flow.state.u)
 
     def numbers(self) -> dict[str, Any]:
@@ -213,7 +213,7 @@ class _SolvedTwice(_FluidAround):
         flow.place(self.time)
         self._set_weight(half)
         self._first = flow.look_ahead(half)
-        ahead = model.monolithic.rows.twist_b.copy()
+        ahead = model.monolithic.moved.v.copy()
         bodies.p_b[...], bodies.L_b[...] = momenta
         bodies.derive_velocities()
         return ahead

@@ -99,7 +99,7 @@ class CoupledWaterModel(BodiesInWater):
         return _CoupledWater(self, time, time_step)
 
     def _measure_residual(self) -> float:
-        self.within.coupled.take_twists(self.flow_solve.monolithic.rows.twist_b)
+        self.within.coupled.take_twists(self.flow_solve.monolithic.moved.v)
         return self.flow.largest_row(self.flow.state.u)
 
 

@@ -115,14 +115,14 @@ class SoftCoupledModel(Model):
     def _rigid_forces(self) -> dict[str, SolidForce]:
         """Of the fluid on solids: what acts on the walls in cells near them, less the part on soft walls there."""
         found = self.flow.forces()
-        fields, rows, grid, settings = self.fields, self.solve.rows, self.grid, self.flow.settings
+        fields, walls, grid, settings = self.fields, self.solve.moved, self.grid, self.flow.settings
         soft_volume = np.zeros(grid.padded)
         soft_volume[grid.interior] = (fields.rigid.volume_c - fields.volume_c)[grid.interior] * grid.cell_volume
         body_c = fields.body_c.reshape(-1)
-        near = (rows.soft_area != 0.0).any(axis=0) | (soft_volume.reshape(-1) != 0.0)
+        near = (walls.soft_area != 0.0).any(axis=0) | (soft_volume.reshape(-1) != 0.0)
         cell = np.flatnonzero((body_c >= 0) & near)
         soft_c = soft_volume.reshape(-1)[cell]
-        on_soft = (self.flow.state.p.reshape(-1)[cell] * rows.soft_area[:, cell]).T
+        on_soft = (self.flow.state.p.reshape(-1)[cell] * walls.soft_area[:, cell]).T
         index = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1) - GHOSTS
         place = np.array(grid.lower) + (index + 0.5) * grid.dx
         for b, solid in enumerate(fields.solids):
@@ -146,13 +146,13 @@ class SoftCoupledModel(Model):
 
     def _measure_residual(self) -> float:
         """Largest row of fluid and solids as contact leaves them [m3/s]."""
-        self.solve.block.take(self.solve.rows.v)
+        self.solve.block.take(self.solve.moved.v)
         return self.flow.largest_row(self.flow.state.u)
 
     def _carried_quantities(self) -> Iterator[Quantity]:
         """Of the fluid of the faces that shells couple, which counts as closed in the sums over the flow."""
         fields, u = self.fields, self.flow.state.u.reshape(-1)
-        mass = fields.voxel_mass(self.flow.settings.density)
+        mass = self.solve.moved.carried_mass()
         axis = fields.voxel.face // int(np.prod(self.grid.padded))
         carried = u[fields.voxel.face]
         yield Quantity("kinetic_energy", 0.5 * float((mass * carried**2).sum()), ENERGY)
@@ -215,7 +215,7 @@ class _SolvedTwice(_FluidAround):
         velocities = soft.v.copy(), bodies.p_b.copy(), bodies.L_b.copy()
         self._first = flow.look_ahead(half)
         self._ahead = soft.v.copy()
-        ahead = model.solve.block.twists(model.solve.rows.v).copy()
+        ahead = model.solve.block.twists(model.solve.moved.v).copy()
         soft.v[...], bodies.p_b[...], bodies.L_b[...] = velocities
         bodies.derive_velocities()
         return ahead

@@ -270,7 +270,7 @@ class SoftInFluid(Part):
 
     def _contact_left(self) -> float:
         """Largest speed at which contacts of the solve still close, beyond what their gap allows [m/s]."""
-        contacts, v = self.coupled.contacts, self.solve.rows.v
+        contacts, v = self.coupled.contacts, self.solve.moved.v
         if contacts is None or not contacts.count:
             return 0.0
         rate = np.asarray(contacts.rows @ v.reshape(-1)).reshape(-1, 3)[:, 0]

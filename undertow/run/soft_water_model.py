@@ -62,7 +62,7 @@ class SoftWaterModel(BodiesInWater):
 
     def _measure_residual(self) -> float:
         soft = self.inside.solve
-        soft.block.take(soft.rows.v)
+        soft.block.take(soft.moved.v)
         return self.flow.largest_row(self.flow.state.u)
 
     def _seen_water(self) -> Array:

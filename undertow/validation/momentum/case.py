@@ -67,7 +67,7 @@ def shake(sim: ut.Simulation, rng: np.random.Generator) -> tuple[Array, Array]:
 
 def at_ends(sim: ut.Simulation, u: Array) -> Array:
     """Momentum of the fluid's masses at the ends of the bodies, beside those of the faces (see ``coupling.poles``)."""
-    found, poles = np.zeros_like(u), sim.flow.solve.rows.poles  # type: ignore[attr-defined]
+    found, poles = np.zeros_like(u), sim.flow.solve.moved.poles  # type: ignore[attr-defined]
     poles.add_momentum(poles.mean(u), found)
     return found
 
@@ -103,7 +103,7 @@ def angular(seed: int) -> float:
     z[inner] = flow.z_c[inner]
     push = {"fluid": np.zeros_like(u), "rigid": np.zeros((bodies.count, 6))}
     rows.add_transpose(z, push)
-    rows.poles.add_push(z, push["fluid"])
+    rows.walls[0].poles.add_push(z, push["fluid"])
     total = (push["rigid"][:, 3:] + np.cross(bodies.x_b, push["rigid"][:, :3])).sum(axis=0)
     size = 0.0
     assert flow.solids is not None
@@ -191,7 +191,7 @@ def shake_soft(sim: ut.Simulation, rng: np.random.Generator) -> tuple[Array, Arr
     fields, soft = model.fields, model.soft  # type: ignore[attr-defined]
     inverse = flow.domain.inv_mass_f
     mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0)
-    mass.reshape(-1)[fields.voxel.face] = fields.voxel_mass(flow.settings.density)
+    mass.reshape(-1)[fields.voxel.face] = model.solve.moved.carried_mass()  # type: ignore[attr-defined]
     u = rng.normal(size=mass.shape) * (mass > 0)
     soft.v[:, : flow.grid.dimensions] = rng.normal(size=(soft.count, flow.grid.dimensions))
     return mass, u

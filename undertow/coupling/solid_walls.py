@@ -1,0 +1,211 @@
+"""Moving walls of soft bodies, and of the rigid ones beside them: the ``WallFlux`` of the velocities of all solids.
+
+Velocities v of the solids (``coupling.solid_velocities``) take part in the coupled system with the mass of the implicit
+elastic step, a sparse matrix factored once per step, in the place of damping rows with unknowns of their own: for
+bodies of thousands of nodes the factors cost less than the iterations that the rows of C would add. For nodes
+
+    F_cp = - sum over pieces in c of s w_p
+
+(see ``coupling.pieces``; F is minus the area vector out of the solid), and for the twists of rigid bodies as
+``coupling.walls`` has it. In cells that both cut, what the open faces leave of the wall beside the pieces is the rigid
+body's: the rows of a cell add up to those of a uniform motion, so that momentum passes without loss. Thin shells act
+through the faces they pass (``coupling.voxel``).
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from undertow.coupling.soft_fields import SoftFields
+from undertow.coupling.solid_velocities import BLOCK, SolidVelocities
+from undertow.coupling.walls import BodyWalls
+from undertow.fluid.domain import FluidDomain
+from undertow.fluid.phase import Phase
+from undertow.fluid.wall_flux import WallFlux
+from undertow.geometry import SolidFields
+from undertow.grid import GHOSTS, Array
+from undertow.linalg import Stencil
+from undertow.rigid.bodies import DYNAMIC
+
+
+class SolidWalls(WallFlux):
+    """F of nodes and rigid bodies; v (n + 2 m, 3): as ``SolidVelocities`` has them.
+
+    flux, force: F (cells, 3 n + 6 m) [m2, m3; 2D m, m2] and F^T, sparse matrices. soft_area (3, cells): area vector of
+    the walls of soft bodies in each cell, out of the fluid [m2; 2D m]. alone: the domain with the rigid solids only.
+    """
+
+    block = BLOCK
+
+    def __init__(self, phase: Phase, fields: SoftFields, solids: SolidVelocities) -> None:
+        self.phase, self.domain, self.fields, self.solids = phase, phase.domain, fields, solids
+        self.alone = seeing(self.domain, fields.rigid)
+        self.alone.area_f = fields.rigid.area_f
+        self.cut = BodyWalls(self.alone, solids.rigid.count)
+        self.v = np.zeros(solids.shape)
+        self.flux: Any = None
+        self.force: Any = None
+        self.soft_area = np.zeros((3, int(np.prod(self.domain.grid.padded))))
+        self._stencil: Stencil | None = None
+
+    def rebuild(self, stencil: Stencil) -> None:
+        import scipy.sparse as sparse
+
+        self._stencil = stencil
+        has_pressure = stencil.diagonal_c.reshape(-1) > 0.0
+        pieces, element = self.fields.pieces.arrays(), self.fields.closed
+        used = has_pressure[pieces.cell]
+        nodes = element[pieces.element[used] % max(len(element), 1)]
+        corners = element.shape[1]
+        value = -pieces.area[used][:, None, :] * pieces.weight[used][:, :corners, None]
+        columns = 3 * nodes[:, :, None] + np.arange(3)
+        cells = np.broadcast_to(pieces.cell[used][:, None, None], value.shape)
+        shape = (has_pressure.size, 3 * self.solids.soft.count)
+        nodes_flux = sparse.csr_matrix((value.reshape(-1), (cells.reshape(-1), columns.reshape(-1))), shape=shape)
+        voxel = self.fields.voxel
+        if len(voxel.face):
+            nodes_flux = nodes_flux + voxel.flux(self.fields.voxel_open, self.domain.periodic_axes)
+            nodes_flux = (sparse.diags(has_pressure.astype(float)) @ nodes_flux).tocsr()
+        for axis in range(3):
+            self.soft_area[axis] = nodes_flux @ np.tile(np.eye(3)[axis], self.solids.soft.count)
+        self.flux = nodes_flux
+        if self.solids.rigid.count:
+            self.flux = sparse.hstack([nodes_flux, self._rigid_flux(has_pressure)], format="csr")
+        self.force = self.flux.T.tocsr()
+
+    def _rigid_flux(self, has_pressure: np.ndarray) -> Any:
+        """F of the dynamic rigid bodies (cells, 6 m)."""
+        import scipy.sparse as sparse
+
+        rigid, fields, grid, walls = self.solids.rigid, self.fields, self.domain.grid, self.cut
+        dynamic = rigid.kind_b == DYNAMIC
+        assert self._stencil is not None
+        walls.rebuild(dynamic.astype(np.int64), rigid.x_b, self._stencil.diagonal_c)
+        cell, body, f = (array[: walls.size] for array in walls.spec)
+        # what soft bodies that cut the same cells leave open differs from what the rigid ones alone would
+        body_c = fields.body_c.reshape(-1)
+        own = np.zeros((3, body_c.size))
+        own[:, cell] = f[:, :3].T
+        mixed = np.flatnonzero(np.append(dynamic, False)[body_c] & has_pressure)
+        extra = (self._wall_area(mixed) - self.soft_area[:, mixed] - own[:, mixed]).T
+        differs = (np.abs(extra) > 1e-13 * grid.face_area).any(axis=1)
+        mixed, extra = mixed[differs], extra[differs]
+        index = np.stack(np.unravel_index(mixed, grid.padded)[::-1], axis=1) - GHOSTS
+        place = np.array(grid.lower) + (index + 0.5) * grid.dx
+        arm = fields.arms(place, rigid.x_b[body_c[mixed]]) if len(mixed) else place
+        turned = np.cross(arm, extra)
+        if grid.dimensions == 2:
+            turned[:, :2] = 0.0
+        value = np.concatenate([f, np.concatenate([extra, turned], axis=1)])
+        cells = np.concatenate([cell, mixed])
+        columns = 6 * np.concatenate([body, body_c[mixed]])[:, None] + np.arange(6)
+        rows = np.broadcast_to(cells[:, None], value.shape)
+        shape = (has_pressure.size, 6 * rigid.count)
+        return sparse.csr_matrix((value.reshape(-1), (rows.reshape(-1), columns.reshape(-1))), shape=shape)
+
+    def _wall_area(self, cell: Any) -> Array:
+        """Area vectors (3, k) [m2; 2D m] out of the fluid of all walls in cells (k,), from the open faces."""
+        d = self.domain
+        area = np.zeros((3, len(cell)))
+        index = np.stack(np.unravel_index(cell, d.grid.padded))
+        for axis in d.grid.axes:
+            beside = index.copy()
+            beside[2 - axis] += 1
+            if d.periodic_axes[axis]:
+                last = GHOSTS + d.grid.cells[axis]
+                beside[2 - axis][beside[2 - axis] == last] = GHOSTS
+            open_f = d.area_f[axis]
+            area[axis] = d.grid.face_area * (open_f[tuple(index)] - open_f[tuple(beside)])
+        return area
+
+    def release(self, target_c: Array) -> None:
+        target, velocity = target_c.reshape(-1), self.fields.velocity_c.reshape(3, -1)
+        body_c = self.fields.body_c.reshape(-1)
+        target -= np.where(body_c >= 0, (self.soft_area * velocity).sum(axis=0), 0.0)
+        target[np.append(self.solids.rigid.kind_b == DYNAMIC, False)[body_c]] = 0.0
+
+    def add_flux(self, factor: float, v: Array, out_c: Array) -> None:
+        out_c.reshape(-1)[...] += factor * (self.flux @ v.reshape(-1))
+
+    def add_force(self, factor: float, p_c: Array, out: Array) -> None:
+        out.reshape(-1)[...] += factor * (self.force @ p_c.reshape(-1))
+
+    def add_diagonal(self, inv_mass: Array, out_c: Array) -> None:
+        """With the diagonal of the masses in the place of their inverse."""
+        out_c.reshape(-1)[...] += self.flux.multiply(self.flux) @ inv_mass.reshape(-1)
+
+    def add_fluid_flux(self, u_f: Array, out_c: Array) -> None:
+        """Nothing: the fractions are those of clipped pieces, which miss no volume."""
+
+    def add_fluid_answer(self, z_c: Array, out_c: Array) -> None:
+        """Nothing."""
+
+    def push(self, z_c: Array) -> Array:
+        """Impulses (n + 2 m, 3) [N s, N m s] of a pressure's impulse z [Pa s] on the solids."""
+        return np.asarray(self.force @ z_c.reshape(-1)).reshape(-1, 3)
+
+    def wet_sides(self) -> tuple[Array, Array]:
+        """Of the faces that shells couple (r,): 1.0 where there is fluid in the cell below them, and in that above."""
+        assert self._stencil is not None
+        lower, upper = self.fields.voxel.sides(self.domain.periodic_axes)
+        wet = self.phase.is_wet(self._stencil)
+        return wet[lower], wet[upper]
+
+    def carried_mass(self) -> Array:
+        """Mass (r,) [kg] of the fluid of the faces that shells couple: half a cell for every side with fluid."""
+        lower, upper = self.wet_sides()
+        grid, fields = self.domain.grid, self.fields
+        return self.phase.mass_of(0.5 * (lower + upper) * grid.cell_volume * fields.voxel_open)
+
+    def lumped(self) -> tuple[Any, Any]:
+        """J^T beta J (3 n, 3 n) of the fluid that coupled faces carry, and J^T beta (3 n, faces); None without any."""
+        import scipy.sparse as sparse
+
+        voxel = self.fields.voxel
+        if not len(voxel.face):
+            return None, None
+        carried = (voxel.wall.T @ sparse.diags(self.carried_mass())).tocsr()
+        return carried @ voxel.wall, carried
+
+    def buoyancy(self) -> Array:
+        """Force (n + 2 m, 3) [N] of the hydrostatic pressure on nodes: -rho (g.x - c) s at the middle of each piece s
+        of a closed surface, exact since the potential is linear and pieces are flat; on shells, of the fluid on either
+        side of a coupled face,
+
+            A rho (g.x_f - c) (side below - side above),      x_f = J x,
+
+        which is nothing with fluid on both sides, and with fluid on one of them the weight of all that stands on the
+        shell, up to where the shell is. That on rigid bodies is known from their volume, and is not here.
+        """
+        fields, total = self.fields, np.zeros(self.solids.shape)
+        pieces, element = fields.pieces.arrays(), fields.closed
+        if pieces.cell.size:
+            e, image = pieces.element % len(element), pieces.element // len(element)
+            depth = self.phase.potential(pieces.cell, pieces.centre - fields.surface.shift[image])
+            force = -self.phase.mass_of(depth[:, None] * pieces.area)
+            for a in range(element.shape[1]):
+                np.add.at(total, element[e, a], pieces.weight[:, a, None] * force)
+        if len(fields.voxel.face):
+            self._add_shells(total)
+        return total
+
+    def _add_shells(self, out: Array) -> None:
+        """The part of ``buoyancy`` that acts on shells."""
+        import scipy.sparse as sparse
+
+        fields, soft, wall = self.fields, self.solids.soft, self.fields.voxel.wall
+        lower, upper = self.wet_sides()
+        nodes = sparse.csr_matrix((wall.data, wall.indices // 3, wall.indptr), (wall.shape[0], soft.count))
+        depth = nodes @ (soft.x @ np.array(self.phase.gravity)) - self.phase.level
+        push = self.phase.mass_of(self.domain.grid.face_area * fields.voxel_open * depth * (lower - upper))
+        out[self.solids.nodes] += (wall.T @ push).reshape(-1, 3)
+
+
+def seeing(domain: FluidDomain, walls: SolidFields) -> FluidDomain:
+    """The domain with other solids in it, for the rows that are made of them."""
+    seen = copy(domain)
+    seen.solids = walls
+    return seen

@@ -1,0 +1,132 @@
+"""Where the fluid is and how it answers: which cells have a pressure, the masses of faces, and what is known of the
+pressure before it is solved for.
+
+A ``Phase`` is a kind of fluid domain: ``FullTank`` here, ``FreeSurface`` in ``fluid.free_surface``. Everything that
+depends on it reads it from here, so that rows of pressure, walls and solves are the same for all of them. No other
+place multiplies by the density of the fluid.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TypeVar
+
+import numpy as np
+from numba import njit
+
+from undertow.fluid.domain import FluidDomain
+from undertow.grid import GHOSTS, PERIODIC, Array, share_rows
+from undertow.linalg import Stencil
+
+Amount = TypeVar("Amount", float, Array)
+
+
+class Phase(ABC):
+    """What fills the domain.
+
+    inv_mass_f (3, Z, Y, X): 1 / beta_f of its faces [1/kg; 2D m/kg]. liquid_c (Z, Y, X): 1.0 in cells with a pressure,
+    else 0.0; empty: all have one. wet_rows (ny nz,): not 0 for rows of cells with a pressure; empty: all have them.
+    gravity [m/s2]: 0 across the plane of a 2D grid. level [m2/s2]: g.x where the pressure at rest is 0.
+    """
+
+    liquid_c = np.zeros((0, 0, 0))
+    wet_rows = np.zeros(0, dtype=np.uint8)
+    level = 0.0
+
+    def __init__(self, domain: FluidDomain, gravity: tuple[float, float, float]) -> None:
+        self.domain, self.inv_mass_f = domain, domain.inv_mass_f
+        x, y, z = (float(g) if axis in domain.grid.axes else 0.0 for axis, g in enumerate(gravity))
+        self.gravity = (x, y, z)
+
+    @abstractmethod
+    def build(self, stencil: Stencil) -> None:
+        """Masses of now, and ``stencil`` of K B^-1 K^T of the fluid around solids at rest."""
+
+    @abstractmethod
+    def make_target(self) -> Array | None:
+        """Room for the wanted values of the rows (Z, Y, X); None where they are 0 for good."""
+
+    @abstractmethod
+    def add_sources(self, stencil: Stencil, target_c: Array) -> None:
+        """Take from the wanted rows the volume that is made in their cells [m3/s; 2D m2/s]."""
+
+    @abstractmethod
+    def is_wet(self, stencil: Stencil) -> Array:
+        """1.0 in cells (flat) with fluid that pushes, 0.0 in those without."""
+
+    @abstractmethod
+    def potential(self, cell: np.ndarray, place: Array) -> Array:
+        """g.x - c (m,) [m2/s2], c being that of the level, at places (m, 3) [m] in cells (m,) flat; 0 without fluid."""
+
+    def mass_of(self, volume: Amount) -> Amount:
+        """Mass [kg; 2D kg/m] of so much of the fluid [m3; 2D m2]."""
+        return self.domain.density * volume
+
+
+class FullTank(Phase):
+    """A fluid of one density that fills the domain. inv_mass_f: masses of the stencil where they are not the fluid's
+    own."""
+
+    def __init__(
+        self, domain: FluidDomain, gravity: tuple[float, float, float] = (0.0, 0.0, 0.0),
+        inv_mass_f: Array | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(domain, gravity)
+        if inv_mass_f is not None:
+            self.inv_mass_f = inv_mass_f
+        grid = domain.grid
+        self._top = np.where(np.array(self.gravity) > 0.0, np.array(grid.lower), np.array(grid.upper))
+        self.level = float(self._top @ np.array(self.gravity))
+
+    def build(self, stencil: Stencil) -> None:
+        """Coefficients a_f = (phi A)^2 / beta and d_c of the p = 0 sides."""
+        d = self.domain
+        share_rows(
+            d.grid, _compute_stencil, d.sides.spec.kind, d.area_f, self.inv_mass_f, d.grid.face_area, stencil.face_f,
+            stencil.dirichlet_c,
+        )  # fmt: skip
+        stencil.setup()
+
+    def make_target(self) -> Array | None:
+        return None if self.domain.solids is None or self.domain.voxel else self.domain.grid.cell_field()
+
+    def add_sources(self, stencil: Stencil, target_c: Array) -> None:
+        """Nothing: a full tank has no room."""
+
+    def is_wet(self, stencil: Stencil) -> Array:
+        return np.ones(stencil.diagonal_c.size)
+
+    def potential(self, cell: np.ndarray, place: Array) -> Array:
+        return np.asarray((place - self._top) @ np.array(self.gravity))
+
+
+@njit(cache=True, nogil=True)
+def _compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirichlet, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            out_dirichlet[k, j, i] = 0.0
+        for a in range(spec.dimensions):
+            dz, dy, dx = int(a == 2), int(a == 1), int(a == 0)
+            n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                at = i if a == 0 else (j if a == 1 else k)
+                c = area[a, k, j, i] * face_area
+                lower = c * c * inv_mass[a, k, j, i]
+                if at == GHOSTS and kind[2 * a] != PERIODIC:
+                    out_dirichlet[k, j, i] += lower
+                    lower = 0.0
+                out_face[a, k, j, i] = lower
+                if at == GHOSTS + n - 1:
+                    kh, jh, ih = k + dz, j + dy, i + dx
+                    c = area[a, kh, jh, ih] * face_area
+                    if kind[2 * a + 1] == PERIODIC:
+                        kf = k - (n - 1) * dz
+                        jf = j - (n - 1) * dy
+                        jx = i - (n - 1) * dx
+                        first = area[a, kf, jf, jx] * face_area
+                        out_face[a, kh, jh, ih] = first * first * inv_mass[a, kf, jf, jx]
+                    else:
+                        out_dirichlet[k, j, i] += c * c * inv_mass[a, kh, jh, ih]
+                        out_face[a, kh, jh, ih] = 0.0
