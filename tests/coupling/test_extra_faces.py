@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import undertow as ut
+from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.fractions import LumpedFields
 from undertow.coupling.lumped import lumped
-from undertow.coupling.monolithic import CoupledBodies
 from undertow.coupling.motion import BodyMotion
 from undertow.fluid import Flow, FlowSettings
 from undertow.geometry import Box, Solid, SolidFields, Sphere, Static, rotation_matrix
@@ -37,7 +37,10 @@ def make_flow(cells, kind, bodies, dx=0.1):
         solids.append(Solid(f"body {b}", shape, BodyMotion(world.bodies, b)))
     volumes = world.bodies.mass_b / np.array([density for *_, density in bodies])
     coupled = CoupledBodies(world.bodies, volumes, np.zeros(len(bodies), dtype=np.int64))
-    settings = FlowSettings(density=2.0, tolerance=1e-11, advection="none", viscosity=VISCOSITY, no_slip="extra_faces")
+    settings = FlowSettings(
+        density=2.0, gravity=(0.0, 0.0, 0.0), tolerance=1e-11, advection="none", viscosity=VISCOSITY,
+        no_slip="extra_faces",
+    )  # fmt: skip
     fields = LumpedFields(grid, solids)
     flow = Flow(grid, Sides(grid, list(kind)), fields, settings, make_solve=lumped(coupled))
     return flow, world, coupled

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from undertow.coupling import added_mass
-from undertow.coupling.monolithic import CoupledBodies, MonolithicSolve, ViscousMonolithicSolve, monolithic
+from undertow.coupling.coupled_bodies import CoupledBodies
+from undertow.coupling.monolithic import MonolithicSolve, ViscousMonolithicSolve, monolithic
 from undertow.coupling.motion import BodyMotion
 from undertow.coupling.walls import _face_moment
 from undertow.fluid import Flow, FlowSettings
+from undertow.fluid.phase import FullTank
 from undertow.geometry import Box, Solid, SolidFields, Sphere, rotation_matrix
 from undertow.grid import GHOSTS, OPEN, PERIODIC, WALL, Grid, Sides
 from undertow.rigid.joints import Joints
@@ -27,7 +29,7 @@ def make_flow(cells, kind, bodies, dx=0.1, tolerance=1e-12, density=2.0):
         solids.append(Solid(f"body {b}", shape, BodyMotion(world.bodies, b)))
     volumes = world.bodies.mass_b / np.array([rho for *_, rho in bodies])
     coupled = CoupledBodies(world.bodies, volumes, np.zeros(len(bodies), dtype=np.int64))
-    settings = FlowSettings(density=density, tolerance=tolerance, advection="none")
+    settings = FlowSettings(density=density, gravity=(0.0, 0.0, 0.0), tolerance=tolerance, advection="none")
     flow = Flow(grid, Sides(grid, list(kind)), SolidFields(grid, solids), settings, make_solve=monolithic(coupled))
     return flow, world, coupled
 
@@ -280,7 +282,8 @@ def test_added_mass_of_a_disc(ratio):
     fields = SolidFields(grid, [Solid("disc", Sphere(a), BodyMotion(world.bodies, 0))])
     ring.close(fields, grid, centre)
     flow = Flow(
-        grid, Sides(grid, [WALL] * 6), fields, FlowSettings(density=1.0, tolerance=1e-7), make_solve=monolithic(coupled)
+        grid, Sides(grid, [WALL] * 6), fields, FlowSettings(density=1.0, gravity=(0.0, 0.0, 0.0), tolerance=1e-7),
+        make_solve=monolithic(coupled),
     )
     ring.close(fields, grid, centre)
     flow.domain.rebuild()
@@ -315,7 +318,7 @@ def make_viscous(bodies, cells=(12, 11, 1), viscosity=0.7, joints=None):
     """A viscous solve for bodies in a box with an open top."""
     flow, world, coupled = make_flow(cells, [WALL] * 3 + [OPEN] + [WALL] * 2, bodies)
     coupled.joints = joints
-    solve = ViscousMonolithicSolve(flow.domain, 1e-9, coupled, viscosity)
+    solve = ViscousMonolithicSolve(FullTank(flow.domain), 1e-9, coupled, viscosity)
     solve.rebuild()
     solve.place()
     return flow, world, coupled, solve
@@ -357,7 +360,7 @@ def test_viscous_solve_keeps_momentum_and_loses_energy(ratio):
     cells, _, bodies = CASES["2d"]
     bodies = [(s, x, R, 2.0 * ratio) for s, x, R, _ in bodies]
     flow, world, coupled = make_flow(cells, [PERIODIC] * 4 + [WALL] * 2, bodies, tolerance=1e-10)
-    solve = ViscousMonolithicSolve(flow.domain, 1e-12, coupled, 0.7)
+    solve = ViscousMonolithicSolve(FullTank(flow.domain), 1e-12, coupled, 0.7)
     solve.rebuild()
     solve.place()
     w = random_state(flow, world, 7)
@@ -385,8 +388,8 @@ def test_joints_hold_in_the_solve():
     joints.add("hinge", "hinge", "body 0", "body 1", (0.6, 0.5, 0.0))
     coupled.joints = joints
     for solve in (
-        MonolithicSolve(flow.domain, 1e-10, coupled),
-        ViscousMonolithicSolve(flow.domain, 1e-10, coupled, 0.7),
+        MonolithicSolve(FullTank(flow.domain), 1e-10, coupled),
+        ViscousMonolithicSolve(FullTank(flow.domain), 1e-10, coupled, 0.7),
     ):
         w = random_state(flow, world, 8)
         coupled.give_twists(w["rigid"])

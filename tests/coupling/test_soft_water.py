@@ -164,7 +164,7 @@ def test_what_viscosity_gives_soft_bodies_the_water_loses(kind):
         fluid=ut.Fluid(density=1000.0, viscosity=5.0, tolerance=1e-11),
     )  # fmt: skip
     sim.step()
-    soft, viscous, dt = sim.model.inside.solve, sim.flow.solve.viscous, 0.01
+    soft, viscous, dt = sim.model.inside.solve, sim.flow.solve.before, 0.01
     u = sim.flow.state.u
     soft.coupled.bodies.v[:, 1] = 0.3 + soft.coupled.bodies.x[:, 0]
     viscous.rebuild(dt)

@@ -156,7 +156,7 @@ def test_lumped_bodies_feel_the_pressure_where_they_are(mass: str) -> None:
                    "objects.body.shape={type='box', size=[0.2666666666666667, 0.14]}")  # fmt: skip
         solve = sim.model.flow_solve  # type: ignore[attr-defined]
         known = np.zeros_like(solve.known_b)
-        solve.hydrostatic.impulse(1.0, known)
+        solve.at_rest.impulse(1.0, known)
         depth = 0.33 - (height - 0.07)
         assert known[0, 1] == pytest.approx(1000.0 * 9.81 * depth * 0.8 / 3, rel=5e-3)
     sim = make("coupling='lumped'", f"lumped={{mass='{mass}'}}")

@@ -24,7 +24,7 @@ def make(cells: int, shape: object, position: tuple[float, float], **more: objec
 
 
 def viscous_of(sim: ut.Simulation) -> FreeViscosity:
-    found = sim.flow.solve.viscous  # type: ignore[union-attr]
+    found = sim.flow.solve.before  # type: ignore[union-attr]
     assert isinstance(found, FreeViscosity)
     return found
 

@@ -18,8 +18,8 @@ TO_GO = {
         "CoupledWaterModel", "RigidFluidModel", "SoftCoupledModel", "SoftWaterModel",
     ],
     "solves": [
-        "PressureSolve", "SplitSolve", "CoupledSolve", "FreeSurfaceSolve", "MonolithicSolve", "ViscousMonolithicSolve",
-        "LumpedSolve", "ViscousLumpedSolve", "CoupledWaterSolve", "LumpedWaterSolve", "SoftSolve", "SoftWaterSolve",
+        "PressureSolve", "SplitSolve", "CoupledSolve", "MonolithicSolve", "ViscousMonolithicSolve",
+        "LumpedSolve", "ViscousLumpedSolve", "SoftSolve", 
         "RigidFluidSolve",
     ],
     "viscous steps and drags": [
@@ -33,6 +33,7 @@ TO_GO = {
 
 GONE = [
     "DivergenceRows", "FreeSurfaceRows", "CoupledRows", "CoupledWaterRows", "SoftRows", "SoftWaterRows",
+    "FreeSurfaceSolve", "CoupledWaterSolve", "LumpedWaterSolve", "SoftWaterSolve",
 ]  # fmt: skip
 """Classes that parts, phases and walls have replaced."""
 

@@ -25,7 +25,7 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
-from undertow.coupling.monolithic import CoupledBodies
+from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.walls import BodyWalls
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.phase import Phase
@@ -38,6 +38,27 @@ NEAR = 1.5
 
 CLOSED = 1e-9
 """A body whose walls' area vectors add up to less than this part of their area lies wholly inside the domain."""
+
+
+class DisplacedWeight:
+    """The same in a fluid that fills the domain: a body feels the weight of what it displaces, -rho V g, V being its
+    true volume."""
+
+    def __init__(self, phase: Phase, coupled: CoupledBodies) -> None:
+        self.phase, self.coupled = phase, coupled
+
+    def measure(self) -> None:
+        """Nothing: all walls are wet."""
+
+    def measure_wet(self, out_b: Array) -> None:
+        """out (n,): 1, all of each body's walls."""
+        out_b[...] = 1.0
+
+    def impulse(self, dt: float, out_b: Array) -> None:
+        """J (n, 6) [N s, N m s]."""
+        coupled, out_b[...] = self.coupled, 0.0
+        displaced = np.where(coupled.bodies.kind_b == DYNAMIC, self.phase.mass_of(coupled.volume_b), 0.0)
+        out_b[:, :3] = -dt * displaced[:, None] * np.array(self.phase.gravity)
 
 
 class Hydrostatic:

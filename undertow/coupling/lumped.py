@@ -26,13 +26,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.drag import DragSpec, TwistDrag
 from undertow.coupling.fractions import LumpedFields
-from undertow.coupling.monolithic import CoupledBodies, MonolithicSolve, ViscousMonolithicSolve
+from undertow.coupling.hydrostatic import Hydrostatic
+from undertow.coupling.monolithic import MonolithicSolve, ViscousMonolithicSolve
 from undertow.errors import UserError
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.phase import Phase
+from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import WallRows
 from undertow.grid import GHOSTS, Array
@@ -66,21 +68,19 @@ class CarriedFaces(NamedTuple):
 class LumpedSolve(MonolithicSolve):
     """The coupled solve of a fluid whose solids are ``LumpedFields``; inviscid.
 
-    phase: see ``MonolithicSolve``; under a free surface only faces beside a liquid cell carry fluid (``wet``).
+    Under a free surface only faces beside a liquid cell carry fluid (``wet``).
     mass: ``full``, Mt of the head, or ``diagonal``, the masses and moments (22)-(24) about the common centre of mass,
     without what couples them there.
     """
 
-    def __init__(
-        self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies, phase: Phase | None = None,
-        mass: str = "full",
-    ) -> None:  # fmt: skip
+    def __init__(self, phase: Phase, tolerance: float, coupled: CoupledBodies, mass: str = "full") -> None:
         if coupled.joints is not None:
             raise UserError("coupling = 'lumped': bodies are moved one by one; joints have coupling = 'monolithic'")
-        super().__init__(domain, tolerance, coupled, phase)
+        super().__init__(phase, tolerance, coupled)
         self.added_mass.whole_bodies = True
-        assert isinstance(domain.solids, LumpedFields)
-        self.fields, self.mass = domain.solids, mass
+        fields = phase.domain.solids
+        assert isinstance(fields, LumpedFields)
+        self.fields, self.mass = fields, mass
         count = coupled.bodies.count
         none = np.zeros(0, np.int64)
         self.faces = self.wet = CarriedFaces(none, none, np.zeros((0, 6)), np.zeros(0), none, np.zeros((0, 3)))
@@ -88,9 +88,23 @@ class LumpedSolve(MonolithicSolve):
         """Mt - M by body [kg, kg m, kg m2]."""
         self._brought = np.zeros((count, 6))
 
-    def place(self) -> None:
-        """Take over poses and velocities; masses with the fluid that the bodies carry."""
-        super().place()
+    def _make_hydrostatic(self) -> Hydrostatic:
+        """A wall lies on a face of a cell and feels the pressure p of its centre. The fluid of the dual cell between
+        them moves with the body and hangs on it: its weight is part of what is known,
+
+            J = dt rho sum (g.x_c - c) F_c + dt sum beta_f g_axis J_f,
+
+        so that a flat bottom anywhere in its dual cell feels the pressure of the depth where it is."""
+        gravity = np.array(self.phase.gravity) / self.phase.mass_of(1.0)
+
+        def add(everywhere: bool, out_b: Array) -> None:
+            (self.faces if everywhere else self.wet).add_weight(gravity, out_b)
+
+        return Hydrostatic(self.domain, self.phase, self.moved.cut, self.coupled, add)
+
+    def _set_masses(self) -> None:
+        """With the fluid that the bodies carry."""
+        super()._set_masses()
         self._find_faces()
         block, bodies = self.block, self.coupled.bodies
         own = np.asarray(np.linalg.pinv(block.inv_mass, hermitian=True), dtype=np.float64)
@@ -100,7 +114,6 @@ class LumpedSolve(MonolithicSolve):
         total = own + self.carried_b * both
         block.inv_mass[...] = np.linalg.pinv(total, hermitian=True) * both
         block.refresh()
-        self.added_mass.setup()
 
     def _find_faces(self) -> None:
         """J and beta of the faces between solid and fluid cells of dynamic bodies."""
@@ -243,10 +256,10 @@ class ViscousLumpedSolve(ViscousMonolithicSolve, LumpedSolve):
     """Viscous: the fluid of mixed dual cells is lumped on the bodies first, then as in ``ViscousMonolithicSolve``."""
 
     def __init__(
-        self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies, viscosity: float, form: str = "split",
+        self, phase: Phase, tolerance: float, coupled: CoupledBodies, viscosity: float, form: str = "split",
         mass: str = "full",
     ) -> None:  # fmt: skip
-        LumpedSolve.__init__(self, domain, tolerance, coupled, mass=mass)
+        LumpedSolve.__init__(self, phase, tolerance, coupled, mass)
         self._add_viscosity(viscosity, form)
 
     def _make_walls(self, viscosity: float) -> tuple[WallRows, TwistDrag]:
@@ -276,9 +289,9 @@ def lumped(coupled: CoupledBodies, mass: str = "full") -> Callable[[FluidDomain,
     """What makes the implicit solve of a ``Flow`` whose solids are the ``LumpedFields`` of the bodies ``coupled``."""
 
     def make(domain: FluidDomain, settings: FlowSettings) -> ImplicitSolve:
+        phase, tolerance, form = FullTank(domain, settings.gravity), settings.tolerance, settings.viscosity_form
         if settings.viscosity > 0.0:
-            form = settings.viscosity_form
-            return ViscousLumpedSolve(domain, settings.tolerance, coupled, settings.viscosity, form, mass)
-        return LumpedSolve(domain, settings.tolerance, coupled, mass=mass)
+            return ViscousLumpedSolve(phase, tolerance, coupled, settings.viscosity, form, mass)
+        return LumpedSolve(phase, tolerance, coupled, mass)
 
     return make

@@ -4,25 +4,28 @@ Inviscid: one pressure moves the fluid and the bodies,
 
     u = u* - beta^-1 G z,    (v, omega) = (v, omega)* + M^-1 F^T z,    K w = s,    z = dt p,
 
-see ``fluid.pressure``. Gravity of a fluid of one density is balanced by its own hydrostatic pressure, and z is without
-that part: a body feels its weight less that of the fluid it displaces, (m - rho V) g, V being its true volume.
+see ``fluid.pressure``. Gravity of the fluid is balanced by its own hydrostatic pressure, and z is without that part,
+which acts on the bodies as a known impulse (``coupling.hydrostatic``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from undertow.coupling.added_mass import AddedMass
+from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.drag import BodiesInverse, DragRows, TwistDrag
+from undertow.coupling.hydrostatic import DisplacedWeight, Hydrostatic
 from undertow.coupling.indefinite import IndefiniteSystem
 from undertow.coupling.poles import EndVelocities
+from undertow.coupling.rigid_viscosity import HEAVY_ENOUGH, CoupledViscosity
 from undertow.coupling.rigid_walls import RigidWalls, block_diagonal
 from undertow.coupling.unsplit import Unsplit
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
+from undertow.fluid.mixture import Mixture
 from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.pressure import PressureRows
 from undertow.fluid.solve import ImplicitSolve
@@ -46,49 +49,6 @@ STILL = 1e-12
 
 STILL_CELLS = 64**3
 """Cells beyond which the rounding of fluid at rest is more than that: the norm of their rows grows with the root."""
-
-HEAVY_ENOUGH = 20.0
-"""A body whose displaced fluid weighs less than this many times what it weighs itself follows the last pressure."""
-
-
-@dataclass
-class CoupledBodies:
-    """The bodies that take part in a coupled solve, and what acts on them beside the fluid.
-
-    volume_b (n,): true volume [m3; 2D m2]. impulse_b (n, 6): linear and angular impulse about the centre of mass of
-    what acts over the step [N s, N m s]. pressure_b, viscous_b (n, 6): what pressure (without buoyancy) and viscosity
-    gave in the last step [N s, N m s]. joint_b (n, 6): what the joints gave in the solves. slip_b (n,): 1 for bodies
-    along which the fluid slides. joints: hold the bodies together in the solve itself.
-    """
-
-    bodies: RigidBodies
-    volume_b: Array
-    slip_b: np.ndarray
-    joints: Joints | None = None
-
-    def __post_init__(self) -> None:
-        self.impulse_b = np.zeros((self.bodies.count, 6))
-        self.pressure_b = np.zeros((self.bodies.count, 6))
-        self.viscous_b = np.zeros((self.bodies.count, 6))
-        self.joint_b = np.zeros((self.bodies.count, 6))
-
-    def set_weight(self, density: float, gravity: Array, dt: float) -> None:
-        """Impulses of the weight less buoyancy (m - rho V) g over dt [s], in a fluid of ``density`` [kg/m3]."""
-        dynamic = self.bodies.kind_b == DYNAMIC
-        self.impulse_b[...] = 0.0
-        weight = np.where(dynamic, self.bodies.mass_b - density * self.volume_b, 0.0)
-        self.impulse_b[:, :3] = dt * weight[:, None] * gravity
-
-    def take_twists(self, out_b: Array) -> None:
-        """Twists (n, 6) of the bodies from their momenta, at their poses of now."""
-        self.bodies.derive_velocities()
-        out_b[:, :3], out_b[:, 3:] = self.bodies.v_b, self.bodies.omega_b
-
-    def give_twists(self, twist_b: Array) -> None:
-        """Momenta of the dynamic bodies from their twists (n, 6)."""
-        bodies = self.bodies
-        for b in np.flatnonzero(bodies.kind_b == DYNAMIC):
-            bodies.set_velocity(int(b), twist_b[b, :3], twist_b[b, 3:])
 
 
 class JoinedVelocities(DenseBlock):
@@ -120,25 +80,22 @@ class JoinedVelocities(DenseBlock):
         twist.reshape(-1)[...] = self._projection @ twist.reshape(-1)
 
 
-class MonolithicSolve:
-    """Inviscid: the projection of fluid and bodies together; an ``ImplicitSolve`` of a ``Flow``."""
+class MonolithicSolve(ImplicitSolve):
+    """Inviscid: the projection of fluid and bodies together."""
 
-    viscous: ViscousRows | None = None
-    walls: WallRows | None = None
-    strain_z = np.zeros(0)
-    walls_z = np.zeros(0)
-
-    def __init__(
-        self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies, phase: Phase | None = None
-    ) -> None:
-        """phase: the fluid where it does not fill the domain."""
-        self.domain, self.tolerance, self.coupled = domain, tolerance, coupled
+    def __init__(self, phase: Phase, tolerance: float, coupled: CoupledBodies) -> None:
+        domain = phase.domain
+        self.phase, self.domain, self.tolerance, self.coupled = phase, domain, tolerance, coupled
         bodies = coupled.bodies
         self.block = RigidVelocities(bodies.count) if coupled.joints is None else JoinedVelocities(bodies.count)
-        self.phase = FullTank(domain) if phase is None else phase
-        self.moved = RigidWalls(domain, bodies, isinstance(self.phase, FullTank))
+        fills = isinstance(phase, FullTank)
+        self.moved = RigidWalls(domain, bodies, fills)
         """The walls that bodies move, and the fluid by them."""
-        self.rows = PressureRows(self.phase, [self.moved])
+        self.rows = PressureRows(phase, [self.moved])
+        self.at_rest = DisplacedWeight(phase, coupled) if fills else self._make_hydrostatic()
+        """What the pressure of the fluid at rest does to bodies, which is not solved for."""
+        self.known_b = np.zeros((bodies.count, 6))
+        """Impulses of the pressure that is known before the solve (n, 6) [N s, N m s]."""
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         dynamic = bodies.kind_b == DYNAMIC
         self.displaced_b = np.where(dynamic, self.phase.mass_of(coupled.volume_b), 0.0)
@@ -158,6 +115,12 @@ class MonolithicSolve:
         self._target = 0.0
         """||K w - s|| that the solves of this step are stopped at [m3/s]."""
 
+    def _make_hydrostatic(self) -> Hydrostatic:
+        return Hydrostatic(self.domain, self.phase, self.moved.cut, self.coupled)
+
+    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
+        self.before = CoupledViscosity(self, viscosity, slip_b)
+
     def rebuild(self) -> None:
         self.rows.rebuild()
         self.multigrid.setup(self.rows.stencil)
@@ -165,18 +128,36 @@ class MonolithicSolve:
     def place(self) -> None:
         self._target = 0.0
         self.rows.set_wall_flux()
+        self._set_masses()
+        self.added_mass.setup()
+        self.coupled.take_twists(self.moved.v)
+        self.at_rest.measure()
+        self.at_rest.measure_wet(self.wet_b)
+
+    def _set_masses(self) -> None:
+        """Of the bodies at their poses of now."""
         if isinstance(self.block, JoinedVelocities):
             assert self.coupled.joints is not None
             self.block.set_masses(self.coupled.bodies, self.coupled.joints)
         else:
             self.block.set_masses(self.coupled.bodies)
-        self.added_mass.setup()
-        self.coupled.take_twists(self.moved.v)
 
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         """u* and the momenta of the bodies to n+1; z_c: guess on entry, dt p on exit [Pa s]."""
-        self.coupled.pressure_b[...], self.coupled.joint_b[...] = 0.0, 0.0
+        self._begin_step()
         return self.push(u_f, z_c)
+
+    def take_known(self, start_c: Array | None, dt: float) -> None:
+        self.at_rest.impulse(dt, self.known_b)
+        if start_c is not None:
+            self.moved.add_force(1.0, start_c, self.known_b)
+
+    def _begin_step(self) -> None:
+        """What is known of the pressure acts on the bodies; sums of what the step does to them begin."""
+        coupled = self.coupled
+        coupled.impulse_b += self.known_b
+        coupled.pressure_b[...], coupled.joint_b[...] = self.known_b, 0.0
+        self.known_b[...] = 0.0
 
     def push(self, u_f: Array, z_c: Array) -> list[SolveStats]:
         """Impulses of ``coupled`` move bodies and fluid; z_c: guess on entry, the pressure's impulse on exit [Pa s].
@@ -293,9 +274,6 @@ class MonolithicSolve:
         still = STILL * grid.face_area * max(1.0, np.sqrt(grid.cell_count / STILL_CELLS))
         return max(self.refinement.residual({"fluid": u_f}), float(rounding) / self.tolerance, float(still))
 
-    def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
-        """Nothing: inviscid."""
-
 
 class ViscousMonolithicSolve(MonolithicSolve):
     """Viscous: fluid and bodies exchange momentum through the drag rows first, then through the pressure.
@@ -307,9 +285,9 @@ class ViscousMonolithicSolve(MonolithicSolve):
     """
 
     def __init__(
-        self, domain: FluidDomain, tolerance: float, coupled: CoupledBodies, viscosity: float, form: str = "split"
+        self, phase: Phase, tolerance: float, coupled: CoupledBodies, viscosity: float, form: str = "split"
     ) -> None:
-        super().__init__(domain, tolerance, coupled)
+        super().__init__(phase, tolerance, coupled)
         self._add_viscosity(viscosity, form)
 
     def _add_viscosity(self, viscosity: float, form: str) -> None:
@@ -356,8 +334,8 @@ class ViscousMonolithicSolve(MonolithicSolve):
         coupled = self.coupled
         self.viscous.time_step = self.drag.time_step = viscous_dt
         self.walls.set_time_step(viscous_dt)
-        for given in (coupled.pressure_b, coupled.viscous_b, coupled.joint_b):
-            given[...] = 0.0
+        self._begin_step()
+        coupled.viscous_b[...] = 0.0
         twist = self._begin()
         self._target = self.tolerance * self._scale(u_f, twist)
         w = {"fluid": u_f, BLOCK: twist.reshape(self.block.shape)}
@@ -385,10 +363,9 @@ def monolithic(coupled: CoupledBodies) -> Callable[[FluidDomain, FlowSettings], 
     """What makes the implicit solve of a ``Flow`` whose solids are the bodies ``coupled``."""
 
     def make(domain: FluidDomain, settings: FlowSettings) -> ImplicitSolve:
+        phase, tolerance = FullTank(domain, settings.gravity), settings.tolerance
         if settings.viscosity > 0.0:
-            return ViscousMonolithicSolve(
-                domain, settings.tolerance, coupled, settings.viscosity, settings.viscosity_form
-            )
-        return MonolithicSolve(domain, settings.tolerance, coupled)
+            return ViscousMonolithicSolve(phase, tolerance, coupled, settings.viscosity, settings.viscosity_form)
+        return MonolithicSolve(phase, tolerance, coupled)
 
     return make

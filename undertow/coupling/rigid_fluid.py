@@ -40,11 +40,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.drag import set_twist_row
-from undertow.coupling.monolithic import CoupledBodies
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.free_surface import FreeSurfaceSolve
+from undertow.fluid.free_surface import FreeSurface
 from undertow.fluid.mixture import Mixture
+from undertow.fluid.solve import PressureSolve
 from undertow.geometry import SolidFields
 from undertow.geometry.solids import mean_of_corners
 from undertow.grid import GHOSTS, Array, share
@@ -208,7 +209,7 @@ class RigidRegions:
         return np.asarray(np.einsum("nij,nj->ni", self.inverse_b, impulse_b))
 
 
-class RigidFluidSolve(FreeSurfaceSolve):
+class RigidFluidSolve(PressureSolve):
     """The projection of water and bodies as one fluid, and what it does to the bodies' momenta.
 
     expected_b (n, 6): force and torque, beside gravity, that the last step's contact and inertia add to E. stress_f:
@@ -216,13 +217,14 @@ class RigidFluidSolve(FreeSurfaceSolve):
     """
 
     def __init__(
-        self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], tolerance: float,
-        fields: SolidFields, index: np.ndarray, coupled: CoupledBodies,
+        self, phase: FreeSurface, tolerance: float, fields: SolidFields, index: np.ndarray, coupled: CoupledBodies,
         settings: RigidFluidSettings | None = None,
     ) -> None:  # fmt: skip
-        self.water_c, self.coupled, self.settings = phi_c, coupled, settings or RigidFluidSettings()
+        """phase: the water alone; that of the solve is water and bodies joined."""
+        self.water_c, self.coupled, self.settings = phase.phi_c, coupled, settings or RigidFluidSettings()
+        domain = phase.domain
         self.joined_c = domain.grid.cell_field()
-        super().__init__(domain, self.joined_c, gravity, tolerance)
+        super().__init__(FreeSurface(domain, self.joined_c, phase.gravity), tolerance)
         self.regions = RigidRegions(domain, fields, index, coupled)
         bodies = coupled.bodies
         self.dynamic_b = bodies.kind_b == DYNAMIC
@@ -247,10 +249,10 @@ class RigidFluidSolve(FreeSurfaceSolve):
         self.regions.gather(self.water_c, self.phase.inv_mass_f)
         self.fluid_weight_b[...] = self.regions.weight_of_fluid(np.array(self.phase.gravity), self.displaced_b)
 
-    def add_known_impulse(self, u_f: Array, p_c: Array, dt: float) -> None:
-        """u_a of the head in place of the water's velocity, then viscosity and the impulse of the surface."""
+    def diffuse(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
+        """u_a of the head in place of the water's velocity, then viscosity."""
         self.prepare(u_f, dt)
-        super().add_known_impulse(u_f, p_c, dt)
+        return super().diffuse(u_f, p_c, dt)
 
     def prepare(self, u_f: Array, dt: float) -> None:
         """u_w -> u_a, in place."""
@@ -285,7 +287,7 @@ class RigidFluidSolve(FreeSurfaceSolve):
         """
         coupled, regions = self.coupled, self.regions
         coupled.viscous_b[...] = 0.0
-        if self.viscous is None:
+        if self.before is None:
             return
         coupled.take_twists(self._twist_b)
         slip_m = regions.velocity(self._twist_b) - u_m
@@ -321,10 +323,10 @@ class RigidFluidSolve(FreeSurfaceSolve):
         weight[:, :3] += dt * np.where(self.dynamic_b, bodies.mass_b, 0.0)[:, None] * np.array(self.phase.gravity)
         return weight
 
-    def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
+    def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         """u_a (known impulse added) -> u* in place; momenta of the bodies to n+1, but for contact."""
-        stats = super().solve(u_f, p_c, dt)
-        self.move_bodies(u_f, dt)
+        stats = super().solve(u_f, z_c, viscous_dt)
+        self.move_bodies(u_f, viscous_dt)
         return stats
 
     def move_bodies(self, u_f: Array, dt: float) -> None:

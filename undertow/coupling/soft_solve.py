@@ -15,22 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from undertow.coupling.monolithic import CoupledBodies
-from undertow.coupling.one_sided import ActiveSet, Contacts
+from undertow.coupling.coupled_soft import CoupledSoft
+from undertow.coupling.hydrostatic import DisplacedWeight, Hydrostatic
+from undertow.coupling.one_sided import ActiveSet
 from undertow.coupling.pockets import Pockets
 from undertow.coupling.soft_drag import NodesInverse, RigidDrag, SoftDrag
 from undertow.coupling.soft_fields import SoftFields
 from undertow.coupling.soft_preconditioner import CycleStencil, SoftPreconditioner
-from undertow.coupling.solid_velocities import BLOCK, Bound, SolidVelocities
+from undertow.coupling.soft_viscosity import SoftViscosity
+from undertow.coupling.solid_velocities import BLOCK, SolidVelocities
 from undertow.coupling.solid_walls import SolidWalls, seeing
 from undertow.coupling.unsplit import Unsplit
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
+from undertow.fluid.mixture import Mixture
 from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.pressure import PressureRows
 from undertow.fluid.solve import ImplicitSolve
@@ -38,8 +40,6 @@ from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array
 from undertow.linalg import CoupledSystem, Multigrid, Refinement, SolveStats, VelocityBlock
 from undertow.rigid.bodies import DYNAMIC
-from undertow.soft import SoftBodies
-from undertow.soft.rings import RingRows
 
 NOTABLE = 1e-6
 """Part of the rows that no pressure can change, above which it is told."""
@@ -57,53 +57,13 @@ THETA = {"implicit": 1.0, "newmark": 0.25}
 """Part of dt^2 K in the masses."""
 
 
-@dataclass
-class CoupledSoft:
-    """The solids of a coupled solve, soft and rigid, and what acts on them beside the fluid.
-
-    external (n, 3) [N]: mean force on the nodes over the step beside elasticity; on the rigid bodies it is the impulse
-    of ``rigid``. bound: nodes that rigid bodies carry. rings: of incompressible bodies. contacts: of this step, None:
-    none. pressure, viscous (n, 3) [N s]: impulses of the fluid on nodes over the last step, without buoyancy; on rigid
-    bodies they are in ``rigid``. buoyancy (n, 3) [N]: of its hydrostatic pressure. touched (n + 2 m, 3) [N s, N m s]:
-    impulses of contact. dissipated [J]: what viscosity and damping took in the last step. passes: solves that contact
-    took. density: of the lightest soft body [kg/m3]. recovery: shortest time over which closed shells regain the volume
-    of their pocket [s]. stepper: the form of elasticity, see the head of the module. elastic_x (n, 3) [m]: where it is
-    found, None: where the nodes are. reach: positions move for so many times the step of the solve with what it finds.
-    """
-
-    bodies: SoftBodies
-    rigid: CoupledBodies
-    stepper: str
-    density: float
-    recovery: float = 0.0
-    bound: Bound | None = None
-    rings: RingRows | None = None
-    contacts: Contacts | None = None
-    elastic_x: Array | None = None
-    reach: float = 1.0
-    external: Array = field(init=False)
-    pressure: Array = field(init=False)
-    viscous: Array = field(init=False)
-    buoyancy: Array = field(init=False)
-    touched: Array = field(init=False)
-    dissipated: float = 0.0
-    passes: int = 0
-
-    def __post_init__(self) -> None:
-        shape = (self.bodies.count, 3)
-        self.external, self.pressure, self.viscous, self.buoyancy = (np.zeros(shape) for _ in range(4))
-        self.touched = np.zeros((self.bodies.count + 2 * self.rigid.bodies.count, 3))
-
-
-class SoftSolve:
-    """The implicit solve of a ``Flow`` whose solids are ``SoftFields``; viscosity 0: pressure alone.
+class SoftSolve(ImplicitSolve):
+    """The implicit solve of fluid and solids that are ``SoftFields``; viscosity 0: pressure alone.
 
     Viscous: fluid and solids exchange momentum through the drag rows first, then through the pressure, both from the
     pressure of the step before (Van Kan 1986), unless a body is far lighter than the fluid; form ``coupled``: through
     both at once (``coupling.unsplit``).
     """
-
-    strain_z = np.zeros(0)
 
     def __init__(
         self, phase: Phase, tolerance: float, viscosity: float, coupled: CoupledSoft, form: str = "split"
@@ -117,6 +77,12 @@ class SoftSolve:
         self.moved = SolidWalls(phase, fields, self.block)
         """The walls that solids move, and the fluid by them."""
         self.rows = PressureRows(phase, [self.moved])
+        at_rest = DisplacedWeight(phase, rigid)
+        fills = isinstance(phase, FullTank)
+        self.at_rest = at_rest if fills else Hydrostatic(self.moved.alone, phase, self.moved.cut, rigid)
+        """What the pressure of the fluid at rest does to rigid bodies, which is not solved for."""
+        self.known = np.zeros(self.block.shape)
+        """Impulses of the pressure that is known before the solve (n + 2 m, 3), but for the buoyancy of nodes."""
         self.pockets = Pockets(fields, coupled.bodies, coupled.recovery)
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         self.cycle = CycleStencil(self.rows, self.moved)
@@ -127,9 +93,6 @@ class SoftSolve:
         fluid = VelocityBlock("fluid", phase.inv_mass_f, planar)
         self.system = CoupledSystem([fluid, self.block], [self.rows], {"pressure": self.level}, planar)
         self.null = self.system.null_space("pressure")
-        self.viscous: ViscousRows | None = None
-        self.walls: WallRows | None = None
-        self.walls_z = np.zeros(0)
         self.unsplit: Unsplit | None = None
         if viscosity > 0.0:
             slip = np.array([solid.slip for solid in fields.solids], dtype=np.int64)
@@ -168,14 +131,31 @@ class SoftSolve:
         if self.viscous is not None:
             self.viscous.rebuild()
 
+    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
+        self.before = SoftViscosity(self, viscosity, slip_b)
+
     def place(self) -> None:
         """Take over the present velocities of solids, nodes and sides."""
         self.rows.set_wall_flux()
         self.block.take(self.moved.v)
+        self.at_rest.measure()
         if self.walls is not None:
             self.walls.rebuild()
             for drag in self.drags:
                 drag.rebuild()
+
+    def take_known(self, start_c: Array | None, dt: float) -> None:
+        self.known[...] = 0.0 if start_c is None else self.moved.push(start_c)
+        of_rest = np.zeros_like(self.coupled.rigid.impulse_b)
+        self.at_rest.impulse(dt, of_rest)
+        self.block.twists(self.known)[...] += of_rest
+
+    def carried(self) -> tuple[np.ndarray, np.ndarray]:
+        lower, upper = self.moved.wet_sides()
+        return self.fields.voxel.face, lower + upper > 0.0
+
+    def set_carried(self, u_f: Array) -> None:
+        self.set_coupled_faces(u_f)
 
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         """u* and the velocities of the solids to n+1; z_c: dt p of the step before on entry, dt p on exit [Pa s]."""
@@ -183,7 +163,7 @@ class SoftSolve:
         carried = self.set_masses(dt)
         v, start = self._v, np.zeros(block.shape)
         block.take(start)
-        self.add_forces(start, dt, self.carried_momentum(u_f, start, carried))
+        self.add_forces(start, dt, self.carried_momentum(u_f, start, carried) + self.known)
         loose = start.copy()
         block.settle(start, np.zeros(0))
         np.copyto(self._start_f, u_f)
@@ -268,8 +248,10 @@ class SoftSolve:
         coupled, block, v = self.coupled, self.block, w[BLOCK]
         rigid, count = coupled.rigid, coupled.bodies.count
         pushed = self.moved.push(z_c)
-        coupled.pressure[...], coupled.viscous[...] = pushed[:count], self._drag[:count]
-        rigid.pressure_b[...], rigid.viscous_b[...] = block.twists(pushed), block.twists(self._drag)
+        given = pushed + self.known
+        self.known[...] = 0.0
+        coupled.pressure[...], coupled.viscous[...] = given[:count], self._drag[:count]
+        rigid.pressure_b[...], rigid.viscous_b[...] = block.twists(given), block.twists(self._drag)
         coupled.touched[...] = 0.0 if coupled.contacts is None else coupled.contacts.push(block.shape)
         self._measure_dissipation(w)
         # what is left of the change of momentum: joints, and nodes that bodies carry
@@ -278,6 +260,8 @@ class SoftSolve:
         rigid.joint_b[...] = block.twists(change)
         self._add_parts(change, rigid.joint_b)
         rigid.joint_b[rigid.bodies.kind_b != DYNAMIC] = 0.0
+        if isinstance(self.before, SoftViscosity):
+            self.before.count(coupled)
         block.give(v)
         self.moved.v[...] = v
         self.fields.refresh_velocities()
@@ -411,9 +395,6 @@ class SoftSolve:
                 row.add_gram(w, gram)
             total += float((gram["fluid"] * w["fluid"]).sum() + (gram[BLOCK] * w[BLOCK]).sum())
         self.coupled.dissipated = total
-
-    def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
-        """Nothing: the first-order stepper has no explicit half."""
 
 
 def soft_monolithic(coupled: CoupledSoft) -> Callable[[FluidDomain, FlowSettings], ImplicitSolve]:

@@ -11,6 +11,7 @@ from undertow.fluid import measure
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.forces import VorticityConfinement, add_acceleration, add_buoyancy
 from undertow.fluid.limits import flow_limits
+from undertow.fluid.phase import FullTank
 from undertow.fluid.smoke import Smoke, SmokeEmitter
 from undertow.fluid.solve import CoupledSolve, ImplicitSolve, PressureSolve, SplitSolve
 from undertow.fluid.state import FlowReport, FlowSettings, FlowState, SolidForce
@@ -109,7 +110,7 @@ class Flow(Part):
     def _make_solve(self) -> ImplicitSolve:
         s = self.settings
         if s.viscosity == 0.0:
-            return PressureSolve(self.domain, s.tolerance)
+            return PressureSolve(FullTank(self.domain), s.tolerance)
         solids = () if self.solids is None else self.solids.solids
         slip_b = np.array([solid.slip for solid in solids], dtype=np.int64)
         form: type[SplitSolve] | type[CoupledSolve] = CoupledSolve if s.viscosity_form == "coupled" else SplitSolve
@@ -198,6 +199,7 @@ class Flow(Part):
         self.domain.prescribe(u_f)
         report = FlowReport()
         report.row_before = self.largest_row(u_f)
+        self.solve.take_known(None, viscous_dt)
         report.solves = self.solve.solve(u_f, self.z_c, viscous_dt)
         report.row_after = self.largest_row(u_f)
         if self.solids is not None and self.solve.rows.target is not None:

@@ -24,13 +24,10 @@ from numba import njit
 
 from undertow.errors import UserError
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.mixture import Mixture
 from undertow.fluid.phase import Phase
-from undertow.fluid.pressure import PressureRows
-from undertow.fluid.strain import FreeViscosity
 from undertow.grid import GHOSTS, SIDE_NAMES, Array, share_face_rows, share_rows
 from undertow.grid.jitting import borrowing, helper
-from undertow.linalg import CoupledSystem, Multigrid, SolveStats, Stencil, VelocityBlock, used_planes
+from undertow.linalg import Stencil, used_planes
 
 SMALLEST_THETA = 1e-3
 """Surfaces nearer to a liquid centre than this part of a cell count as being there: it bounds the mass from below."""
@@ -128,63 +125,6 @@ class FreeSurface(Phase):
             d.grid, _add_potential, self.wet_rows, self.liquid_c, self.gravity, self.level, factor, z_c, factor,
             known_c, d.density, out_c,
         )  # fmt: skip
-
-
-class FreeSurfaceSolve:
-    """The projection of a liquid with a free surface, after the implicit step of its viscosity if it has one."""
-
-    viscous: FreeViscosity | None = None
-
-    def __init__(
-        self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float], tolerance: float
-    ) -> None:
-        self.domain = domain
-        self.tolerance = tolerance
-        self.phase = FreeSurface(domain, phi_c, gravity)
-        self.rows = PressureRows(self.phase)
-        self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
-        planar = domain.grid.dimensions == 2
-        block = VelocityBlock("fluid", self.phase.inv_mass_f, planar)
-        self.system = CoupledSystem([block], [self.rows], {"pressure": self.multigrid}, planar)
-        self.z_c = domain.grid.cell_field()
-        self.start_c = domain.grid.cell_field()
-        self._before: list[SolveStats] = []
-
-    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
-        """Dynamic viscosity [Pa s], or what has it; slip_b (n,): 1 for solids along which the liquid slides."""
-        self.viscous = FreeViscosity(self.rows, self.phase, self.tolerance, viscosity, slip_b)
-
-    def rebuild(self) -> None:
-        """Take over the present surface, solids and sources."""
-        self.rows.rebuild()
-        self.multigrid.setup(self.rows.stencil)
-        self.rows.set_wall_flux()
-
-    def carried(self) -> tuple[np.ndarray, np.ndarray]:
-        """Faces that move with thin solids, flat, and whether there is liquid beside them (n,): none here."""
-        return np.zeros(0, np.int64), np.zeros(0, dtype=bool)
-
-    def set_carried(self, u_f: Array) -> None:
-        """Give those faces the velocity of the solids."""
-
-    def add_known_impulse(self, u_f: Array, p_c: Array, dt: float) -> None:
-        """Viscosity, p being the last pressure [Pa], then what is known of the pressure's impulse: of the values at the
-        surface and of the cells they nearly fix."""
-        phase, self._before = self.phase, []
-        if self.viscous is not None:
-            self.viscous.expect(p_c, dt)
-            self._before.append(self.viscous.solve(u_f, dt))
-        phase.start_from_surface(dt, self.start_c)
-        phase.add_surface_impulse(dt, self.start_c, u_f)
-
-    def solve(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
-        """u* (known impulse added) -> u in place; p_c: guess on entry, the pressure on exit [Pa]."""
-        z = self.z_c
-        # the impulse of start_c has been given: solve for what is left
-        self.phase.dual_of(p_c, dt, self.start_c, z)
-        stats = self.system.solve({"fluid": u_f}, {"pressure": z}, self.tolerance)
-        self.phase.pressure_of(z, dt, self.start_c, p_c)
-        return [*self._before, stats]
 
 
 @helper

@@ -90,9 +90,7 @@ def flux(grid: Grid, u_f: Array, open_f: Array, axis: int, position: float) -> f
     return float(np.sum(u_f[axis][faces] * open_f[axis][faces]) * grid.face_area)
 
 
-def side_flows(
-    grid: Grid, sides: Sides, u_f: Array, open_f: Array, phi_c: Array | None = None
-) -> Iterator[Quantity]:
+def side_flows(grid: Grid, sides: Sides, u_f: Array, open_f: Array, phi_c: Array | None = None) -> Iterator[Quantity]:
     """Volume entering and leaving through the sides of the domain per second; periodic sides do not count.
 
     phi_c: level set of a liquid [m]; faces then count as far as the cell inside them is full.

@@ -11,30 +11,31 @@ from typing import Protocol
 import numpy as np
 
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.phase import FullTank
+from undertow.fluid.mixture import Mixture
+from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.pressure import PressureRows
+from undertow.fluid.strain import FreeViscosity
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array
 from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock
 
 
 class ImplicitSolve(Protocol):
-    """What a stepper asks of the implicit solve."""
+    """What a flow asks of the implicit solve; a solve says nothing about what it has not.
 
-    strain_z: Array
-    walls_z: Array
+    Viscosity is solved with the pressure, or before it (``diffuse``).
 
-    @property
-    def rows(self) -> PressureRows:
-        """The rows of incompressibility."""
+    phase: the fluid. rows: of incompressibility. viscous, walls: the rows between faces and to walls, None when
+    inviscid or solved before. strain_z, walls_z: their duals. before: the viscous step that comes first, None without.
+    """
 
-    @property
-    def viscous(self) -> ViscousRows | None:
-        """The rows between faces, None when inviscid."""
-
-    @property
-    def walls(self) -> WallRows | None:
-        """The rows to walls, None when inviscid."""
+    phase: Phase
+    rows: PressureRows
+    viscous: ViscousRows | None = None
+    walls: WallRows | None = None
+    strain_z: Array = np.zeros(0)
+    walls_z: Array = np.zeros(0)
+    before: FreeViscosity | None = None
 
     def rebuild(self) -> None:
         """Take over a changed geometry."""
@@ -45,26 +46,50 @@ class ImplicitSolve(Protocol):
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         """u* -> u^{n+1} in place; z_c: guess on entry, dt p on exit [Pa s]; viscosity is implicit over viscous_dt."""
 
+    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
+        """Dynamic viscosity [Pa s], or what has it, of the step before; slip_b (n,): 1 for solids along which the fluid
+        slides."""
+        return
+
+    def diffuse(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
+        """The viscous step before the pressure, p being the last one [Pa]; nothing without viscosity."""
+        if self.before is None:
+            return []
+        self.before.expect(p_c, dt)
+        return [self.before.solve(u_f, dt)]
+
+    def take_known(self, start_c: Array | None, dt: float) -> None:
+        """The impulse of a pressure that is known before the solve acts on solids: that of the fluid at rest, and of
+        start_c [Pa s], which the fluid has been given already; None: of that alone."""
+        return
+
+    def carried(self) -> tuple[np.ndarray, np.ndarray]:
+        """Faces that move with thin solids, flat, and whether there is fluid beside them (n,): none here."""
+        return np.zeros(0, np.int64), np.zeros(0, dtype=bool)
+
+    def set_carried(self, u_f: Array) -> None:
+        """Give those faces the velocity of the solids."""
+        return
+
     def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
         """out += C^T (C u - s) / dt of the rows that Crank-Nicolson treats half explicitly [N]."""
+        return
 
 
-class PressureSolve:
-    """Inviscid: the projection K w = s alone."""
+class PressureSolve(ImplicitSolve):
+    """The projection K w = s of a fluid between walls that are prescribed."""
 
-    viscous: ViscousRows | None = None
-    walls: WallRows | None = None
-    strain_z = np.zeros(0)
-    walls_z = np.zeros(0)
-
-    def __init__(self, domain: FluidDomain, tolerance: float) -> None:
-        self.domain = domain
-        self.tolerance = tolerance
-        self.rows = PressureRows(FullTank(domain))
-        self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
-        planar = domain.grid.dimensions == 2
-        block = VelocityBlock("fluid", domain.inv_mass_f, planar)
+    def __init__(self, phase: Phase, tolerance: float) -> None:
+        self.phase, self.tolerance = phase, tolerance
+        self.rows = PressureRows(phase)
+        grid = phase.domain.grid
+        self.multigrid = Multigrid(grid, phase.domain.periodic_axes)
+        planar = grid.dimensions == 2
+        block = VelocityBlock("fluid", phase.inv_mass_f, planar)
         self.system = CoupledSystem([block], [self.rows], {"pressure": self.multigrid}, planar)
+
+    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
+        self.before = FreeViscosity(self.rows, self.tolerance, viscosity, slip_b)
 
     def rebuild(self) -> None:
         self.rows.rebuild()
@@ -76,11 +101,8 @@ class PressureSolve:
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         return [self.system.solve({"fluid": u_f}, {"pressure": z_c}, self.tolerance)]
 
-    def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
-        """Nothing: inviscid."""
 
-
-class _ViscousSolve:
+class _ViscousSolve(ImplicitSolve):
     """What the two viscous forms share: rows between faces, rows to walls, and what is set before a solve."""
 
     folded = False
@@ -89,10 +111,10 @@ class _ViscousSolve:
         self, domain: FluidDomain, rows: PressureRows, tolerance: float, viscosity: float, slip_b: np.ndarray,
         half: bool,
     ) -> None:  # fmt: skip
-        self.rows = rows
+        self.rows, self.phase = rows, rows.phase
         self.tolerance = tolerance
-        self.viscous = ViscousRows(domain, viscosity, folded=self.folded, half=half)
-        self.walls = WallRows(domain, viscosity, slip_b, folded=self.folded, half=half)
+        self.viscous: ViscousRows = ViscousRows(domain, viscosity, folded=self.folded, half=half)
+        self.walls: WallRows = WallRows(domain, viscosity, slip_b, folded=self.folded, half=half)
         self.planar = domain.grid.dimensions == 2
         self.walls_z = np.zeros(self.walls.shape)
 
@@ -115,7 +137,7 @@ class SplitSolve(_ViscousSolve):
     folded = True
 
     def __init__(self, domain: FluidDomain, tolerance: float, viscosity: float, slip_b: np.ndarray, half: bool) -> None:
-        self.pressure = PressureSolve(domain, tolerance)
+        self.pressure = PressureSolve(FullTank(domain), tolerance)
         super().__init__(domain, self.pressure.rows, tolerance, viscosity, slip_b, half)
         block = VelocityBlock("fluid", domain.inv_mass_f, self.planar)
         self.system = CoupledSystem([block], [self.viscous, self.walls], planar=self.planar)

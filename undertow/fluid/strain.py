@@ -25,21 +25,18 @@ faces a cell and more below the surface, continued to those above them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from undertow.fluid.domain import FluidDomain
+from undertow.fluid.free_surface import FreeSurface
 from undertow.fluid.mixture import Mixture
+from undertow.fluid.pressure import PressureRows
 from undertow.fluid.viscosity import WallRows
 from undertow.grid import GHOSTS, Array, share_face_rows
 from undertow.linalg import CoupledSystem, SolveStats, VelocityBlock, used_planes
 from undertow.transport import Extrapolation
-
-if TYPE_CHECKING:
-    from undertow.fluid.free_surface import FreeSurface
-    from undertow.fluid.pressure import PressureRows
 
 LEAST_PART = 0.05
 """Smallest liquid part of a dual cell that a wet face is given."""
@@ -112,9 +109,9 @@ class StrainRows:
 class FreeViscosity:
     """The implicit viscous step of a liquid between walls that are prescribed; viscosity [Pa s], or what has it."""
 
-    def __init__(
-        self, rows: PressureRows, phase: FreeSurface, tolerance: float, viscosity: float | Mixture, slip_b: np.ndarray
-    ) -> None:
+    def __init__(self, rows: PressureRows, tolerance: float, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
+        phase = rows.phase
+        assert isinstance(phase, FreeSurface)
         self.domain: FluidDomain = rows.domain
         self.rows, self.phase, self.tolerance = rows, phase, tolerance
         mu_c = viscosity.mu_c if isinstance(viscosity, Mixture) else np.full(rows.shape, viscosity)

@@ -13,11 +13,12 @@ from undertow.errors import UserError
 from undertow.fluid import measure
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.forces import add_acceleration
-from undertow.fluid.free_surface import FreeSurfaceSolve, is_dry
+from undertow.fluid.free_surface import FreeSurface, is_dry
 from undertow.fluid.limits import flow_limits
 from undertow.fluid.mixture import Mixture
 from undertow.fluid.owed import OwedVolume
 from undertow.fluid.shells import ShellsInWater
+from undertow.fluid.solve import ImplicitSolve, PressureSolve
 from undertow.fluid.state import FlowReport, SolidForce
 from undertow.geometry import SolidFields
 from undertow.geometry.solids import mean_of_corners
@@ -124,8 +125,8 @@ class WaterFlow(Part):
     """State, work arrays and the step of one body of water.
 
     ``surface`` holds the water of time 0. ``side_velocity(time)`` sets the velocity planes of the sides for a time;
-    None when they are constant. ``make_solve``: what takes the arguments of ``FreeSurfaceSolve``, where bodies take
-    part in the solve. ``bodies``: solids that the surface keeps out of although the solve has fluid in their place.
+    None when they are constant. ``make_solve``: makes the solve of a phase and a tolerance, where bodies take
+    part in it. ``bodies``: solids that the surface keeps out of although the solve has fluid in their place.
     Without viscosity walls should slip. ``mixture``: viscosity that the water carries along, in the place of the
     settings' one.
     """
@@ -142,7 +143,7 @@ class WaterFlow(Part):
         emitters: Sequence[WaterEmitter] = (),
         sources: Sequence[VolumeSource] = (),
         side_velocity: Callable[[float], None] | None = None,
-        make_solve: Callable[..., FreeSurfaceSolve] = FreeSurfaceSolve,
+        make_solve: Callable[[FreeSurface, float], ImplicitSolve] = PressureSolve,
         bodies: SolidFields | None = None,
         mixture: Mixture | None = None,
     ) -> None:
@@ -159,7 +160,9 @@ class WaterFlow(Part):
         self.advection = Advection(grid, sides, settings.advection, settings.limiter)
         self.extrapolation = Extrapolation(grid, sides)
         self.state = WaterState(grid.face_field(), grid.cell_field(), surface)
-        self.solve = make_solve(self.domain, surface.phi_c, settings.gravity, settings.tolerance)
+        self.solve = make_solve(FreeSurface(self.domain, surface.phi_c, settings.gravity), settings.tolerance)
+        assert isinstance(self.solve.phase, FreeSurface)
+        self.phase: FreeSurface = self.solve.phase
         self.mixture = mixture
         if settings.viscosity > 0.0 or mixture is not None:
             slips = [solid.slip for solid in solids.solids] if solids is not None else []
@@ -168,6 +171,7 @@ class WaterFlow(Part):
             )
         self.u_star = grid.face_field()
         self.row_c = grid.cell_field()
+        self.z_c, self.start_c = grid.cell_field(), grid.cell_field()
         self.wet_f = np.zeros((3, *grid.padded), dtype=np.uint8)
         self.no_field_f, self.no_field_c = np.zeros((0, 0, 0, 0)), np.zeros((0, 0, 0))
         self.open_c = np.ones(grid.padded, dtype=np.uint8)
@@ -188,7 +192,7 @@ class WaterFlow(Part):
         self.owed.measure(surface, self.solid_c, self.open_c, self.row_c)
         if self.mixture is not None:
             self.mixture.spread(self.extrapolation, surface.phi_c, self.open_c)
-        self.solve.rebuild()
+        self._rebuild_solve()
         self._check_regions()
 
     def _check_regions(self) -> None:
@@ -205,7 +209,7 @@ class WaterFlow(Part):
             cells = source.inside_c[inside] & open_c
             if not cells.any():
                 raise UserError(f"volume source '{source.name}' holds no open cell centre: move it or make it larger")
-            if source.rate < 0.0 and not (cells & (self.solve.phase.liquid_c[inside] > 0.0)).any():
+            if source.rate < 0.0 and not (cells & (self.phase.liquid_c[inside] > 0.0)).any():
                 raise UserError(f"drain '{source.name}' holds no water at the start: move it under the surface")
 
     def step(self, time: float, dt: float) -> FlowReport:
@@ -322,7 +326,7 @@ class WaterFlow(Part):
     def set_sources(self, time: float, dt: float) -> None:
         """Rates of what the level set owes and of volume sources, these spread evenly over the liquid cells of their
         regions."""
-        phase = self.solve.phase
+        phase = self.phase
         self.owed.rates(dt, phase.source_c)
         if self.bodies is not None:
             # bodies are liquid to the solve, but no water
@@ -352,19 +356,29 @@ class WaterFlow(Part):
 
     def project(self, u_f: Array, dt: float) -> FlowReport:
         """The pressure solve on u_f in place; the pressure goes to the state."""
-        s, target = self.state, self.solve.rows.target
+        s, phase, target = self.state, self.phase, self.solve.rows.target
         self.sides.fill_velocity(u_f)
-        self.solve.rebuild()
-        self.solve.add_known_impulse(u_f, s.p, dt)
+        self._rebuild_solve()
         report = FlowReport()
+        report.solves = self.solve.diffuse(u_f, s.p, dt)
+        phase.start_from_surface(dt, self.start_c)
+        phase.add_surface_impulse(dt, self.start_c, u_f)
         report.row_before = self.largest_row(u_f)
-        report.solves = self.solve.solve(u_f, s.p, dt)
+        phase.dual_of(s.p, dt, self.start_c, self.z_c)
+        self.solve.take_known(self.start_c, dt)
+        report.solves += self.solve.solve(u_f, self.z_c, dt)
+        phase.pressure_of(self.z_c, dt, self.start_c, s.p)
         report.row_after = self.largest_row(u_f)
         if self.solids is not None and target is not None:
             report.leak = measure.wall_leak(self.grid, self.row_c, target, self.solids.body_c)
         for thin in self.thin:
             report.leak += thin.leak(u_f, s.surface.phi_c)
         return report
+
+    def _rebuild_solve(self) -> None:
+        """The solve takes over the present surface, solids and sources."""
+        self.solve.rebuild()
+        self.solve.place()
 
     def set_velocity(self, u_f: Array) -> None:
         """Go on from the velocity u_f (3, Z, Y, X) [m/s] of the water; the air takes it from there."""
@@ -392,7 +406,7 @@ class WaterFlow(Part):
         own velocity is not transported from there: a jet would draw its tip along ever faster. Inside solids it follows
         their walls: what falls off a solid would draw water out of it.
         """
-        phase, d = self.solve.phase, self.domain
+        phase, d = self.phase, self.domain
         self._mark_wet_faces(u_f, out_f)
         if self.shells is not None:
             self.shells.recall(self.solve.carried(), self.wet_f)
@@ -415,7 +429,7 @@ class WaterFlow(Part):
 
     def _mark_wet_faces(self, u_f: Array, out_f: Array) -> None:
         """Where the water gives the velocity; u goes to ``out_f``, or, if that is empty, is cleared elsewhere."""
-        phase = self.solve.phase
+        phase = self.phase
         share_face_rows(
             self.grid, _mark_wet_faces, phase.wet_rows, phase.inv_mass_f, self.domain.area_f, u_f, out_f, self.wet_f
         )  # fmt: skip
@@ -434,7 +448,7 @@ class WaterFlow(Part):
         the grid has omega^2 = pi |g| / dx.
         """
         limits = flow_limits(self.grid, self.sides, self.state.u, self.solids, self.settings.advection, time)
-        g = float(np.linalg.norm(self.solve.phase.gravity))
+        g = float(np.linalg.norm(self.phase.gravity))
         if g > 0.0:
             limits.append(Limit("surface_waves", float(np.sqrt(self.grid.dx / g)), "cfl"))
         return limits
@@ -447,7 +461,7 @@ class WaterFlow(Part):
         """
         if self.solids is None or not self.solids.solids:
             return {}
-        count, viscous = len(self.solids.solids), self.solve.viscous
+        count, viscous = len(self.solids.solids), self.solve.before
         partial = self.grid.row_sums(measure.SUMS * count).reshape(-1, count, measure.SUMS)
         partial[...] = 0.0
         walls, walls_z = (None, self.row_c) if viscous is None else (viscous.walls, viscous.walls_z)
@@ -474,7 +488,7 @@ class WaterFlow(Part):
         partial = grid.row_sums(8)
         partial[...] = 0.0
         share_rows(
-            grid, measure._sum_liquid_rows, s.surface.phi_c, self._open_volume(), s.u, self.solve.phase.gravity, partial
+            grid, measure._sum_liquid_rows, s.surface.phi_c, self._open_volume(), s.u, self.phase.gravity, partial
         )  # fmt: skip
         total = partial.sum(axis=0) * mass
         yield Quantity("fluid_volume", self.volume(), VOLUME)
@@ -523,7 +537,7 @@ class WaterFlow(Part):
             s.surface.look()
         self.owed.owed_c[...] = arrays["owed_c"]
         self.owed.measure(s.surface, self.solid_c, self.open_c, self.row_c)
-        self.solve.rebuild()
+        self._rebuild_solve()
         if self.shells is not None:
             self._mark_wet_faces(self.no_field_f, self.no_field_f)
             self.shells.know(self.solve.carried(), self.wet_f)

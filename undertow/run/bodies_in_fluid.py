@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 import undertow.geometry as geometry
-from undertow.coupling.monolithic import CoupledBodies
+from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.motion import BodyMotion, MotionAhead
 from undertow.fluid import SolidForce
 from undertow.grid import INFLOW, SIDE_NAMES, WALL, Array, Grid, Sides
@@ -87,15 +87,13 @@ class BodiesInFluid(Part):
 
     def set_weight(self, dt: float) -> None:
         """Impulses of the bodies' weight over dt [s]."""
-        self.coupled.impulse_b[...] = 0.0
-        mass = np.where(self.dynamic_b, self.bodies.mass_b, 0.0)
-        self.coupled.impulse_b[:, :3] = dt * mass[:, None] * self.gravity
+        self.coupled.set_weight(self.gravity, dt)
 
-    def take_forces(self, dt: float, walls: Mapping[str, SolidForce], buoyancy_b: Array | float = 0.0) -> None:
+    def take_forces(self, dt: float, walls: Mapping[str, SolidForce]) -> None:
         """Forces of the fluid over a step of dt [s], beside those of contact and joints.
 
-        On dynamic bodies what the solve gave them, and the buoyancy (n, 3) [N] that it left out; on the others what the
-        fluid does to their ``walls``, and what viscous rows on their twists did.
+        On dynamic bodies what the solve gave them; on the others what the fluid does to their ``walls``, and what
+        viscous rows on their twists did.
         """
         forces, coupled, count = self.model.force_table, self.coupled, len(self.placed)
         pressure, viscous = coupled.pressure_b[:count] / dt, coupled.viscous_b[:count] / dt
@@ -106,7 +104,6 @@ class BodiesInFluid(Part):
             for values in ([f.pressure for f in given], [f.viscous for f in given], [f.torque for f in given])
         )
         pressure = np.where(moved, pressure, 0.0)
-        pressure[:, :3] += np.where(moved, np.broadcast_to(buoyancy_b, (self.bodies.count, 3))[:count], 0.0)
         forces.pressure[:count] = on_walls + pressure[:, :3]
         forces.viscous[:count] = drag + viscous[:, :3]
         forces.torque[:count] = torque + (pressure[:, 3:] + viscous[:, 3:])

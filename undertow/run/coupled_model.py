@@ -120,8 +120,7 @@ class CoupledModel(Model):
         solids = self.solid.solids.step(time, time_step, medium=medium, ahead_b=ahead)  # 4 to 7
         medium.finish()
         self.solid.take_report(solids)
-        buoyancy = -self.flow.settings.density * self.coupled.volume_b[:, None] * self.gravity
-        self.within.take_forces(time_step, self.flow.forces(), buoyancy)
+        self.within.take_forces(time_step, self.flow.forces())
         self._residual = self._measure_residual()
         self.flow.measure_sums()
         self._touching = solids.contacts > 0
@@ -165,12 +164,9 @@ class _FluidAround:
 
     def advance(self, expected_b: Array) -> None:
         """The flow's step: transport, then one solve for fluid and bodies."""
-        self._set_weight(self.time_step)
+        self.model.within.set_weight(self.time_step)
         self.model.coupled.impulse_b += expected_b
         self.report = self.model.flow.step(self.time, self.time_step)
-
-    def _set_weight(self, dt: float) -> None:
-        self.model.coupled.set_weight(self.model.flow.settings.density, self.model.gravity, dt)
 
     def mobility(self) -> tuple[Array, Array]:
         """Inverse masses and moments of the bodies with the fluid that moves along."""
@@ -211,7 +207,7 @@ class _SolvedTwice(_FluidAround):
         flow.emit(self.time)
         model.within.show_ahead(half)
         flow.place(self.time)
-        self._set_weight(half)
+        self.model.within.set_weight(half)
         self._first = flow.look_ahead(half)
         ahead = model.monolithic.moved.v.copy()
         bodies.p_b[...], bodies.L_b[...] = momenta
@@ -222,7 +218,7 @@ class _SolvedTwice(_FluidAround):
         """F2 and 5 to 7, bodies being at x^n+1."""
         conformed = self._conform()
         self.model.within.show_ahead(0.0)
-        self._set_weight(self.time_step)
+        self.model.within.set_weight(self.time_step)
         self.model.coupled.impulse_b += expected_b
         self.report = self.model.flow.step_along(self.model.along_f, self.time, self.time_step)
         self.report.solves[:0] = [*self._first.solves, *conformed]

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import undertow.geometry as geometry
 from undertow.coupling.fractions import LumpedFields
-from undertow.coupling.water import CoupledWaterSolve, LumpedWaterSolve
+from undertow.coupling.lumped import LumpedSolve
+from undertow.coupling.monolithic import MonolithicSolve
 from undertow.fluid import FlowReport
+from undertow.fluid.free_surface import FreeSurface
 from undertow.geometry import SolidFields
 from undertow.grid import Array
 from undertow.part import VOLUME_RATE, Part, Quantity
@@ -80,26 +82,24 @@ class BodiesInWater(WaterModel, ABC):
 class CoupledWaterModel(BodiesInWater):
     """Water and bodies projected together; ``lumped``: the water of mixed dual cells moves with the bodies."""
 
-    flow_solve: CoupledWaterSolve
+    flow_solve: MonolithicSolve
 
     def _make_fields(self) -> SolidFields:
         fields = LumpedFields if self.scene.coupling == "lumped" else SolidFields
         return fields(self.grid, self.solids)
 
-    def _make_solve(self, *args: Any) -> CoupledWaterSolve:
-        domain, phi_c, gravity, tolerance = args
-        given = (domain, phi_c, gravity, tolerance, self.within.coupled)
+    def _make_solve(self, phase: FreeSurface, tolerance: float) -> MonolithicSolve:
         if self.scene.coupling == "lumped":
-            self.flow_solve = LumpedWaterSolve(*given, self.scene.lumped.mass)
+            self.flow_solve = LumpedSolve(phase, tolerance, self.within.coupled, self.scene.lumped.mass)
         else:
-            self.flow_solve = CoupledWaterSolve(*given)
+            self.flow_solve = MonolithicSolve(phase, tolerance, self.within.coupled)
         return self.flow_solve
 
     def _surround(self, time: float, time_step: float) -> WaterAround:
         return _CoupledWater(self, time, time_step)
 
     def _measure_residual(self) -> float:
-        self.within.coupled.take_twists(self.flow_solve.monolithic.moved.v)
+        self.within.coupled.take_twists(self.flow_solve.moved.v)
         return self.flow.largest_row(self.flow.state.u)
 
 
@@ -118,13 +118,16 @@ class _CoupledWater:
 
     def mobility(self) -> tuple[Array, Array]:
         """Inverse masses and moments of the bodies with the water that moves along."""
-        return self.model.flow_solve.monolithic.mobility()
+        return self.model.flow_solve.mobility()
 
     def push(self, p_b: Array, L_b: Array) -> None:
         """Impulses of contact move bodies and water."""
         flow, coupled = self.model.flow, self.model.within.coupled
         coupled.impulse_b[:, :3], coupled.impulse_b[:, 3:] = p_b, L_b
-        self.report.solves += self.model.flow_solve.push(flow.state.u, flow.state.p, self.time_step)
+        flow.z_c[...] = 0.0
+        self.report.solves += self.model.flow_solve.push(flow.state.u, flow.z_c)
+        flow.z_c /= self.time_step
+        flow.state.p += flow.z_c
 
     def finish(self) -> None:
         """Velocities go into air and solids."""

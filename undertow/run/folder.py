@@ -112,9 +112,7 @@ class RunFolder:
         except OSError as error:
             shutil.rmtree(temporary, ignore_errors=True)
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                raise FolderTakenError(
-                    f"{path}: exists already and is not overwritten; choose another --out"
-                ) from None
+                raise FolderTakenError(f"{path}: exists already and is not overwritten; choose another --out") from None
             if isinstance(error, PermissionError | NotADirectoryError):
                 raise UserError(f"{path}: cannot be created ({error.strerror}); choose another --out") from None
             raise

@@ -11,6 +11,7 @@ import undertow.geometry as geometry
 from undertow.coupling.rigid_fluid import RigidFluidSettings, RigidFluidSolve, added_mass_limit
 from undertow.errors import UserError
 from undertow.fluid import FlowReport
+from undertow.fluid.free_surface import FreeSurface
 from undertow.geometry import SolidFields
 from undertow.grid import Array
 from undertow.part import restore_arrays
@@ -42,13 +43,10 @@ class RigidFluidModel(BodiesInWater):
         self._fields = SolidFields(self.grid, moved)
         return self._fields
 
-    def _make_solve(self, *args: Any) -> RigidFluidSolve:
+    def _make_solve(self, phase: FreeSurface, tolerance: float) -> RigidFluidSolve:
         index = np.flatnonzero(self.within.dynamic_b)
         settings = RigidFluidSettings(self.scene.rigid_fluid.buoyancy)
-        domain, phi_c, gravity, tolerance = args
-        self.flow_solve = RigidFluidSolve(
-            domain, phi_c, gravity, tolerance, self._fields, index, self.within.coupled, settings
-        )
+        self.flow_solve = RigidFluidSolve(phase, tolerance, self._fields, index, self.within.coupled, settings)
         return self.flow_solve
 
     def _check_densities(self) -> None:

@@ -319,9 +319,7 @@ class Simulation:
         fluid = self._sph()
         if fluid is None:
             raise UserError(f"{self.scene.name}: the scene has no SPH fluid; add an object of type 'sph_fluid'")
-        return Particles(
-            fluid.positions(), fluid.velocities(), fluid.densities(), fluid.pressures(), fluid.box.spacing
-        )
+        return Particles(fluid.positions(), fluid.velocities(), fluid.densities(), fluid.pressures(), fluid.box.spacing)
 
     def surface(self) -> SurfaceMesh:
         """The surface of the liquid, as frames show it; in 3D."""

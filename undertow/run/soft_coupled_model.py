@@ -108,8 +108,7 @@ class SoftCoupledModel(Model):
 
     def _take_forces(self, dt: float) -> None:
         """Of the fluid on all solids; torque about the centre of mass."""
-        buoyancy = -self.flow.settings.density * self.within.coupled.volume_b[:, None] * self._gravity
-        self.within.take_forces(dt, self._rigid_forces() if self.scene.bodies else {}, buoyancy)
+        self.within.take_forces(dt, self._rigid_forces() if self.scene.bodies else {})
         self.inside.take_step(dt)
 
     def _rigid_forces(self) -> dict[str, SolidForce]:
@@ -183,12 +182,8 @@ class _FluidAround(SolvedWithSoft):
 
     def _advance_all(self) -> None:
         self.model.inside.prepare(self.time, self.time_step)
-        self._set_weight(self.time_step)
+        self.model.within.set_weight(self.time_step)
         self.report = self.model.flow.step(self.time, self.time_step)
-
-    def _set_weight(self, dt: float) -> None:
-        model = self.model
-        model.within.coupled.set_weight(model.flow.settings.density, model.within.gravity, dt)
 
 
 class _SolvedTwice(_FluidAround):
@@ -211,7 +206,7 @@ class _SolvedTwice(_FluidAround):
         inside.take_form("implicit", reach=2.0)
         inside.coupled.contacts = inside.find_contacts(self.time_step)
         inside.coupled.external[...] = inside.weight
-        self._set_weight(half)
+        self.model.within.set_weight(half)
         velocities = soft.v.copy(), bodies.p_b.copy(), bodies.L_b.copy()
         self._first = flow.look_ahead(half)
         self._ahead = soft.v.copy()
@@ -228,7 +223,7 @@ class _SolvedTwice(_FluidAround):
         conformed = self._conform(touching)
         model.within.show_ahead(0.0)
         model.inside.take_form("newmark", 0.5 * (self._from[0] + model.soft.x))
-        self._set_weight(dt)
+        self.model.within.set_weight(dt)
         self.report = model.flow.step_along(model.along_f, self.time, dt)
         self.report.solves[:0] = [*self._first.solves, *conformed]
 

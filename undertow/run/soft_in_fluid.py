@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from undertow.coupling.coupled_soft import CoupledSoft
 from undertow.coupling.one_sided import ActiveSet, Contacts, gather, of_bodies, of_nodes
-from undertow.coupling.soft_solve import CoupledSoft, SoftSolve
+from undertow.coupling.soft_solve import SoftSolve
 from undertow.coupling.solid_velocities import Bound
 from undertow.errors import UserError
 from undertow.fluid import FlowReport

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from undertow.output import BodyFrame
     from undertow.output.soft import SoftFrame
 
+
 class SoftModel(SolidsModel):
     """The soft bodies of a scene beside its rigid ones.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 import undertow.geometry as geometry
-from undertow.coupling.soft_water import SoftWaterFields, SoftWaterSolve
+from undertow.coupling.soft_solve import SoftSolve
+from undertow.coupling.soft_water import SoftWaterFields
+from undertow.fluid.free_surface import FreeSurface
 from undertow.geometry import SolidFields
 from undertow.grid import Array
 from undertow.part import Part
@@ -47,11 +47,9 @@ class SoftWaterModel(BodiesInWater):
         equal = self.scene.soft.shell_weights == "equal"
         return SoftWaterFields(self.grid, self.sides, self.solids, self.soft, equal)
 
-    def _make_solve(self, *args: Any) -> SoftWaterSolve:
-        domain, phi_c, gravity, tolerance = args
-        solve = SoftWaterSolve(domain, phi_c, gravity, tolerance, self.inside.coupled)
-        self.inside.solve = solve.soft
-        return solve
+    def _make_solve(self, phase: FreeSurface, tolerance: float) -> SoftSolve:
+        self.inside.solve = SoftSolve(phase, tolerance, 0.0, self.inside.coupled)
+        return self.inside.solve
 
     def _surround(self, time: float, time_step: float) -> WaterAround:
         return _WaterAround(self, time, time_step)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 HOPELESS = 0.25
 """Bodies that start overlapping deeper than this part of the smaller one's thickness are refused."""
 
+
 @dataclass(frozen=True)
 class _Form:
     """A shape with what bodies of it share: index of its collision shape, mass properties at density 1 (or with the

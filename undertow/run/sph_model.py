@@ -49,6 +49,7 @@ MACH = 10.0
 LEAST_MACH = 3.0
 """Below this the fluid is compressed by more than a tenth."""
 
+
 class SphModel(Model):
     """The particles, and the solids among them, of a scene.
 

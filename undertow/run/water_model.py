@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import undertow.geometry as geometry
 from undertow.errors import PhysicsError, UserError
-from undertow.fluid.free_surface import FreeSurfaceSolve
+from undertow.fluid.free_surface import FreeSurface
 from undertow.fluid.mixture import Mixture
+from undertow.fluid.solve import ImplicitSolve, PressureSolve
 from undertow.fluid.water import VolumeSource, WaterEmitter, WaterFlow, WaterSettings
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, Array
@@ -88,9 +89,9 @@ class WaterModel(Model):
         """The solids as the grid sees them; None without any."""
         return SolidFields(self.grid, self.solids) if self.solids else None
 
-    def _make_solve(self, *args: Any) -> FreeSurfaceSolve:
-        """The pressure solve, from the arguments of ``FreeSurfaceSolve``."""
-        return FreeSurfaceSolve(*args)
+    def _make_solve(self, phase: FreeSurface, tolerance: float) -> ImplicitSolve:
+        """The implicit solve."""
+        return PressureSolve(phase, tolerance)
 
     def _make_mixture(self) -> Mixture | None:
         """The viscosity where it differs from place to place; later objects over earlier ones."""
