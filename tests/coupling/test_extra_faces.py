@@ -91,7 +91,7 @@ def all_exchange(flow, bodies, u, twist):
 def test_rows_against_pairs_of_faces(name):
     """C^T C w is the exchange of all pairs, found one by one; it gives no net force, and turning its row beside."""
     flow, world, _ = make_flow(*CASES[name])
-    rows, bodies = flow.solve.drag, world.bodies
+    rows, bodies = flow.solve.dragged.drag, world.bodies
     rows.time_step = 1.0
     rng = np.random.default_rng(5)
     w = {"fluid": rng.normal(size=flow.state.u.shape), "rigid": rng.normal(size=(bodies.count, 6))}

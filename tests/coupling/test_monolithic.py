@@ -7,7 +7,7 @@ import pytest
 
 from undertow.coupling import added_mass
 from undertow.coupling.coupled_bodies import CoupledBodies
-from undertow.coupling.monolithic import MonolithicSolve, ViscousMonolithicSolve, monolithic
+from undertow.coupling.monolithic import MonolithicSolve, monolithic
 from undertow.coupling.motion import BodyMotion
 from undertow.coupling.walls import _face_moment
 from undertow.fluid import Flow, FlowSettings
@@ -314,11 +314,18 @@ class Ring:
         measure_fractions(grid, fields.phi_n, fields.area_f, fields.volume_c)
 
 
+def viscous_solve(flow, tolerance, coupled, viscosity):
+    """The solve of a full tank of viscous fluid."""
+    solve = MonolithicSolve(FullTank(flow.domain), tolerance, coupled)
+    solve.set_viscosity(viscosity, coupled.slip_b[: len(flow.domain.solids.solids)])
+    return solve
+
+
 def make_viscous(bodies, cells=(12, 11, 1), viscosity=0.7, joints=None):
     """A viscous solve for bodies in a box with an open top."""
     flow, world, coupled = make_flow(cells, [WALL] * 3 + [OPEN] + [WALL] * 2, bodies)
     coupled.joints = joints
-    solve = ViscousMonolithicSolve(FullTank(flow.domain), 1e-9, coupled, viscosity)
+    solve = viscous_solve(flow, 1e-9, coupled, viscosity)
     solve.rebuild()
     solve.place()
     return flow, world, coupled, solve
@@ -327,7 +334,7 @@ def make_viscous(bodies, cells=(12, 11, 1), viscosity=0.7, joints=None):
 def test_drag_rows():
     """C^T C by the kernel equals C^T (C w) row by row; bodies moving with the fluid feel none; diagonals agree."""
     flow, world, _, solve = make_viscous(CASES["2d"][2])
-    rows = solve.drag
+    rows = solve.dragged.drag
     rows.time_step = 0.3
     w = random_state(flow, world, 6)
     z, gram = np.zeros(rows.shape), {name: np.zeros_like(value) for name, value in w.items()}
@@ -360,7 +367,7 @@ def test_viscous_solve_keeps_momentum_and_loses_energy(ratio):
     cells, _, bodies = CASES["2d"]
     bodies = [(s, x, R, 2.0 * ratio) for s, x, R, _ in bodies]
     flow, world, coupled = make_flow(cells, [PERIODIC] * 4 + [WALL] * 2, bodies, tolerance=1e-10)
-    solve = ViscousMonolithicSolve(FullTank(flow.domain), 1e-12, coupled, 0.7)
+    solve = viscous_solve(flow, 1e-12, coupled, 0.7)
     solve.rebuild()
     solve.place()
     w = random_state(flow, world, 7)
@@ -389,7 +396,7 @@ def test_joints_hold_in_the_solve():
     coupled.joints = joints
     for solve in (
         MonolithicSolve(FullTank(flow.domain), 1e-10, coupled),
-        ViscousMonolithicSolve(FullTank(flow.domain), 1e-10, coupled, 0.7),
+        viscous_solve(flow, 1e-10, coupled, 0.7),
     ):
         w = random_state(flow, world, 8)
         coupled.give_twists(w["rigid"])

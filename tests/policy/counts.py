@@ -18,12 +18,10 @@ TO_GO = {
         "CoupledWaterModel", "RigidFluidModel", "SoftCoupledModel", "SoftWaterModel",
     ],
     "solves": [
-        "PressureSolve", "SplitSolve", "CoupledSolve", "MonolithicSolve", "ViscousMonolithicSolve",
-        "LumpedSolve", "ViscousLumpedSolve", "SoftSolve", 
-        "RigidFluidSolve",
+        "PressureSolve", "CoupledSolve", "MonolithicSolve", "LumpedSolve", "SoftSolve", "RigidFluidSolve",
     ],
     "viscous steps and drags": [
-        "FreeViscosity", "CoupledViscosity", "SoftViscosity", "SoftDrag", "RigidDrag", "ExtraFaces",
+        "SoftDrag", "RigidDrag", "ExtraFaces",
     ],
     "mediums": [
         "Medium", "WaterAround", "SolvedWithSoft", "_FluidAround", "_SolvedTwice", "_CoupledWater", "_WaterAround",
@@ -33,7 +31,8 @@ TO_GO = {
 
 GONE = [
     "DivergenceRows", "FreeSurfaceRows", "CoupledRows", "CoupledWaterRows", "SoftRows", "SoftWaterRows",
-    "FreeSurfaceSolve", "CoupledWaterSolve", "LumpedWaterSolve", "SoftWaterSolve",
+    "FreeSurfaceSolve", "CoupledWaterSolve", "LumpedWaterSolve", "SoftWaterSolve", "SplitSolve",
+    "ViscousMonolithicSolve", "ViscousLumpedSolve", "FreeViscosity", "CoupledViscosity", "SoftViscosity",
 ]  # fmt: skip
 """Classes that parts, phases and walls have replaced."""
 

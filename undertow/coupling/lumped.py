@@ -30,10 +30,11 @@ from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.drag import DragSpec, TwistDrag
 from undertow.coupling.fractions import LumpedFields
 from undertow.coupling.hydrostatic import Hydrostatic
-from undertow.coupling.monolithic import MonolithicSolve, ViscousMonolithicSolve
+from undertow.coupling.monolithic import MonolithicSolve
 from undertow.errors import UserError
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
+from undertow.fluid.mixture import Mixture
 from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import WallRows
@@ -173,6 +174,30 @@ class LumpedSolve(MonolithicSolve):
         self.bring(u_f)
         return super().solve(u_f, z_c, viscous_dt)
 
+    def begin(self, u_f: Array) -> Array:
+        self.bring(u_f)
+        return super().begin(u_f)
+
+    def end_viscous(self, u_f: Array, twist: Array, given_b: Array) -> None:
+        """What the carried fluid brought along counts as pressure; it moves with the bodies from here on."""
+        super().end_viscous(u_f, twist, given_b)
+        self.coupled.pressure_b += self._own_change(twist) - given_b
+        u_f.reshape(-1)[self.wet.face] = self.wet.velocity(twist)
+
+    def _own_change(self, twist: Array) -> Array:
+        """Change of the bodies' own momenta (n, 6) since the solve began, 0 unless dynamic."""
+        own = np.linalg.pinv(self.block.inv_mass, hermitian=True) - self.carried_b
+        changed = np.einsum("bij,bj->bi", own, twist - self._before)
+        changed[self.coupled.bodies.kind_b != DYNAMIC] = 0.0
+        return np.asarray(changed)
+
+    def _make_walls(self, viscosity: float | Mixture, slip_b: np.ndarray) -> tuple[WallRows, TwistDrag]:
+        """The rows of the domain's sides, and those of all bodies."""
+        assert isinstance(viscosity, float)
+        none = np.ones(len(self.fields.solids), dtype=np.int64)
+        walls = WallRows(self.domain, viscosity, none, folded=True, half=False)
+        return walls, ExtraFaces(self.domain, self.coupled, viscosity)
+
     def _begin(self) -> Array:
         """v* <- v* + Mt^-1 J^T beta (u* - J v*)."""
         twist = super()._begin()
@@ -188,11 +213,9 @@ class LumpedSolve(MonolithicSolve):
         had = coupled.pressure_b.copy()
         super()._end(u_f, twist, z_c)
         u_f.reshape(-1)[self.wet.face] = self.wet.velocity(twist)
-        own = np.linalg.pinv(self.block.inv_mass, hermitian=True) - self.carried_b
         dynamic = coupled.bodies.kind_b == DYNAMIC
-        changed = np.einsum("bij,bj->bi", own, twist - self._before) - coupled.impulse_b
         coupled.pressure_b[...] = had
-        coupled.pressure_b[dynamic] += changed[dynamic]
+        coupled.pressure_b[dynamic] += (self._own_change(twist) - coupled.impulse_b)[dynamic]
 
 
 class ExtraFaces(TwistDrag):
@@ -252,27 +275,6 @@ class ExtraFaces(TwistDrag):
         self.turning_b[...] = 2.0 * self.viscosity * inside * touched * self.moved_b
 
 
-class ViscousLumpedSolve(ViscousMonolithicSolve, LumpedSolve):
-    """Viscous: the fluid of mixed dual cells is lumped on the bodies first, then as in ``ViscousMonolithicSolve``."""
-
-    def __init__(
-        self, phase: Phase, tolerance: float, coupled: CoupledBodies, viscosity: float, form: str = "split",
-        mass: str = "full",
-    ) -> None:  # fmt: skip
-        LumpedSolve.__init__(self, phase, tolerance, coupled, mass)
-        self._add_viscosity(viscosity, form)
-
-    def _make_walls(self, viscosity: float) -> tuple[WallRows, TwistDrag]:
-        """The rows of the domain's sides, and those of all bodies."""
-        none = np.ones(len(self.fields.solids), dtype=np.int64)
-        walls = WallRows(self.domain, viscosity, none, folded=True, half=False)
-        return walls, ExtraFaces(self.domain, self.coupled, viscosity)
-
-    def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
-        self.bring(u_f)
-        return ViscousMonolithicSolve.solve(self, u_f, z_c, viscous_dt)
-
-
 def _rows_across(fields: LumpedFields, axis: np.ndarray, index: np.ndarray, centre: Array) -> tuple[Array, Array]:
     """Places of faces (m, 3) from the centres of their bodies, and J (m, 6): the velocity of a body across them."""
     normal, arm = np.eye(3)[axis], fields.face_arms(axis, index, centre)
@@ -289,9 +291,8 @@ def lumped(coupled: CoupledBodies, mass: str = "full") -> Callable[[FluidDomain,
     """What makes the implicit solve of a ``Flow`` whose solids are the ``LumpedFields`` of the bodies ``coupled``."""
 
     def make(domain: FluidDomain, settings: FlowSettings) -> ImplicitSolve:
-        phase, tolerance, form = FullTank(domain, settings.gravity), settings.tolerance, settings.viscosity_form
-        if settings.viscosity > 0.0:
-            return ViscousLumpedSolve(phase, tolerance, coupled, settings.viscosity, form, mass)
-        return LumpedSolve(phase, tolerance, coupled, mass)
+        solve = LumpedSolve(FullTank(domain, settings.gravity), settings.tolerance, coupled, mass)
+        solve.take_settings(settings)
+        return solve
 
     return make

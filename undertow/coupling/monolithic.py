@@ -16,11 +16,11 @@ import numpy as np
 
 from undertow.coupling.added_mass import AddedMass
 from undertow.coupling.coupled_bodies import CoupledBodies
-from undertow.coupling.drag import BodiesInverse, DragRows, TwistDrag
+from undertow.coupling.drag import DragRows, TwistDrag
 from undertow.coupling.hydrostatic import DisplacedWeight, Hydrostatic
 from undertow.coupling.indefinite import IndefiniteSystem
 from undertow.coupling.poles import EndVelocities
-from undertow.coupling.rigid_viscosity import HEAVY_ENOUGH, CoupledViscosity
+from undertow.coupling.rigid_viscosity import DraggedBodies
 from undertow.coupling.rigid_walls import RigidWalls, block_diagonal
 from undertow.coupling.unsplit import Unsplit
 from undertow.fluid import FlowSettings
@@ -28,8 +28,9 @@ from undertow.fluid.domain import FluidDomain
 from undertow.fluid.mixture import Mixture
 from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.pressure import PressureRows
-from undertow.fluid.solve import ImplicitSolve
-from undertow.fluid.viscosity import ViscousRows, WallRows
+from undertow.fluid.solve import SplitImplicit, exchange_of
+from undertow.fluid.viscosity import WallRows
+from undertow.fluid.viscous_step import ViscousStep, expect, rows_between_faces
 from undertow.grid import Array, largest_entry
 from undertow.linalg import (
     CoupledSystem,
@@ -80,8 +81,8 @@ class JoinedVelocities(DenseBlock):
         twist.reshape(-1)[...] = self._projection @ twist.reshape(-1)
 
 
-class MonolithicSolve(ImplicitSolve):
-    """Inviscid: the projection of fluid and bodies together."""
+class MonolithicSolve(SplitImplicit):
+    """The projection of fluid and bodies together, after the step of viscosity if the fluid has one."""
 
     def __init__(self, phase: Phase, tolerance: float, coupled: CoupledBodies) -> None:
         domain = phase.domain
@@ -112,18 +113,54 @@ class MonolithicSolve(ImplicitSolve):
         self._twist, self._before, self._change = (np.zeros((bodies.count, 6)) for _ in range(3))
         self._lightness = float(np.max(self.displaced_b[dynamic] / bodies.mass_b[dynamic], initial=1.0))
         self.refinement = Refinement(self.system, self._lightness)
+        self.unsplit: Unsplit | None = None
         self._target = 0.0
         """||K w - s|| that the solves of this step are stopped at [m3/s]."""
 
     def _make_hydrostatic(self) -> Hydrostatic:
         return Hydrostatic(self.domain, self.phase, self.moved.cut, self.coupled)
 
-    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
-        self.before = CoupledViscosity(self, viscosity, slip_b)
+    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray, form: str = "split") -> None:
+        """Dynamic viscosity [Pa s], or what has it; slip_b (n,): 1 for solids along which the fluid slides. form
+        ``coupled``: in one system with the pressure (``coupling.unsplit``), after which the projection mends what its
+        tolerance left of rows; else in a step before it."""
+        domain, planar = self.domain, self.domain.grid.dimensions == 2
+        between = rows_between_faces(self.phase, viscosity)
+        walls, drag = self._make_walls(viscosity, slip_b)
+        self.dragged = DraggedBodies(self, drag)
+        block = EndVelocities("fluid", between.inv_mass_f, planar, self.moved.poles)
+        step = ViscousStep(between, walls, self.tolerance, expect(self.rows), self.dragged, block)
+        self.before, self.walls, self.walls_z = step, walls, step.walls_z
+        if form == "coupled":
+            assert isinstance(viscosity, float)
+            damping: list[RowBlock] = [between, walls, drag]
+            self.unsplit = Unsplit(
+                domain, viscosity, [block, self.block], self.rows, damping, self.added_mass, self.dragged.inverse,
+                self.moved.poles,
+            )  # fmt: skip
+
+    def take_settings(self, settings: FlowSettings) -> None:
+        """Viscosity of a flow in a tank."""
+        if settings.viscosity > 0.0:
+            assert self.domain.solids is not None
+            slip_b = self.coupled.slip_b[: len(self.domain.solids.solids)]
+            self.set_viscosity(settings.viscosity, slip_b, settings.viscosity_form)
+
+    def _make_walls(self, viscosity: float | Mixture, slip_b: np.ndarray) -> tuple[WallRows, TwistDrag]:
+        """Rows between the fluid and what moves as prescribed, and those between the fluid and bodies."""
+        domain, coupled, exchange = self.domain, self.coupled, exchange_of(viscosity)
+        dynamic = coupled.bodies.kind_b[: len(slip_b)] == DYNAMIC
+        still = np.where(dynamic, 1, slip_b).astype(np.int64)
+        walls = WallRows(domain, exchange, still, folded=True, half=False)
+        # rows on the whole strain give no torque to a body that turns with its fluid: no row of turning
+        turning = coupled.volume_b if isinstance(self.phase, FullTank) else np.zeros(coupled.bodies.count)
+        return walls, DragRows(domain, coupled.bodies, exchange, slip_b, turning)
 
     def rebuild(self) -> None:
         self.rows.rebuild()
         self.multigrid.setup(self.rows.stencil)
+        if self.before is not None:
+            self.before.rebuild()
 
     def place(self) -> None:
         self._target = 0.0
@@ -133,6 +170,11 @@ class MonolithicSolve(ImplicitSolve):
         self.coupled.take_twists(self.moved.v)
         self.at_rest.measure()
         self.at_rest.measure_wet(self.wet_b)
+        if self.before is not None:
+            self.before.place()
+        coupled = self.coupled
+        for given in (coupled.pressure_b, coupled.viscous_b, coupled.joint_b):
+            given[...] = 0.0
 
     def _set_masses(self) -> None:
         """Of the bodies at their poses of now."""
@@ -145,7 +187,29 @@ class MonolithicSolve(ImplicitSolve):
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         """u* and the momenta of the bodies to n+1; z_c: guess on entry, dt p on exit [Pa s]."""
         self._begin_step()
-        return self.push(u_f, z_c)
+        if self.unsplit is None:
+            return self.push(u_f, z_c)
+        assert self.before is not None
+        twist = self._begin()
+        w = {"fluid": u_f, BLOCK: twist.reshape(self.block.shape)}
+        self._target = max(self._target, self.tolerance * self._scale(u_f, twist))
+        self.before.set_time_step(viscous_dt)
+        self.dragged.drag.time_step = viscous_dt
+        self.dragged.inverse.setup()
+        self._start(u_f, twist, z_c)
+        first = self.unsplit.solve(w, z_c, self.walls_z, self.tolerance, viscous_dt)
+        self.dragged.drag.add_impulse(u_f, twist, self.coupled.viscous_b)
+        found = [first, *self._project(u_f, twist, z_c)]
+        self.coupled.impulse_b += self.coupled.viscous_b
+        self._end(u_f, twist, z_c)
+        return found
+
+    def diffuse(self, u_f: Array, z_c: Array, dt: float) -> list[SolveStats]:
+        return [] if self.unsplit is not None else super().diffuse(u_f, z_c, dt)
+
+    def refresh_walls(self) -> None:
+        assert self.domain.solids is not None
+        self.domain.solids.update(self.domain.solids.time)
 
     def take_known(self, start_c: Array | None, dt: float) -> None:
         self.at_rest.impulse(dt, self.known_b)
@@ -153,10 +217,9 @@ class MonolithicSolve(ImplicitSolve):
             self.moved.add_force(1.0, start_c, self.known_b)
 
     def _begin_step(self) -> None:
-        """What is known of the pressure acts on the bodies; sums of what the step does to them begin."""
-        coupled = self.coupled
-        coupled.impulse_b += self.known_b
-        coupled.pressure_b[...], coupled.joint_b[...] = self.known_b, 0.0
+        """What is known of the pressure acts on the bodies."""
+        self.coupled.impulse_b += self.known_b
+        self.coupled.pressure_b += self.known_b
         self.known_b[...] = 0.0
 
     def push(self, u_f: Array, z_c: Array) -> list[SolveStats]:
@@ -185,6 +248,19 @@ class MonolithicSolve(ImplicitSolve):
         self._target = max(self._target, self.tolerance * self._scale(u_f, self._twist))
         self.rows.subtract_impulse(z_c, self.phase.inv_mass_f, u_f)
         return self._project(u_f, self._twist, z_c)
+
+    def begin(self, u_f: Array) -> Array:
+        """Twists of the bodies (n, 6) as they take part in a solve with the fluid u."""
+        return self._begin()
+
+    def end_viscous(self, u_f: Array, twist: Array, given_b: Array) -> None:
+        """Bodies go on with these twists (n, 6) after a viscous step, whose drag gave the impulses ``given`` (n, 6)."""
+        coupled = self.coupled
+        coupled.viscous_b += given_b
+        if isinstance(self.block, JoinedVelocities):
+            self.block.own.apply_inertia(twist - self._before, -given_b, self._change)
+            coupled.joint_b += self._change
+        coupled.give_twists(twist)
 
     def _begin(self) -> Array:
         """Twists of the bodies (n, 6), as joints allow them."""
@@ -275,97 +351,13 @@ class MonolithicSolve(ImplicitSolve):
         return max(self.refinement.residual({"fluid": u_f}), float(rounding) / self.tolerance, float(still))
 
 
-class ViscousMonolithicSolve(MonolithicSolve):
-    """Viscous: fluid and bodies exchange momentum through the drag rows first, then through the pressure.
-
-    Both solves start from the pressure of the step before (Van Kan 1986): in a steady state the second finds nothing
-    left to do and the terminal velocity of a body does not depend on the step. A body far lighter than the fluid would
-    be thrown about by a pressure that is not its own: with one the viscous solve goes first, without any.
-    form ``coupled``: both in one system (``coupling.unsplit``); the second solve mends what its tolerance left of rows.
-    """
-
-    def __init__(
-        self, phase: Phase, tolerance: float, coupled: CoupledBodies, viscosity: float, form: str = "split"
-    ) -> None:
-        super().__init__(phase, tolerance, coupled)
-        self._add_viscosity(viscosity, form)
-
-    def _add_viscosity(self, viscosity: float, form: str) -> None:
-        """Rows and system of the viscous solve."""
-        domain = self.domain
-        self.viscous: ViscousRows = ViscousRows(domain, viscosity, folded=True, half=False)
-        self.walls: WallRows
-        self.walls, self.drag = self._make_walls(viscosity)
-        self.walls_z = np.zeros(self.walls.shape)
-        self.bodies_inverse = BodiesInverse(self.drag, self.block)
-        planar = domain.grid.dimensions == 2
-        blocks = [EndVelocities("fluid", domain.inv_mass_f, planar, self.moved.poles), self.block]
-        damping: list[RowBlock] = [self.viscous, self.walls, self.drag]
-        self.incremental = self._lightness < HEAVY_ENOUGH
-        self.unsplit: Unsplit | None = None
-        if form == "coupled":
-            self.unsplit = Unsplit(
-                domain, viscosity, blocks, self.rows, damping, self.added_mass, self.bodies_inverse, self.moved.poles
-            )
-        else:
-            self.viscous_system = CoupledSystem(blocks, damping, {BLOCK: self.bodies_inverse}, planar)
-
-    def _make_walls(self, viscosity: float) -> tuple[WallRows, TwistDrag]:
-        """Rows between the fluid and what moves as prescribed, and those between the fluid and bodies."""
-        domain, coupled = self.domain, self.coupled
-        assert domain.solids is not None
-        count = len(domain.solids.solids)
-        slip_b, dynamic = coupled.slip_b[:count], coupled.bodies.kind_b[:count] == DYNAMIC
-        still = np.where(dynamic, 1, slip_b).astype(np.int64)
-        walls = WallRows(domain, viscosity, still, folded=True, half=False)
-        return walls, DragRows(domain, coupled.bodies, viscosity, slip_b, coupled.volume_b)
-
-    def rebuild(self) -> None:
-        super().rebuild()
-        self.viscous.rebuild()
-
-    def place(self) -> None:
-        super().place()
-        self.walls.rebuild()
-        self.drag.rebuild()
-
-    def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
-        """u* and the momenta of the bodies to n+1; z_c: dt p of the step before on entry, dt p on exit [Pa s]."""
-        coupled = self.coupled
-        self.viscous.time_step = self.drag.time_step = viscous_dt
-        self.walls.set_time_step(viscous_dt)
-        self._begin_step()
-        coupled.viscous_b[...] = 0.0
-        twist = self._begin()
-        self._target = self.tolerance * self._scale(u_f, twist)
-        w = {"fluid": u_f, BLOCK: twist.reshape(self.block.shape)}
-        self.bodies_inverse.setup()
-        if self.unsplit is not None:
-            self._start(u_f, twist, z_c)
-            first = self.unsplit.solve(w, z_c, self.walls_z, self.tolerance, viscous_dt)
-        else:
-            if self.incremental:
-                self._absorb(u_f, twist, z_c)
-            first = self.viscous_system.solve(w, {"walls": self.walls_z}, self.tolerance)
-        self.drag.add_impulse(u_f, twist, coupled.viscous_b)
-        if self.unsplit is None and not self.incremental:
-            self._start(u_f, twist, z_c)
-        found = [first, *self._project(u_f, twist, z_c)]
-        coupled.impulse_b += coupled.viscous_b
-        self._end(u_f, twist, z_c)
-        # faces inside bodies take the velocity that the bodies have now
-        assert self.domain.solids is not None
-        self.domain.solids.update(self.domain.solids.time)
-        return found
-
-
-def monolithic(coupled: CoupledBodies) -> Callable[[FluidDomain, FlowSettings], ImplicitSolve]:
+def monolithic(coupled: CoupledBodies) -> Callable[[FluidDomain, FlowSettings], SplitImplicit]:
     """What makes the implicit solve of a ``Flow`` whose solids are the bodies ``coupled``."""
 
-    def make(domain: FluidDomain, settings: FlowSettings) -> ImplicitSolve:
+    def make(domain: FluidDomain, settings: FlowSettings) -> SplitImplicit:
         phase, tolerance = FullTank(domain, settings.gravity), settings.tolerance
-        if settings.viscosity > 0.0:
-            return ViscousMonolithicSolve(phase, tolerance, coupled, settings.viscosity, settings.viscosity_form)
-        return MonolithicSolve(phase, tolerance, coupled)
+        solve = MonolithicSolve(phase, tolerance, coupled)
+        solve.take_settings(settings)
+        return solve
 
     return make

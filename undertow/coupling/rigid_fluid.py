@@ -239,8 +239,10 @@ class RigidFluidSolve(PressureSolve):
         self._twist_b, self._start_b, self._fluid_b, self._after_b = (np.zeros(shape) for _ in range(4))
         self._water_m = self._inside_m = self._given_m = self._stress_m = np.zeros(0)
 
-    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
-        super().set_viscosity(viscosity, slip_b)
+    def set_viscosity(
+        self, viscosity: float | Mixture, slip_b: np.ndarray, half: bool = False, incremental: bool = True
+    ) -> None:
+        super().set_viscosity(viscosity, slip_b, half, incremental)
         self._viscosity = viscosity
 
     def rebuild(self) -> None:

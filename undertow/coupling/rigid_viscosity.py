@@ -1,17 +1,14 @@
-"""The viscous step of a liquid and the rigid bodies that it drags along, before the pressure."""
+"""Rigid bodies that viscosity drags along, in the step that comes before the pressure (``fluid.viscous_step``)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from undertow.coupling.drag import BodiesInverse, DragRows
-from undertow.fluid.mixture import Mixture
-from undertow.fluid.strain import FreeViscosity
+from undertow.coupling.drag import BodiesInverse, TwistDrag
 from undertow.grid import Array
-from undertow.linalg import CoupledSystem, SolveStats
-from undertow.rigid.bodies import DYNAMIC
 from undertow.rigid.rows import BLOCK
 
 if TYPE_CHECKING:
@@ -21,64 +18,44 @@ HEAVY_ENOUGH = 20.0
 """A body whose displaced fluid weighs less than this many times what it weighs itself follows the last pressure."""
 
 
-class CoupledViscosity(FreeViscosity):
-    """The viscous step of a liquid and the bodies that it drags along, both implicit.
+class DraggedBodies:
+    """The bodies of a solve, ``drag`` being their rows.
 
     Bodies too have the velocities that their weight and the last pressure lead to, but for those so light that what is
     not their own pressure would throw them about.
     """
 
-    def __init__(self, solve: MonolithicSolve, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
-        coupled, rows = solve.coupled, solve.rows
-        bodies, count = coupled.bodies, len(slip_b)
-        still = np.where(bodies.kind_b[:count] == DYNAMIC, 1, slip_b).astype(np.int64)
-        super().__init__(rows, solve.tolerance, viscosity, still)
-        self.coupled, self.monolithic = coupled, solve
-        # rows on the whole strain give no torque to a body that turns with its fluid: no row of turning
-        exchange = viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
-        self.drag = DragRows(rows.domain, bodies, exchange, slip_b, np.zeros(bodies.count))
-        self.bodies_inverse = BodiesInverse(self.drag, solve.block)
-        self.system = CoupledSystem(
-            [self.block, solve.block], [self.strain, self.walls, self.drag], {BLOCK: self.bodies_inverse},
-            self.planar,
-        )  # fmt: skip
-        self._twist, self.ahead_b = np.zeros((bodies.count, 6)), np.zeros((bodies.count, 6))
+    def __init__(self, solve: MonolithicSolve, drag: TwistDrag) -> None:
+        self.solve, self.block, self.drag, self.drags = solve, solve.block, drag, [drag]
+        self.inverse = BodiesInverse(drag, solve.block)
+        shape = (solve.coupled.bodies.count, 6)
+        self._twist, self._ahead, self._given = (np.zeros(shape) for _ in range(3))
 
-    def expect(self, p_c: Array, dt: float) -> bool:
-        coupled, ahead, block = self.coupled, self.ahead_b, self.monolithic.block
-        ahead[...] = 0.0
-        if not super().expect(p_c, dt):
-            return False
-        self.monolithic.at_rest.impulse(dt, ahead)
-        self.monolithic.moved.add_force(1.0, self.z_c, ahead)
-        ahead += coupled.impulse_b
-        ahead[self.monolithic.displaced_b >= HEAVY_ENOUGH * coupled.bodies.mass_b] = 0.0
-        block.apply_inverse_mass(ahead.reshape(block.shape), ahead.reshape(block.shape))
-        return True
-
-    def solve(self, u_f: Array, dt: float) -> SolveStats:
-        self.rebuild(dt)
+    def rebuild(self, inv_mass_f: Array) -> None:
         self.drag.rebuild()
-        self.drag.keep(self.strain.inv_mass_f)
+        self.drag.keep(inv_mass_f)
+
+    def begin(self, u_f: Array, z_c: Array | None, dt: float) -> Array:
+        solve, ahead, shape = self.solve, self._ahead, self.block.shape
         self.drag.time_step = dt
-        self.bodies_inverse.setup()
-        coupled, twist, block = self.coupled, self._twist, self.monolithic.block
-        coupled.take_twists(twist)
-        twist += self.ahead_b
-        u_f += self.ahead_f
-        scale = scale_with(self.scale(u_f), u_f, coupled.bodies.mass_b[:, None] * twist[:, :3])
-        velocities = {"fluid": u_f, BLOCK: twist.reshape(block.shape)}
-        stats = self.system.solve(velocities, {"walls": self.walls_z}, self.tolerance, scale=scale)
-        coupled.viscous_b[...] = 0.0
-        self.drag.add_impulse(u_f, twist, coupled.viscous_b)
-        twist -= self.ahead_b
-        u_f -= self.ahead_f
-        coupled.give_twists(twist)
-        return stats
+        self.inverse.setup()
+        self._twist[...] = solve.begin(u_f)
+        ahead[...] = 0.0
+        if z_c is not None:
+            solve.at_rest.impulse(dt, ahead)
+            solve.moved.add_force(1.0, z_c, ahead)
+            ahead += solve.coupled.impulse_b
+            ahead[solve.displaced_b >= HEAVY_ENOUGH * solve.coupled.bodies.mass_b] = 0.0
+            self.block.apply_inverse_mass(ahead.reshape(shape), ahead.reshape(shape))
+        self._twist += ahead
+        return self._twist.reshape(shape)
 
+    def momenta(self, v: Array) -> list[Array]:
+        return [self.solve.coupled.bodies.mass_b[:, None] * v.reshape(-1, 6)[:, :3]]
 
-def scale_with(fluid: float, u_f: Array, *momenta: Array) -> float:
-    """What the tolerance of a viscous solve is relative to, the momenta of the solids [N s] included: those that move
-    in still water are slowed from their first step on. fluid: that of the velocities u_f alone."""
-    own = float(np.sqrt(sum(np.sum(p * p) for p in momenta)))
-    return float(np.hypot(fluid if u_f.any() else 0.0, own)) or 1.0
+    def end(self, w: Mapping[str, Array]) -> None:
+        twist = w[BLOCK].reshape(-1, 6)
+        self._given[...] = 0.0
+        self.drag.add_impulse(w["fluid"], twist, self._given)
+        twist -= self._ahead
+        self.solve.end_viscous(w["fluid"], twist, self._given)

@@ -23,10 +23,11 @@ from undertow.coupling.coupled_soft import CoupledSoft
 from undertow.coupling.hydrostatic import DisplacedWeight, Hydrostatic
 from undertow.coupling.one_sided import ActiveSet
 from undertow.coupling.pockets import Pockets
-from undertow.coupling.soft_drag import NodesInverse, RigidDrag, SoftDrag
+from undertow.coupling.rigid_viscosity import HEAVY_ENOUGH
+from undertow.coupling.soft_drag import RigidDrag, SoftDrag
 from undertow.coupling.soft_fields import SoftFields
 from undertow.coupling.soft_preconditioner import CycleStencil, SoftPreconditioner
-from undertow.coupling.soft_viscosity import SoftViscosity
+from undertow.coupling.soft_viscosity import DraggedSolids
 from undertow.coupling.solid_velocities import BLOCK, SolidVelocities
 from undertow.coupling.solid_walls import SolidWalls, seeing
 from undertow.coupling.unsplit import Unsplit
@@ -35,10 +36,11 @@ from undertow.fluid.domain import FluidDomain
 from undertow.fluid.mixture import Mixture
 from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.pressure import PressureRows
-from undertow.fluid.solve import ImplicitSolve
-from undertow.fluid.viscosity import ViscousRows, WallRows
+from undertow.fluid.solve import SplitImplicit, exchange_of
+from undertow.fluid.viscosity import WallRows
+from undertow.fluid.viscous_step import ViscousStep, expect, rows_between_faces
 from undertow.grid import Array
-from undertow.linalg import CoupledSystem, Multigrid, Refinement, SolveStats, VelocityBlock
+from undertow.linalg import CoupledSystem, Multigrid, Refinement, RowBlock, SolveStats, VelocityBlock
 from undertow.rigid.bodies import DYNAMIC
 
 NOTABLE = 1e-6
@@ -57,17 +59,11 @@ THETA = {"implicit": 1.0, "newmark": 0.25}
 """Part of dt^2 K in the masses."""
 
 
-class SoftSolve(ImplicitSolve):
-    """The implicit solve of fluid and solids that are ``SoftFields``; viscosity 0: pressure alone.
+class SoftSolve(SplitImplicit):
+    """The projection of fluid and solids that are ``SoftFields`` together, after the step of viscosity if the fluid has
+    one."""
 
-    Viscous: fluid and solids exchange momentum through the drag rows first, then through the pressure, both from the
-    pressure of the step before (Van Kan 1986), unless a body is far lighter than the fluid; form ``coupled``: through
-    both at once (``coupling.unsplit``).
-    """
-
-    def __init__(
-        self, phase: Phase, tolerance: float, viscosity: float, coupled: CoupledSoft, form: str = "split"
-    ) -> None:
+    def __init__(self, phase: Phase, tolerance: float, coupled: CoupledSoft) -> None:
         self.phase, domain = phase, phase.domain
         fields = domain.solids
         assert isinstance(fields, SoftFields)
@@ -93,56 +89,61 @@ class SoftSolve(ImplicitSolve):
         fluid = VelocityBlock("fluid", phase.inv_mass_f, planar)
         self.system = CoupledSystem([fluid, self.block], [self.rows], {"pressure": self.level}, planar)
         self.null = self.system.null_space("pressure")
+        self._fluid = fluid
         self.unsplit: Unsplit | None = None
-        if viscosity > 0.0:
-            slip = np.array([solid.slip for solid in fields.solids], dtype=np.int64)
-            self.viscous = ViscousRows(domain, viscosity, folded=True, half=False)
-            walls = copy(fields)
-            walls.distance_f = fields.rows_distance_f
-            seen = seeing(domain, walls)
-            still = np.where(dynamic[: len(slip)], 1, slip).astype(np.int64)
-            self.walls = WallRows(seen, viscosity, still, folded=True, half=False)
-            self.walls_z = np.zeros(self.walls.shape)
-            self.drags: list[SoftDrag | RigidDrag] = [
-                SoftDrag(domain, fields, viscosity, rigid.bodies.count),
-                RigidDrag(self.block, seen, rigid.bodies, viscosity, slip, rigid.volume_b),
-            ]
-            self.nodes_inverse = NodesInverse(self.drags, self.block)
-            damping = [self.viscous, self.walls, *self.drags]
-            if form == "coupled":
-                self.unsplit = Unsplit(
-                    domain, viscosity, [fluid, self.block], self.rows, damping, self.level, self.nodes_inverse
-                )
-            else:
-                self.viscous_system = CoupledSystem([fluid, self.block], damping, {BLOCK: self.nodes_inverse}, planar)
         heavy = rigid.bodies.mass_b[self.displaced_b > 0.0] / self.displaced_b[self.displaced_b > 0.0]
         lightest = min(coupled.density / phase.mass_of(1.0), float(np.min(heavy, initial=np.inf)))
-        self.incremental = lightest > 0.05
+        self.incremental = lightest * HEAVY_ENOUGH > 1.0
         # half of the target: what rounding of the factors leaves is not to need another pass
         self.refinement = Refinement(self.system, 1.0 / lightest, margin=0.5)
         self._v = np.zeros(self.block.shape)
-        self._impulse_f = np.zeros(domain.inv_mass_f.shape)
         self._start_f = np.zeros(domain.inv_mass_f.shape)
 
     def rebuild(self) -> None:
         """Take over a changed geometry."""
         self.rows.rebuild()
         self.multigrid.setup(self.cycle.build())
-        if self.viscous is not None:
-            self.viscous.rebuild()
+        if self.before is not None:
+            self.before.rebuild()
 
-    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
-        self.before = SoftViscosity(self, viscosity, slip_b)
+    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray, form: str = "split") -> None:
+        """Dynamic viscosity [Pa s], or what has it; slip_b (n,): 1 for solids along which the fluid slides. form
+        ``coupled``: in one system with the pressure (``coupling.unsplit``)."""
+        between = rows_between_faces(self.phase, viscosity)
+        walls, drags = self._make_walls(viscosity, slip_b)
+        self.dragged = DraggedSolids(self, drags, [between, walls])
+        step = ViscousStep(between, walls, self.tolerance, expect(self.rows), self.dragged)
+        self.before, self.walls, self.walls_z = step, walls, step.walls_z
+        if form == "coupled":
+            assert isinstance(viscosity, float)
+            damping: list[RowBlock] = [between, walls, *drags]
+            self.unsplit = Unsplit(
+                self.domain, viscosity, [self._fluid, self.block], self.rows, damping, self.level, self.dragged.inverse
+            )
+
+    def _make_walls(
+        self, viscosity: float | Mixture, slip_b: np.ndarray
+    ) -> tuple[WallRows, list[SoftDrag | RigidDrag]]:
+        """Rows between the fluid and what moves as prescribed, and those between the fluid and solids."""
+        rigid, exchange = self.coupled.rigid, exchange_of(viscosity)
+        walls = copy(self.fields)
+        walls.distance_f = self.fields.rows_distance_f
+        seen = seeing(self.domain, walls)
+        still = np.where(rigid.bodies.kind_b[: len(slip_b)] == DYNAMIC, 1, slip_b).astype(np.int64)
+        # rows on the whole strain give no torque to a body that turns with its fluid: no row of turning
+        turning = rigid.volume_b if isinstance(self.phase, FullTank) else np.zeros(rigid.bodies.count)
+        return WallRows(seen, exchange, still, folded=True, half=False), [
+            SoftDrag(self.domain, self.fields, exchange, rigid.bodies.count),
+            RigidDrag(self.block, seen, rigid.bodies, exchange, slip_b, turning),
+        ]
 
     def place(self) -> None:
         """Take over the present velocities of solids, nodes and sides."""
         self.rows.set_wall_flux()
         self.block.take(self.moved.v)
         self.at_rest.measure()
-        if self.walls is not None:
-            self.walls.rebuild()
-            for drag in self.drags:
-                drag.rebuild()
+        if self.before is not None:
+            self.before.place()
 
     def take_known(self, start_c: Array | None, dt: float) -> None:
         self.known[...] = 0.0 if start_c is None else self.moved.push(start_c)
@@ -226,13 +227,9 @@ class SoftSolve(ImplicitSolve):
         target = self.tolerance * self._scale(w)
         self._drag = np.zeros(self.block.shape)
         found: list[SolveStats] = []
-        before = self.walls is None or self.incremental or self.unsplit is not None
-        if before:
-            self._absorb(w, z_c)
-        if self.walls is not None:
-            found.append(self._diffuse(w, z_c, dt))
-        if not before:
-            self._absorb(w, z_c)
+        self._absorb(w, z_c)
+        if self.unsplit is not None:
+            found.append(self._solve_unsplit(self.unsplit, w, z_c, dt))
         found += self.refinement.solve(w, z_c, target)
         for _ in range(VOLUME_PASSES):
             if not self.pockets.ask(self.rows, self.moved, w[BLOCK], self.coupled.reach * dt, again=True):
@@ -260,8 +257,8 @@ class SoftSolve(ImplicitSolve):
         rigid.joint_b[...] = block.twists(change)
         self._add_parts(change, rigid.joint_b)
         rigid.joint_b[rigid.bodies.kind_b != DYNAMIC] = 0.0
-        if isinstance(self.before, SoftViscosity):
-            self.before.count(coupled)
+        if self.before is not None and self.unsplit is None:
+            self.dragged.count(coupled)
         block.give(v)
         self.moved.v[...] = v
         self.fields.refresh_velocities()
@@ -333,21 +330,16 @@ class SoftSolve(ImplicitSolve):
         self.block.apply_inverse_mass(change, change)
         w[BLOCK] += change
 
-    def _diffuse(self, w: dict[str, Array], z_c: Array, dt: float) -> SolveStats:
-        """Viscosity between faces and at walls, those of soft bodies included; in one system with the pressure if so
-        wanted."""
-        assert self.viscous is not None and self.walls is not None
-        self.viscous.time_step = dt
-        for drag in self.drags:
-            drag.time_step = dt
-        self.walls.set_time_step(dt)
-        self.nodes_inverse.setup()
-        if self.unsplit is None:
-            stats = self.viscous_system.solve(w, {"walls": self.walls_z}, self.tolerance)
-        else:
-            stats = self.unsplit.solve(w, z_c, self.walls_z, self.tolerance, dt)
-        for drag in self.drags:
-            self._drag += drag.impulse(w["fluid"], w[BLOCK])
+    def diffuse(self, u_f: Array, z_c: Array, dt: float) -> list[SolveStats]:
+        return [] if self.unsplit is not None else super().diffuse(u_f, z_c, dt)
+
+    def _solve_unsplit(self, unsplit: Unsplit, w: dict[str, Array], z_c: Array, dt: float) -> SolveStats:
+        """Viscosity between faces and at walls, those of solids included, in one system with the pressure."""
+        assert self.before is not None
+        self.before.set_time_step(dt)
+        self.dragged.set_time_step(dt)
+        stats = unsplit.solve(w, z_c, self.walls_z, self.tolerance, dt)
+        self._drag = self.dragged.impulse(w)
         return stats
 
     def _make_compatible(self, w: dict[str, Array]) -> float:
@@ -388,20 +380,19 @@ class SoftSolve(ImplicitSolve):
             push = np.zeros_like(v)
             bodies.forces.add_product(self.block.damping, v, push)
             total += float((push * v).sum())
-        if self.walls is not None and self.viscous is not None:
-            gram = {"fluid": self._impulse_f, BLOCK: np.zeros_like(w[BLOCK])}
-            self._impulse_f[...] = 0.0
-            for row in (self.viscous, self.walls, *self.drags):
-                row.add_gram(w, gram)
-            total += float((gram["fluid"] * w["fluid"]).sum() + (gram[BLOCK] * w[BLOCK]).sum())
+        if self.unsplit is not None:
+            total += self.dragged.dissipation(w)
         self.coupled.dissipated = total
 
 
-def soft_monolithic(coupled: CoupledSoft) -> Callable[[FluidDomain, FlowSettings], ImplicitSolve]:
+def soft_monolithic(coupled: CoupledSoft) -> Callable[[FluidDomain, FlowSettings], SplitImplicit]:
     """What makes the implicit solve of a ``Flow`` whose solids are the fields of the soft bodies ``coupled``."""
 
-    def make(domain: FluidDomain, settings: FlowSettings) -> ImplicitSolve:
-        phase = FullTank(domain, settings.gravity)
-        return SoftSolve(phase, settings.tolerance, settings.viscosity, coupled, settings.viscosity_form)
+    def make(domain: FluidDomain, settings: FlowSettings) -> SplitImplicit:
+        solve = SoftSolve(FullTank(domain, settings.gravity), settings.tolerance, coupled)
+        if settings.viscosity > 0.0:
+            slip_b = np.array([solid.slip for solid in solve.fields.solids], dtype=np.int64)
+            solve.set_viscosity(settings.viscosity, slip_b, settings.viscosity_form)
+        return solve
 
     return make

@@ -1,118 +1,105 @@
-"""The viscous step of a liquid and of all solids that it drags along, soft ones among them, before the pressure."""
+"""All solids that viscosity drags along, soft ones among them, in the step that comes before the pressure."""
 
 from __future__ import annotations
 
-from copy import copy
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from undertow.coupling.coupled_soft import CoupledSoft
-from undertow.coupling.rigid_viscosity import scale_with
 from undertow.coupling.soft_drag import NodesInverse, RigidDrag, SoftDrag
 from undertow.coupling.solid_velocities import BLOCK
-from undertow.coupling.solid_walls import seeing
-from undertow.fluid.mixture import Mixture
-from undertow.fluid.strain import FreeViscosity
-from undertow.fluid.viscosity import WallRows
 from undertow.grid import Array
-from undertow.linalg import CoupledSystem, SolveStats
+from undertow.linalg.coupled import FoldedRowBlock
 from undertow.rigid.bodies import DYNAMIC
 
 if TYPE_CHECKING:
     from undertow.coupling.soft_solve import SoftSolve
 
 
-class SoftViscosity(FreeViscosity):
-    """The viscous step of a liquid and of the solids that it drags along, all implicit: it comes before the pressure.
+class DraggedSolids:
+    """The solids of a solve; see ``fluid.viscous_step``.
 
         Mt (v - v*) = -C_d^T C_d (u, v),      v* = v^n + Mt^-1 J^T beta (u* - J v^n),
 
     Mt being the masses of the solve that follows, elasticity and the water that shells carry included: a stiff body is
     slowed down as a whole, not its outermost nodes alone. That water's velocity is handed over here, so that none of
     the momentum which shells are given is taken for water that goes slower than they do. Solids too have the velocities
-    that forces and the last pressure lead to, which are taken back after the step.
+    that forces and the last pressure lead to, which are taken back after the step; those that touch something have no
+    more than they have, since what contact gives them is not known yet.
+
+    fluid: the other rows of the step, of which the dissipation is measured too.
     """
 
-    def __init__(self, soft: SoftSolve, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
-        self.soft, rigid, domain = soft, soft.coupled.rigid, soft.domain
-        still = np.where(rigid.bodies.kind_b[: len(slip_b)] == DYNAMIC, 1, slip_b).astype(np.int64)
-        super().__init__(soft.rows, soft.tolerance, viscosity, still)
-        exchange = viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
-        walls = copy(soft.fields)
-        walls.distance_f = soft.fields.rows_distance_f
-        seen = seeing(domain, walls)
-        self.walls = WallRows(seen, exchange, still, folded=True, half=False)
-        # rows on the whole strain give no torque to a body that turns with its fluid: no row of turning
-        none = np.zeros(rigid.bodies.count)
-        self.drags: list[SoftDrag | RigidDrag] = [
-            SoftDrag(domain, soft.fields, exchange, rigid.bodies.count),
-            RigidDrag(soft.block, seen, rigid.bodies, exchange, slip_b, none),
-        ]
-        self.nodes_inverse = NodesInverse(self.drags, soft.block)
-        self.system = CoupledSystem(
-            [self.block, soft.block], [self.strain, self.walls, *self.drags], {BLOCK: self.nodes_inverse}, self.planar
-        )
-        self._drag, self._joint = np.zeros(soft.block.shape), np.zeros(soft.block.shape)
-        self._expected: Array | None = None
+    def __init__(self, soft: SoftSolve, drags: Sequence[SoftDrag | RigidDrag], fluid: Sequence[FoldedRowBlock]) -> None:
+        self.soft, self.block, self.drags, self.fluid = soft, soft.block, drags, fluid
+        self.inverse = NodesInverse(drags, soft.block)
+        shape = soft.block.shape
+        self._drag, self._joint, self._before, self._ahead = (np.zeros(shape) for _ in range(4))
         self.dissipated = 0.0
 
-    def expect(self, p_c: Array, dt: float) -> bool:
-        """Solids that touch something have no more than they have: what contact gives them is not known yet."""
-        soft, contacts, self._expected = self.soft, self.soft.coupled.contacts, None
-        if not super().expect(p_c, dt):
-            return False
-        if soft.incremental and (contacts is None or not contacts.count):
-            self._expected = soft.moved.push(self.z_c)
-            known = np.zeros((soft.coupled.rigid.bodies.count, 6))
-            soft.at_rest.impulse(dt, known)
-            soft.block.twists(self._expected)[...] += known
-        return True
-
-    def solve(self, u_f: Array, dt: float) -> SolveStats:
-        soft, block = self.soft, self.soft.block
-        self.rebuild(dt)
+    def rebuild(self, inv_mass_f: Array) -> None:
         for drag in self.drags:
             drag.rebuild()
-            drag.keep(self.strain.inv_mass_f)
+            drag.keep(inv_mass_f)
+
+    def set_time_step(self, dt: float) -> None:
+        """Of the rows [s], for the masses of now."""
+        for drag in self.drags:
             drag.time_step = dt
+        self.inverse.setup()
+
+    def begin(self, u_f: Array, z_c: Array | None, dt: float) -> Array:
+        soft, block, contacts = self.soft, self.block, self.soft.coupled.contacts
         v = np.zeros(block.shape)
         carried = soft.set_masses(dt)
         block.take(v)
         brought = soft.carried_momentum(u_f, v, carried)
         start = v + block.loose_answer(brought)
         block.settle(start, np.zeros(0))
-        if self._expected is None:
+        if z_c is None or not soft.incremental or (contacts is not None and contacts.count):
             v[...] = start
         else:
-            soft.add_forces(v, dt, brought + self._expected)
+            known = np.zeros((soft.coupled.rigid.bodies.count, 6))
+            soft.at_rest.impulse(dt, known)
+            brought += soft.moved.push(z_c)
+            block.twists(brought)[...] += known
+            soft.add_forces(v, dt, brought)
             block.settle(v, np.zeros(0))
-        before, ahead = v.copy(), v - start
-        u_f += self.ahead_f
-        self.nodes_inverse.setup()
-        w = {"fluid": u_f, BLOCK: v}
-        momenta = soft.coupled.bodies.mass[:, None] * v[block.nodes], soft.coupled.rigid.bodies.p_b
-        scale = scale_with(self.scale(u_f), u_f, *momenta)
-        stats = self.system.solve(w, {"walls": self.walls_z}, self.tolerance, scale=scale)
-        self._drag = np.asarray(sum(drag.impulse(u_f, v) for drag in self.drags))
-        self._joint = np.asarray(block.matrix @ (v - before).reshape(-1)).reshape(block.shape) - self._drag
-        self._measure(w)
-        v -= ahead
-        u_f -= self.ahead_f
-        block.give(v)
-        soft.set_coupled_faces(u_f)
-        return stats
+        self._before[...] = v
+        np.subtract(v, start, out=self._ahead)
+        self.set_time_step(dt)
+        return v
 
-    def _measure(self, w: dict[str, Array]) -> None:
+    def momenta(self, v: Array) -> list[Array]:
+        coupled = self.soft.coupled
+        return [coupled.bodies.mass[:, None] * v[self.block.nodes], coupled.rigid.bodies.p_b]
+
+    def impulse(self, w: Mapping[str, Array]) -> Array:
+        """What the drag gives the solids over the step (n + 2 m, 3) [N s, N m s]."""
+        return np.asarray(sum(drag.impulse(w["fluid"], w[BLOCK]) for drag in self.drags))
+
+    def end(self, w: Mapping[str, Array]) -> None:
+        u_f, v, block = w["fluid"], w[BLOCK], self.block
+        self._drag = self.impulse(w)
+        changed = np.asarray(block.matrix @ (v - self._before).reshape(-1)).reshape(block.shape)
+        self._joint = changed - self._drag
+        self.dissipated = self.dissipation(w)
+        v -= self._ahead
+        block.give(v)
+        self.soft.set_coupled_faces(u_f)
+
+    def dissipation(self, w: Mapping[str, Array]) -> float:
         """What viscosity takes at these velocities over the step [J]."""
         gram = {"fluid": np.zeros_like(w["fluid"]), BLOCK: np.zeros_like(w[BLOCK])}
-        for row in (self.strain, self.walls, *self.drags):
+        for row in (*self.fluid, *self.drags):
             row.add_gram(w, gram)
-        self.dissipated = float((gram["fluid"] * w["fluid"]).sum() + (gram[BLOCK] * w[BLOCK]).sum())
+        return float((gram["fluid"] * w["fluid"]).sum() + (gram[BLOCK] * w[BLOCK]).sum())
 
     def count(self, coupled: CoupledSoft) -> None:
         """Add what the viscous step did to what the one of the pressure has noted."""
-        rigid, block = coupled.rigid, self.soft.block
+        rigid, block = coupled.rigid, self.block
         coupled.viscous += self._drag[block.nodes]
         rigid.viscous_b += block.twists(self._drag)
         moved = rigid.bodies.kind_b == DYNAMIC

@@ -13,7 +13,7 @@ from undertow.fluid.forces import VorticityConfinement, add_acceleration, add_bu
 from undertow.fluid.limits import flow_limits
 from undertow.fluid.phase import FullTank
 from undertow.fluid.smoke import Smoke, SmokeEmitter
-from undertow.fluid.solve import CoupledSolve, ImplicitSolve, PressureSolve, SplitSolve
+from undertow.fluid.solve import CoupledSolve, ImplicitSolve, PressureSolve
 from undertow.fluid.state import FlowReport, FlowSettings, FlowState, SolidForce
 from undertow.fluid.steppers import FirstOrder, copy_planes, make_stepper
 from undertow.geometry import SolidFields
@@ -113,8 +113,12 @@ class Flow(Part):
             return PressureSolve(FullTank(self.domain), s.tolerance)
         solids = () if self.solids is None else self.solids.solids
         slip_b = np.array([solid.slip for solid in solids], dtype=np.int64)
-        form: type[SplitSolve] | type[CoupledSolve] = CoupledSolve if s.viscosity_form == "coupled" else SplitSolve
-        return form(self.domain, s.tolerance, s.viscosity, slip_b, s.stepper == "second_order")
+        half = s.stepper == "second_order"
+        if s.viscosity_form == "coupled":
+            return CoupledSolve(self.domain, s.tolerance, s.viscosity, slip_b, half)
+        split = PressureSolve(FullTank(self.domain), s.tolerance)
+        split.set_viscosity(s.viscosity, slip_b, half, incremental=False)
+        return split
 
     def place(self, time: float) -> None:
         """Put sides and solids at ``time`` [s] and rebuild what depends on where they are."""
@@ -200,7 +204,10 @@ class Flow(Part):
         report = FlowReport()
         report.row_before = self.largest_row(u_f)
         self.solve.take_known(None, viscous_dt)
-        report.solves = self.solve.solve(u_f, self.z_c, viscous_dt)
+        report.solves = self.solve.diffuse(u_f, self.z_c, viscous_dt)
+        report.solves += self.solve.solve(u_f, self.z_c, viscous_dt)
+        if self.settings.viscosity > 0.0:
+            self.solve.refresh_walls()
         report.row_after = self.largest_row(u_f)
         if self.solids is not None and self.solve.rows.target is not None:
             report.leak = measure.wall_leak(self.grid, self.row_c, self.solve.rows.target, self.solids.body_c)

@@ -14,8 +14,8 @@ from undertow.fluid.domain import FluidDomain
 from undertow.fluid.mixture import Mixture
 from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.pressure import PressureRows
-from undertow.fluid.strain import FreeViscosity
 from undertow.fluid.viscosity import ViscousRows, WallRows
+from undertow.fluid.viscous_step import ViscousStep, expect, rows_between_faces
 from undertow.grid import Array
 from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock
 
@@ -35,7 +35,7 @@ class ImplicitSolve(Protocol):
     walls: WallRows | None = None
     strain_z: Array = np.zeros(0)
     walls_z: Array = np.zeros(0)
-    before: FreeViscosity | None = None
+    before: ViscousStep | None = None
 
     def rebuild(self) -> None:
         """Take over a changed geometry."""
@@ -46,21 +46,17 @@ class ImplicitSolve(Protocol):
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         """u* -> u^{n+1} in place; z_c: guess on entry, dt p on exit [Pa s]; viscosity is implicit over viscous_dt."""
 
-    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
-        """Dynamic viscosity [Pa s], or what has it, of the step before; slip_b (n,): 1 for solids along which the fluid
-        slides."""
-        return
-
-    def diffuse(self, u_f: Array, p_c: Array, dt: float) -> list[SolveStats]:
-        """The viscous step before the pressure, p being the last one [Pa]; nothing without viscosity."""
-        if self.before is None:
-            return []
-        self.before.expect(p_c, dt)
-        return [self.before.solve(u_f, dt)]
+    def diffuse(self, u_f: Array, z_c: Array, dt: float) -> list[SolveStats]:
+        """The viscous step before the pressure; z_c: the impulse of the last pressure over dt [Pa s]."""
+        return [] if self.before is None else [self.before.solve(u_f, z_c, dt)]
 
     def take_known(self, start_c: Array | None, dt: float) -> None:
         """The impulse of a pressure that is known before the solve acts on solids: that of the fluid at rest, and of
         start_c [Pa s], which the fluid has been given already; None: of that alone."""
+        return
+
+    def refresh_walls(self) -> None:
+        """Faces inside solids take the velocity that the solids have after the solve."""
         return
 
     def carried(self) -> tuple[np.ndarray, np.ndarray]:
@@ -73,11 +69,20 @@ class ImplicitSolve(Protocol):
 
     def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
         """out += C^T (C u - s) / dt of the rows that Crank-Nicolson treats half explicitly [N]."""
-        return
+        if self.before is not None:
+            self.before.add_explicit(u_f, out_f)
 
 
-class PressureSolve(ImplicitSolve):
-    """The projection K w = s of a fluid between walls that are prescribed."""
+class SplitImplicit(ImplicitSolve, Protocol):
+    """A solve before which viscosity has a step of its own."""
+
+    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
+        """Dynamic viscosity [Pa s], or what has it; slip_b (n,): 1 for solids along which the fluid slides."""
+
+
+class PressureSolve(SplitImplicit):
+    """The projection K w = s of a fluid between walls that are prescribed, after the step of its viscosity if it has
+    one."""
 
     def __init__(self, phase: Phase, tolerance: float) -> None:
         self.phase, self.tolerance = phase, tolerance
@@ -88,76 +93,40 @@ class PressureSolve(ImplicitSolve):
         block = VelocityBlock("fluid", phase.inv_mass_f, planar)
         self.system = CoupledSystem([block], [self.rows], {"pressure": self.multigrid}, planar)
 
-    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
-        self.before = FreeViscosity(self.rows, self.tolerance, viscosity, slip_b)
+    def set_viscosity(
+        self, viscosity: float | Mixture, slip_b: np.ndarray, half: bool = False, incremental: bool = True
+    ) -> None:
+        """Dynamic viscosity [Pa s], or what has it; slip_b (n,): 1 for solids along which the fluid slides. half: see
+        the head of the module. incremental: the step follows the last pressure."""
+        form = rows_between_faces(self.phase, viscosity, half)
+        walls = WallRows(self.phase.domain, exchange_of(viscosity), slip_b, folded=True, half=half)
+        self._take_step(ViscousStep(form, walls, self.tolerance, expect(self.rows) if incremental else None))
+
+    def _take_step(self, step: ViscousStep) -> None:
+        self.before, self.walls, self.walls_z, self.strain_z = step, step.walls, step.walls_z, step.strain_z
+        self.viscous = step.form if isinstance(step.form, ViscousRows) else None
 
     def rebuild(self) -> None:
         self.rows.rebuild()
         self.multigrid.setup(self.rows.stencil)
+        if self.before is not None:
+            self.before.rebuild()
 
     def place(self) -> None:
         self.rows.set_wall_flux()
+        if self.before is not None:
+            self.before.place()
 
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         return [self.system.solve({"fluid": u_f}, {"pressure": z_c}, self.tolerance)]
 
 
-class _ViscousSolve(ImplicitSolve):
-    """What the two viscous forms share: rows between faces, rows to walls, and what is set before a solve."""
-
-    folded = False
-
-    def __init__(
-        self, domain: FluidDomain, rows: PressureRows, tolerance: float, viscosity: float, slip_b: np.ndarray,
-        half: bool,
-    ) -> None:  # fmt: skip
-        self.rows, self.phase = rows, rows.phase
-        self.tolerance = tolerance
-        self.viscous: ViscousRows = ViscousRows(domain, viscosity, folded=self.folded, half=half)
-        self.walls: WallRows = WallRows(domain, viscosity, slip_b, folded=self.folded, half=half)
-        self.planar = domain.grid.dimensions == 2
-        self.walls_z = np.zeros(self.walls.shape)
-
-    def place(self) -> None:
-        self.rows.set_wall_flux()
-        self.walls.rebuild()
-
-    def set_time_step(self, viscous_dt: float) -> None:
-        self.viscous.time_step = viscous_dt
-        self.walls.set_time_step(viscous_dt)
-
-    def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
-        self.viscous.add_explicit(u_f, out_f)
-        self.walls.add_explicit(u_f, out_f)
+def exchange_of(viscosity: float | Mixture) -> float | Array:
+    """What rows to walls exchange by: the viscosity [Pa s], or that of every face."""
+    return viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
 
 
-class SplitSolve(_ViscousSolve):
-    """Chorin splitting: the implicit viscous solve (rows folded into the mass), then the projection."""
-
-    folded = True
-
-    def __init__(self, domain: FluidDomain, tolerance: float, viscosity: float, slip_b: np.ndarray, half: bool) -> None:
-        self.pressure = PressureSolve(FullTank(domain), tolerance)
-        super().__init__(domain, self.pressure.rows, tolerance, viscosity, slip_b, half)
-        block = VelocityBlock("fluid", domain.inv_mass_f, self.planar)
-        self.system = CoupledSystem([block], [self.viscous, self.walls], planar=self.planar)
-        self.z = {"walls": self.walls_z}
-        # only the forces on voxels need the dual of the rows between faces
-        self.strain_z = np.zeros(self.viscous.shape if domain.voxel else 0)
-        if domain.voxel:
-            self.z["viscosity"] = self.strain_z
-
-    def rebuild(self) -> None:
-        self.pressure.rebuild()
-        self.viscous.rebuild()
-
-    def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
-        self.set_time_step(viscous_dt)
-        stats = self.system.solve({"fluid": u_f}, self.z, self.tolerance)
-        return [stats, *self.pressure.solve(u_f, z_c, viscous_dt)]
-
-
-class CoupledSolve(_ViscousSolve):
+class CoupledSolve(ImplicitSolve):
     """Pressure, viscosity and walls in one SPD system (thesis 5.31): no splitting error, any viscosity.
 
     The rows to walls touch one face each and are folded into the masses, which stay diagonal.
@@ -166,8 +135,12 @@ class CoupledSolve(_ViscousSolve):
     def __init__(self, domain: FluidDomain, tolerance: float, viscosity: float, slip_b: np.ndarray, half: bool) -> None:
         self.domain = domain
         self.inv_mass_f = np.zeros_like(domain.inv_mass_f)
-        rows = PressureRows(FullTank(domain, inv_mass_f=self.inv_mass_f))
-        super().__init__(domain, rows, tolerance, viscosity, slip_b, half)
+        self.phase, self.tolerance = FullTank(domain, inv_mass_f=self.inv_mass_f), tolerance
+        self.rows = PressureRows(self.phase)
+        self.viscous: ViscousRows = ViscousRows(domain, viscosity, folded=False, half=half)
+        self.walls: WallRows = WallRows(domain, viscosity, slip_b, folded=False, half=half)
+        self.planar = domain.grid.dimensions == 2
+        self.walls_z = np.zeros(self.walls.shape)
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         block = VelocityBlock("fluid", self.inv_mass_f, self.planar)
         self.system = CoupledSystem([block], [self.rows, self.viscous], {"pressure": self.multigrid}, self.planar)
@@ -179,8 +152,17 @@ class CoupledSolve(_ViscousSolve):
         self.rows.rebuild()
         self.viscous.rebuild()
 
+    def place(self) -> None:
+        self.rows.set_wall_flux()
+        self.walls.rebuild()
+
+    def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:
+        self.viscous.add_explicit(u_f, out_f)
+        self.walls.add_explicit(u_f, out_f)
+
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
-        self.set_time_step(viscous_dt)
+        self.viscous.time_step = viscous_dt
+        self.walls.set_time_step(viscous_dt)
         w = {"fluid": u_f}
         self.walls.fold(u_f, self.domain.inv_mass_f, self.inv_mass_f)
         self.rows.rebuild()

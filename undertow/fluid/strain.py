@@ -12,37 +12,22 @@ f being the liquid and open part of the cell, or the mean over the four cells of
 harmonic mean over the four cells: layers that slide on each other have one shear stress. Rows of a motion that is
 rigid are zero, so that a drop that turns feels nothing. Walls exchange momentum through ``WallRows``. The faces have
 the mass of the liquid that their dual cells hold.
-
-The step comes before the pressure, whose impulses on faces at the surface are large where their liquid is thin. But it
-acts on the velocities that the last pressure leads to, and what that gave is taken back after it,
-
-    u <- V (u + a) - a,      a = -grad z^n / rho,
-
-so that in a steady state viscosity has balanced the pressure when the projection comes (Van Kan 1986). a is that of
-faces a cell and more below the surface, continued to those above them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numba import njit
 
-from undertow.fluid.domain import FluidDomain
 from undertow.fluid.free_surface import FreeSurface
 from undertow.fluid.mixture import Mixture
-from undertow.fluid.pressure import PressureRows
-from undertow.fluid.viscosity import WallRows
 from undertow.grid import GHOSTS, Array, share_face_rows
-from undertow.linalg import CoupledSystem, SolveStats, VelocityBlock, used_planes
-from undertow.transport import Extrapolation
+from undertow.linalg import used_planes
 
 LEAST_PART = 0.05
 """Smallest liquid part of a dual cell that a wet face is given."""
-
-LAYERS = 3
-"""Of faces at the surface to which what the pressure is expected to give is continued."""
 
 
 class StrainRows:
@@ -57,9 +42,11 @@ class StrainRows:
     folded = True
     target: Array | None = None
 
-    def __init__(self, phase: FreeSurface, mu_c: Array) -> None:
-        self.phase, self.domain, self.mu_c = phase, phase.domain, mu_c
+    def __init__(self, phase: FreeSurface, viscosity: float | Mixture) -> None:
+        """viscosity [Pa s], or what has it."""
+        self.phase, self.domain = phase, phase.domain
         grid = phase.domain.grid
+        self.mu_c = viscosity.mu_c if isinstance(viscosity, Mixture) else np.full(grid.padded, viscosity)
         self.shape: tuple[int, ...] = (6, *grid.padded)
         self.root, self._z = np.zeros(self.shape), np.zeros(self.shape)
         self.inv_mass_f = grid.face_field()
@@ -73,6 +60,13 @@ class StrainRows:
             d.grid, _compute_strain_weights, phase.phi_c, d.volume_c, self.mu_c, phase.inv_mass_f, d.inv_mass_f, scale,
             self.root, self.inv_mass_f,
         )  # fmt: skip
+
+    def scale_of(self, u_f: Array, momenta: Sequence[Array]) -> float:
+        """What the tolerance is relative to: ||B u||, the momenta that are there, those of solids [N s] included. Those
+        that move in still water are slowed from their first step on."""
+        mass = used_planes(self.inv_mass_f)
+        speed = np.divide(used_planes(u_f), mass, out=np.zeros_like(mass), where=mass > 0.0)
+        return float(np.sqrt(np.sum(speed * speed) + sum(np.sum(p * p) for p in momenta))) or 1.0
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         share_face_rows(self.domain.grid, _apply_strain, self.root, np.sqrt(self.time_step), w["fluid"], out)
@@ -104,82 +98,6 @@ class StrainRows:
         """For every row with a face of component a: its number, and how it is shifted to the other face's row."""
         edges = [(3 + (3 - a - b), (-1, 2 - b)) for b in self.domain.grid.axes if b != a]
         return [(a, (1, 2 - a)), *edges]
-
-
-class FreeViscosity:
-    """The implicit viscous step of a liquid between walls that are prescribed; viscosity [Pa s], or what has it."""
-
-    def __init__(self, rows: PressureRows, tolerance: float, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
-        phase = rows.phase
-        assert isinstance(phase, FreeSurface)
-        self.domain: FluidDomain = rows.domain
-        self.rows, self.phase, self.tolerance = rows, phase, tolerance
-        mu_c = viscosity.mu_c if isinstance(viscosity, Mixture) else np.full(rows.shape, viscosity)
-        exchange = viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
-        self.strain = StrainRows(phase, mu_c)
-        self.walls = WallRows(rows.domain, exchange, slip_b, folded=True, half=False)
-        self.walls_z = np.zeros(self.walls.shape)
-        """sqrt(dt weight) (u - v) of the rows to walls: what they have done to prescribed solids."""
-        self.planar = rows.domain.grid.dimensions == 2
-        self.block = VelocityBlock("fluid", self.strain.inv_mass_f, self.planar)
-        self.system = CoupledSystem([self.block], [self.strain, self.walls], planar=self.planar)
-        grid = rows.domain.grid
-        self.ahead_f = grid.face_field()
-        """a of the head: what the pressure is expected to give [m/s]."""
-        self.z_c = grid.cell_field()
-        """The impulse of the last pressure [Pa s]."""
-        self._none_c = grid.cell_field()
-        self._deep_c, self._known_c = np.zeros(grid.padded, dtype=bool), np.zeros(grid.padded, dtype=bool)
-        self._deep_f = np.zeros((3, *grid.padded), dtype=bool)
-        self._continued = Extrapolation(grid, rows.domain.sides)
-
-    def expect(self, p_c: Array, dt: float) -> bool:
-        """Take note of what the pressure p of the last step would give over dt [s]; the rows are up to date.
-
-        False: nothing has been solved for yet, and nothing is expected.
-        """
-        phase, ahead, grid = self.phase, self.ahead_f, self.domain.grid
-        ahead[...], self.z_c[...] = 0.0, 0.0
-        if not p_c.any():
-            return False
-        phase.dual_of(p_c, dt, self._none_c, self.z_c)
-        # cells that a body has hardly left may have had no pressure
-        deep, known = self._deep_c, self._known_c
-        np.less(phase.phi_c, -grid.dx, out=deep)
-        np.greater(self.domain.volume_c, 0.5, out=known)
-        self.z_c *= known
-        self._continued.centred(self.z_c, known, LAYERS)
-        self.rows.subtract_impulse(self.z_c, phase.inv_mass_f, ahead)
-        for axis in grid.axes:
-            cells, faces = (np.moveaxis(x, 2 - axis, 0) for x in (deep, self._deep_f[axis]))
-            np.logical_and(cells[1:], cells[:-1], out=faces[1:])
-            faces[0] = False
-            ahead[axis] *= self._deep_f[axis]
-        self._continued.velocity(ahead, self._deep_f, LAYERS)
-        for axis in grid.axes:
-            ahead[axis] *= phase.inv_mass_f[axis] > 0.0
-        return True
-
-    def rebuild(self, dt: float) -> None:
-        """Rows of the geometry of now for a step dt [s]."""
-        self.strain.rebuild()
-        self.walls.rebuild()
-        self.strain.time_step = dt
-        self.walls.set_time_step(dt)
-
-    def solve(self, u_f: Array, dt: float) -> SolveStats:
-        """u -> u with the impulse of the viscous stress over dt, in place."""
-        self.rebuild(dt)
-        u_f += self.ahead_f
-        stats = self.system.solve({"fluid": u_f}, {"walls": self.walls_z}, self.tolerance, scale=self.scale(u_f))
-        u_f -= self.ahead_f
-        return stats
-
-    def scale(self, u_f: Array) -> float:
-        """What the tolerance is relative to: ||B u||, the momenta that are there."""
-        mass = used_planes(self.strain.inv_mass_f)
-        speed = np.divide(used_planes(u_f), mass, out=np.zeros_like(mass), where=mass > 0.0)
-        return float(np.sqrt(np.sum(speed * speed))) or 1.0
 
 
 @njit(cache=True)

@@ -18,7 +18,7 @@ rho phi V that the pressure needs. P = I on all of them, so they are SPD and car
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numba import njit
@@ -50,6 +50,15 @@ class ViscousRows:
         self.shape: tuple[int, ...] = (9, *domain.grid.padded)
         self.root = np.zeros(self.shape)
         self.time_step = 0.0
+
+    @property
+    def inv_mass_f(self) -> Array:
+        """1 / beta_f of the faces in the viscous step."""
+        return self.domain.inv_mass_f
+
+    def scale_of(self, u_f: Array, momenta: Sequence[Array]) -> float | None:
+        """What the tolerance is relative to: the impulse of viscosity itself."""
+        return None
 
     def rebuild(self) -> None:
         d = self.domain

@@ -18,7 +18,7 @@ from undertow.fluid.limits import flow_limits
 from undertow.fluid.mixture import Mixture
 from undertow.fluid.owed import OwedVolume
 from undertow.fluid.shells import ShellsInWater
-from undertow.fluid.solve import ImplicitSolve, PressureSolve
+from undertow.fluid.solve import PressureSolve, SplitImplicit
 from undertow.fluid.state import FlowReport, SolidForce
 from undertow.geometry import SolidFields
 from undertow.geometry.solids import mean_of_corners
@@ -143,7 +143,7 @@ class WaterFlow(Part):
         emitters: Sequence[WaterEmitter] = (),
         sources: Sequence[VolumeSource] = (),
         side_velocity: Callable[[float], None] | None = None,
-        make_solve: Callable[[FreeSurface, float], ImplicitSolve] = PressureSolve,
+        make_solve: Callable[[FreeSurface, float], SplitImplicit] = PressureSolve,
         bodies: SolidFields | None = None,
         mixture: Mixture | None = None,
     ) -> None:
@@ -166,9 +166,8 @@ class WaterFlow(Part):
         self.mixture = mixture
         if settings.viscosity > 0.0 or mixture is not None:
             slips = [solid.slip for solid in solids.solids] if solids is not None else []
-            self.solve.set_viscosity(
-                settings.viscosity if mixture is None else mixture, np.array(slips, dtype=np.int64)
-            )
+            viscosity = settings.viscosity if mixture is None else mixture
+            self.solve.set_viscosity(viscosity, np.array(slips, dtype=np.int64))
         self.u_star = grid.face_field()
         self.row_c = grid.cell_field()
         self.z_c, self.start_c = grid.cell_field(), grid.cell_field()
@@ -360,7 +359,10 @@ class WaterFlow(Part):
         self.sides.fill_velocity(u_f)
         self._rebuild_solve()
         report = FlowReport()
-        report.solves = self.solve.diffuse(u_f, s.p, dt)
+        self.start_c[...], self.z_c[...] = 0.0, 0.0
+        if s.p.any():
+            phase.dual_of(s.p, dt, self.start_c, self.z_c)
+        report.solves = self.solve.diffuse(u_f, self.z_c, dt)
         phase.start_from_surface(dt, self.start_c)
         phase.add_surface_impulse(dt, self.start_c, u_f)
         report.row_before = self.largest_row(u_f)

@@ -48,7 +48,7 @@ class SoftWaterModel(BodiesInWater):
         return SoftWaterFields(self.grid, self.sides, self.solids, self.soft, equal)
 
     def _make_solve(self, phase: FreeSurface, tolerance: float) -> SoftSolve:
-        self.inside.solve = SoftSolve(phase, tolerance, 0.0, self.inside.coupled)
+        self.inside.solve = SoftSolve(phase, tolerance, self.inside.coupled)
         return self.inside.solve
 
     def _surround(self, time: float, time_step: float) -> WaterAround:

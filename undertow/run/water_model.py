@@ -12,7 +12,7 @@ import undertow.geometry as geometry
 from undertow.errors import PhysicsError, UserError
 from undertow.fluid.free_surface import FreeSurface
 from undertow.fluid.mixture import Mixture
-from undertow.fluid.solve import ImplicitSolve, PressureSolve
+from undertow.fluid.solve import PressureSolve, SplitImplicit
 from undertow.fluid.water import VolumeSource, WaterEmitter, WaterFlow, WaterSettings
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, Array
@@ -89,7 +89,7 @@ class WaterModel(Model):
         """The solids as the grid sees them; None without any."""
         return SolidFields(self.grid, self.solids) if self.solids else None
 
-    def _make_solve(self, phase: FreeSurface, tolerance: float) -> ImplicitSolve:
+    def _make_solve(self, phase: FreeSurface, tolerance: float) -> SplitImplicit:
         """The implicit solve."""
         return PressureSolve(phase, tolerance)
 
