@@ -211,7 +211,7 @@ class Part:
         return ()
 
     def frames(self, time: float) -> Iterable[object]:
-        """What a frame shows of it, as the types of ``undertow.output``."""
+        """What a frame shows of it, as the types of ``undertow.frames``."""
         return ()
 
     # its bodies -----------------------------------------------------------------------------------------------------
@@ -227,6 +227,27 @@ class Part:
     def body_forces(self, name: str) -> BodyForces:
         """Forces on one of them over the last step."""
         raise KeyError(name)
+
+
+@dataclass(frozen=True)
+class StepOutcome:
+    """What a step did: iterations of its solves, a report of its own, and what happened that a user should know, in
+    words."""
+
+    iterations: int
+    details: Any
+    events: tuple[str, ...] = ()
+
+
+class Scheme(Part):
+    """The order of things in a step, one class per published method. What lags from step to step is its state: it is
+    the last part of a simulation."""
+
+    name = "scheme"
+
+    def step(self, time: float, time_step: float) -> StepOutcome:
+        """Advance all parts from ``time`` by ``time_step`` [s]."""
+        raise TypeError(type(self).__name__)
 
 
 class Ledger:

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from undertow.errors import UserError
+from undertow.frames import BodyFrame, ParticleFrame, SoftFrame, SurfaceFrame
 from undertow.grid import Grid
-from undertow.output.particles import ParticleFrame, read_particles, write_particles
-from undertow.output.soft import SoftFrame, read_soft, write_soft
+from undertow.output.particles import read_particles, write_particles
+from undertow.output.soft import read_soft, write_soft
 from undertow.output.vtk import (
     ImageFile,
     PolyFile,
@@ -30,45 +31,6 @@ from undertow.output.vtk import (
     write_vti,
     write_vtp,
 )
-
-
-@dataclass
-class BodyFrame:
-    """The surface of one body at one time.
-
-    vertices (n, 3) [m] in the world, triangles (m, 3) wound outwards, color (r, g, b) in 0 ... 1,
-    velocity (n, 3) of the vertices [m/s], or (3,) when all move alike. backdrop: an endless body, drawn as far as it
-    goes but not looked at.
-    """
-
-    name: str
-    vertices: np.ndarray
-    triangles: np.ndarray
-    color: tuple[float, float, float] = (0.8, 0.8, 0.8)
-    velocity: np.ndarray = field(default_factory=lambda: np.zeros(3))
-    backdrop: bool = False
-
-    def __post_init__(self) -> None:
-        self.vertices = np.ascontiguousarray(self.vertices, dtype=np.float32)
-        self.triangles = np.ascontiguousarray(self.triangles, dtype=np.int32)
-        velocity = np.asarray(self.velocity, dtype=np.float32)
-        self.velocity = np.ascontiguousarray(np.broadcast_to(velocity, self.vertices.shape))
-
-
-@dataclass
-class SurfaceFrame:
-    """The surface of the water at one time: vertices (n, 3) [m], triangles (m, 3) wound outwards, normals (n, 3) and
-    velocity (n, 3) [m/s] of the vertices."""
-
-    vertices: np.ndarray
-    triangles: np.ndarray
-    normals: np.ndarray
-    velocity: np.ndarray
-
-    def __post_init__(self) -> None:
-        for name in ("vertices", "normals", "velocity"):
-            setattr(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float32))
-        self.triangles = np.ascontiguousarray(self.triangles, dtype=np.int32)
 
 
 @dataclass(repr=False)

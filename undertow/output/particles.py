@@ -11,12 +11,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from undertow.frames import ParticleFrame
 from undertow.output.vtk import PolyFile, read_vtp, write_vtp
 
 FIELDS = ("speed", "pressure", "density")
@@ -27,29 +27,6 @@ SMOOTHING = 0.9
 
 SPLASH_LENGTH, SPLASH_LEVEL, SPLASH_ROUNDS = 2.0, 0.6, 15
 """For pysplashsurf: smoothing length [radii], level of the surface, and rounds of smoothing of the mesh."""
-
-
-@dataclass
-class ParticleFrame:
-    """Particles of a fluid at one time: position (n, 3) [m], velocity (n, 3) [m/s], pressure (n,) [Pa], density (n,)
-    [kg/m3], spacing [m] and the domain's corners (3,) [m]."""
-
-    position: np.ndarray
-    velocity: np.ndarray
-    pressure: np.ndarray
-    density: np.ndarray
-    spacing: float
-    lower: np.ndarray
-    upper: np.ndarray
-
-    def __post_init__(self) -> None:
-        for name in ("position", "velocity", "pressure", "density"):
-            setattr(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float32))
-        self.lower, self.upper = np.asarray(self.lower, dtype=float), np.asarray(self.upper, dtype=float)
-
-    def values(self, name: str) -> np.ndarray:
-        """``speed`` [m/s], ``pressure`` [Pa] or ``density`` [kg/m3] of the particles (n,)."""
-        return np.linalg.norm(self.velocity, axis=1) if name == "speed" else np.asarray(getattr(self, name))
 
 
 def particle_limits(frames: Sequence[ParticleFrame], name: str) -> tuple[float, float]:

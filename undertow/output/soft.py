@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from undertow.frames import SoftFrame
 from undertow.output.vtk import _Appended, _child, _field_data, _parse_field_data, _read_file, _write_file
 
 _CELL_TYPES = {2: 3, 3: 5, 4: 10}
 """Nodes of an element -> its number in VTK: line, triangle, tetrahedron."""
-
-
-@dataclass
-class SoftFrame:
-    """Nodes (n, 3) [m] of all soft bodies, their displacement (n, 3) [m] from rest and velocity (n, 3) [m/s], and the
-    elements (m, k) of every body by its name, counting all nodes."""
-
-    position: np.ndarray
-    displacement: np.ndarray
-    velocity: np.ndarray
-    cells: dict[str, np.ndarray]
 
 
 def write_soft(path: Path, frame: SoftFrame, head: dict[str, Any]) -> None:

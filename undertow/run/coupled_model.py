@@ -20,11 +20,11 @@ from undertow.fluid.steppers import copy_planes
 from undertow.geometry import SolidFields
 from undertow.grid import Array
 from undertow.linalg import SolveStats
-from undertow.part import ENERGY, VOLUME_RATE, Quantity
+from undertow.part import ENERGY, VOLUME_RATE, Quantity, StepOutcome
 from undertow.run import build
 from undertow.run.bodies_in_fluid import BodiesInFluid
 from undertow.run.machine import check_memory
-from undertow.run.models import Model, ModelStep
+from undertow.run.models import Model
 from undertow.scene import Scene
 
 FIELDS = {"monolithic": SolidFields, "batty": VolumeFractionFields, "lumped": LumpedFields}
@@ -113,7 +113,7 @@ class CoupledModel(Model):
         """Velocity that transport follows where it is not u^n [m/s]."""
         self.parts = [self.solid, self.within, self.flow]
 
-    def step(self, time: float, time_step: float) -> ModelStep:
+    def step(self, time: float, time_step: float) -> StepOutcome:
         """Thesis 5.4: see the head of the class."""
         medium = self._around(self, time, time_step)
         ahead = medium.look_ahead()  # 1 to 3
@@ -125,7 +125,7 @@ class CoupledModel(Model):
         self.flow.measure_sums()
         self._touching = solids.contacts > 0
         self.calm()
-        return ModelStep(medium.report.iterations, medium.report, tuple(self.solid.events(solids)))
+        return StepOutcome(medium.report.iterations, medium.report, tuple(self.solid.events(solids)))
 
     def calm(self) -> None:
         """Velocities before they are transported: slits as the last contacts left them."""

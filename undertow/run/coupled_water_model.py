@@ -15,9 +15,8 @@ from undertow.fluid import FlowReport
 from undertow.fluid.free_surface import FreeSurface
 from undertow.geometry import SolidFields
 from undertow.grid import Array
-from undertow.part import VOLUME_RATE, Part, Quantity
+from undertow.part import VOLUME_RATE, Part, Quantity, StepOutcome
 from undertow.run.bodies_in_fluid import BodiesInFluid
-from undertow.run.models import ModelStep
 from undertow.run.water_model import WaterModel
 from undertow.scene import Scene
 from undertow.solids.medium import Medium
@@ -56,7 +55,7 @@ class BodiesInWater(WaterModel, ABC):
     def _surround(self, time: float, time_step: float) -> WaterAround:
         """The water of one step."""
 
-    def step(self, time: float, time_step: float) -> ModelStep:
+    def step(self, time: float, time_step: float) -> StepOutcome:
         around = self._surround(time, time_step)
         model = self.within.model
         solids = model.solids.step(time, time_step, medium=around)
@@ -65,7 +64,7 @@ class BodiesInWater(WaterModel, ABC):
         self._take_forces(time_step)
         self._residual = self._measure_residual()
         self._check_volume(time + time_step)
-        return ModelStep(around.report.iterations, around.report, tuple(model.events(solids)))
+        return StepOutcome(around.report.iterations, around.report, tuple(model.events(solids)))
 
     def _take_forces(self, dt: float) -> None:
         """Of the water over a step of dt [s]."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from undertow.fluid import Flow
 from undertow.geometry import SolidFields
+from undertow.part import StepOutcome
 from undertow.run import build
 from undertow.run.machine import check_memory
-from undertow.run.models import Model, ModelStep
+from undertow.run.models import Model
 from undertow.run.prescribed import PrescribedSolids
 from undertow.scene import Scene
 
@@ -32,8 +33,8 @@ class FluidModel(Model):
         self.notes += build.notes_at_start(solids, self.flow, list(scene.emitters))
         self.parts = [self.solids, self.flow]
 
-    def step(self, time: float, time_step: float) -> ModelStep:
+    def step(self, time: float, time_step: float) -> StepOutcome:
         report = self.flow.step(time, time_step)
         self.flow.measure_sums()
         self.solids.set_forces(self.flow.forces())
-        return ModelStep(report.iterations, report)
+        return StepOutcome(report.iterations, report)

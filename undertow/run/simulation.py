@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from undertow.errors import PhysicsError, UserError
+from undertow.frames import BodyFrame, ParticleFrame, SoftFrame, SurfaceFrame
 from undertow.grid import Array, Grid
 from undertow.part import BodyForces, Ledger, Part
+from undertow.run.assemble import assemble
 from undertow.run.build import initial_velocity
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from undertow.run.handles import Body, HasNodes, Nodes, Particles, SurfaceMesh
 from undertow.run.machine import use_threads
-from undertow.run.models import Model
 from undertow.run.timestep import choose_step
 from undertow.scene import RigidBody, Scene, toml
 
@@ -52,49 +53,6 @@ class StepReport:
     events: tuple[str, ...] = ()
 
 
-def _make_model(scene: Scene, starts: bool) -> Model:
-    """What the scene contains; only what it needs is imported. ``starts``: at t = 0, not from a checkpoint."""
-    if scene.has_nodes and scene.has_surface:
-        from undertow.run.soft_water_model import SoftWaterModel
-
-        return SoftWaterModel(scene)
-    if scene.has_nodes and scene.domain is not None:
-        from undertow.run.soft_coupled_model import SoftCoupledModel
-
-        return SoftCoupledModel(scene)
-    if scene.softs:
-        from undertow.run.soft_model import SoftModel
-
-        return SoftModel(scene)
-    if scene.domain is None:
-        from undertow.run.solids_model import SolidsModel
-
-        return SolidsModel(scene)
-    if scene.sph_fluids:
-        from undertow.run.sph_model import SphModel
-
-        return SphModel(scene, settle=starts)
-    if scene.has_surface:
-        if scene.coupling in ("monolithic", "lumped"):
-            from undertow.run.coupled_water_model import CoupledWaterModel
-
-            return CoupledWaterModel(scene)
-        if scene.coupling == "rigid_fluid":
-            from undertow.run.rigid_fluid_model import RigidFluidModel
-
-            return RigidFluidModel(scene)
-        from undertow.run.water_model import WaterModel
-
-        return WaterModel(scene)
-    if scene.coupling in ("monolithic", "lumped", "batty"):
-        from undertow.run.coupled_model import CoupledModel
-
-        return CoupledModel(scene)
-    from undertow.run.fluid_model import FluidModel
-
-    return FluidModel(scene)
-
-
 class Simulation:
     """A scene in motion: state, work arrays and the step.
 
@@ -108,8 +66,10 @@ class Simulation:
         self.scene = scene
         self._first_objects = scene.objects
         self.threads = use_threads(threads)
-        self.model = _make_model(scene, checkpoint is None)
-        self.parts: list[Part] = [*self.model.parts, self.model]
+        assembly = assemble(scene, checkpoint is None)
+        self.scheme, self.notes = assembly.scheme, assembly.notes
+        """The order of things in a step; what the user should know before the run."""
+        self.parts: list[Part] = [*assembly.parts, self.scheme]
         self.ledger = Ledger(self.parts)
         self.time = 0.0
         self.step_count = 0
@@ -126,9 +86,9 @@ class Simulation:
         return None if flow is None else flow.grid
 
     @property
-    def notes(self) -> list[str]:
-        """What the user should know before the run."""
-        return self.model.notes
+    def model(self) -> Any:
+        """The scheme, whose attributes are the parts of its kind of scene."""
+        return self.scheme
 
     @property
     def flow(self) -> Flow:
@@ -193,7 +153,7 @@ class Simulation:
         use_threads(self.threads)
         limits = [limit for part in self.parts for limit in part.limits(self.time)]
         choice = choose_step(self.scene.time, limits, self.time, target)
-        done = self.model.step(self.time, choice.time_step)
+        done = self.scheme.step(self.time, choice.time_step)
         row = self.ledger.row()
         self._check_finite(row, choice.end)
         self.time = choice.end
@@ -201,7 +161,7 @@ class Simulation:
         if self.time == self.next_frame_time():
             self.frame += 1
         return StepReport(
-            self.step_count, self.time, choice.time_step, choice.limit, done.iterations, done.report, row, done.events
+            self.step_count, self.time, choice.time_step, choice.limit, done.iterations, done.details, row, done.events
         )  # fmt: skip
 
     def _check_finite(self, row: dict[str, float], time: float) -> None:
@@ -323,8 +283,6 @@ class Simulation:
 
     def surface(self) -> SurfaceMesh:
         """The surface of the liquid, as frames show it; in 3D."""
-        from undertow.output import SurfaceFrame
-
         found = _only(SurfaceFrame, [frame for part in self.parts for frame in part.frames(self.time)])
         if found is None:
             flat = self.scene.dimensions == 2
@@ -371,9 +329,7 @@ class Simulation:
 
     def frame_data(self, fields: Sequence[str] | None = None) -> FrameData:
         """The present state as a frame; fields: of the cells, in the place of those that the scene asks for."""
-        from undertow.output import BodyFrame, FrameData, SurfaceFrame
-        from undertow.output.particles import ParticleFrame
-        from undertow.output.soft import SoftFrame
+        from undertow.output import FrameData
 
         cells: dict[str, np.ndarray] = {}
         if self.grid is not None:

@@ -15,12 +15,12 @@ from undertow.fluid import Flow, SolidForce
 from undertow.fluid.steppers import copy_planes
 from undertow.grid import GHOSTS, Array
 from undertow.linalg import SolveStats
-from undertow.part import ENERGY, MASS, MOMENTUM, VOLUME_RATE, Quantity, components, vector
+from undertow.part import ENERGY, MASS, MOMENTUM, VOLUME_RATE, Quantity, StepOutcome, components, vector
 from undertow.run import build
 from undertow.run.bodies_in_fluid import BodiesInFluid
 from undertow.run.coupled_model import calm_slits, in_the_place_of_u
 from undertow.run.machine import check_memory
-from undertow.run.models import Model, ModelStep
+from undertow.run.models import Model
 from undertow.run.soft_in_fluid import SoftInFluid, SolvedWithSoft
 from undertow.run.soft_model import SoftModel
 from undertow.scene import Scene
@@ -76,7 +76,7 @@ class SoftCoupledModel(Model):
         """Velocity that transport follows where it is not u^n [m/s]."""
         self.parts = [self.solid, self.within, self.inside, self.flow]
 
-    def step(self, time: float, time_step: float) -> ModelStep:
+    def step(self, time: float, time_step: float) -> StepOutcome:
         """See the head of the class."""
         medium = self._around(self, time, time_step)
         ahead = medium.look_ahead()
@@ -88,7 +88,7 @@ class SoftCoupledModel(Model):
         self.flow.sums += self._carried_quantities()
         self.calm(self.inside.coupled.contacts)
         events = (*self.solid.events(solids), *self._explain_pockets())
-        return ModelStep(medium.report.iterations, medium.report, events)
+        return StepOutcome(medium.report.iterations, medium.report, events)
 
     def calm(self, contacts: Contacts | None, v: Array | None = None) -> None:
         """Velocities before they are transported: slits calmed, faces that shells couple as the shells or v move."""

@@ -23,12 +23,12 @@ from undertow.part import (
     ForceTable,
     Limit,
     Quantity,
+    StepOutcome,
     components,
     restore_arrays,
 )
 from undertow.run import build
 from undertow.run.handles import Nodes
-from undertow.run.models import ModelStep
 from undertow.run.solids_model import SolidsModel
 from undertow.scene import (
     Box,
@@ -403,7 +403,7 @@ class SoftModel(SolidsModel):
         explicit = not self._in_fluid and math.isfinite(self._stable)
         return [Limit("elastic", 0.8 * self._stable)] if explicit else []
 
-    def step(self, time: float, time_step: float) -> ModelStep:
+    def step(self, time: float, time_step: float) -> StepOutcome:
         rigid = RigidStages(self.solids) if self.bodies.count else None
         soft = self.soft_solids.stages(self._weight + self._drag(), self._gravity, self._expect(), rigid)
         advance([soft] if rigid is None else [soft, rigid], time, time_step)
@@ -426,7 +426,7 @@ class SoftModel(SolidsModel):
             self._said.add("descent")
             text = "an iteration of the soft bodies found no descent of their energy; shorten the step"
             events += (f"{text} (the ledger counts how often)",)
-        return ModelStep(iterations, done if rigid is None else report, events)
+        return StepOutcome(iterations, done if rigid is None else report, events)
 
     def _expect(self) -> Array:
         """Forces and torques (b, 6) that joints and other rigid bodies will have on rigid ones, of those that last: the

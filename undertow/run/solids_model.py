@@ -23,6 +23,7 @@ from undertow.part import (
     BodyState,
     ForceTable,
     Quantity,
+    StepOutcome,
     components,
     restore_arrays,
 )
@@ -33,7 +34,7 @@ from undertow.rigid.mass import MassProperties, add_points, mass_properties
 from undertow.rigid.placing import place_body
 from undertow.rigid.shapes import CollisionShapes
 from undertow.run import build
-from undertow.run.models import Model, ModelStep
+from undertow.run.models import Model
 from undertow.scene import Joint, JointAxis, RigidBody, Scene, Sine, Static, Table
 from undertow.solids import Solids, SolidSettings, SolidsReport
 from undertow.solids.step import JointReport
@@ -226,10 +227,10 @@ class SolidsModel(Model):
 
     # a part of a simulation ------------------------------------------------------------------------------------------
 
-    def step(self, time: float, time_step: float) -> ModelStep:
+    def step(self, time: float, time_step: float) -> StepOutcome:
         report = self.solids.step(time, time_step)
         self.take_report(report)
-        return ModelStep(report.iterations, report, tuple(self.events(report)))
+        return StepOutcome(report.iterations, report, tuple(self.events(report)))
 
     def take_report(self, report: SolidsReport) -> None:
         """What a step did to the bodies among themselves; the forces of a fluid are added by who knows them."""

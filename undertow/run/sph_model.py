@@ -13,11 +13,11 @@ import undertow.geometry as geometry
 from undertow.coupling.direct_forcing import DirectForcing, ForcingSettings, PenaltyForcing
 from undertow.errors import UserError
 from undertow.grid import SIDE_NAMES, Array
-from undertow.part import ANGULAR_MOMENTUM, ENERGY, MOMENTUM, SPEED, Limit, Quantity, components, vector
+from undertow.part import ANGULAR_MOMENTUM, ENERGY, MOMENTUM, SPEED, Limit, Quantity, StepOutcome, components, vector
 from undertow.rigid.bodies import RigidBodies, rotation_matrix_of
 from undertow.rigid.shapes import CollisionShapes
 from undertow.run import build
-from undertow.run.models import Model, ModelStep
+from undertow.run.models import Model
 from undertow.run.solids_model import SolidsModel
 from undertow.run.sph_filling import compression, fill, make_solid
 from undertow.scene import Drain, Open, Outflow, Periodic, RigidBody, Scene, Wall, WaterSource
@@ -258,7 +258,7 @@ class SphModel(Model):
         found = self.fluid.limits() if self.forcing is None else self.forcing.limits()
         return [Limit(name, longest, "cfl" if name == "cfl" else "motion") for name, longest in found.items()]
 
-    def step(self, time: float, time_step: float) -> ModelStep:
+    def step(self, time: float, time_step: float) -> StepOutcome:
         for s, curve in self._moving.items():
             self.fluid.set_side_velocity(s, np.asarray(curve.value(time + time_step)))
         for source in self._sources:
@@ -267,12 +267,12 @@ class SphModel(Model):
             self._drained += drain.apply(self.fluid, time, time_step)
         if self.forcing is None:
             self.fluid.step(time_step)
-            return ModelStep(self._sweeps(), self.fluid.totals, tuple(self._events()))
+            return StepOutcome(self._sweeps(), self.fluid.totals, tuple(self._events()))
         report = self.forcing.step(time, time_step)
         self._solids.take_report(report)
         self._take_forces(self.forcing)
         events = (*self._solids.events(report), *self._events())
-        return ModelStep(max(report.iterations, self._sweeps()), report, events)
+        return StepOutcome(max(report.iterations, self._sweeps()), report, events)
 
     def _take_forces(self, forcing: DirectForcing) -> None:
         """Pressure and viscous force on boundary particles, control forces of particles that touch."""

@@ -16,10 +16,10 @@ from undertow.fluid.solve import PressureSolve, SplitImplicit
 from undertow.fluid.water import VolumeSource, WaterEmitter, WaterFlow, WaterSettings
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, Array
-from undertow.part import Part
+from undertow.part import Part, StepOutcome
 from undertow.run import build
 from undertow.run.machine import check_memory
-from undertow.run.models import Model, ModelStep
+from undertow.run.models import Model
 from undertow.run.prescribed import PrescribedSolids
 from undertow.scene import Drain, Inflow, Open, Outflow, Scene, Water, WaterSource
 from undertow.surface import Surface, SurfaceSettings, drop_mesh, join_meshes, surface_mesh
@@ -175,11 +175,11 @@ class WaterModel(Model):
                     f"its surface is seen badly; raise the resolution"
                 )
 
-    def step(self, time: float, time_step: float) -> ModelStep:
+    def step(self, time: float, time_step: float) -> StepOutcome:
         report = self.flow.step(time, time_step)
         self.prescribed.set_forces(self.flow.forces())
         self._check_volume(time + time_step)
-        return ModelStep(report.iterations, report)
+        return StepOutcome(report.iterations, report)
 
     def _check_volume(self, time: float) -> None:
         """Water lost or gained beyond the bound stops the run; through open sides it may leave."""
