@@ -40,7 +40,6 @@ CALLS: dict[str, Callable[[ut.Simulation, Path], Any]] = {
     "grid": lambda sim, _: sim.grid,
     "next_frame_time": lambda sim, _: sim.next_frame_time(),
     "nodes": lambda sim, _: [sim.nodes(name) for name in sim.scene.softs] or sim.nodes("none"),
-    "notes": lambda sim, _: sim.notes,
     "particles": lambda sim, _: sim.particles,
     "remove": lambda sim, _: sim.remove(next(iter(sim.scene.bodies), "none")),
     "restore": lambda sim, _: sim.restore(sim.checkpoint()),

@@ -69,6 +69,7 @@ class Simulation:
         assembly = assemble(scene, checkpoint is None)
         self.scheme, self.notes = assembly.scheme, assembly.notes
         """The order of things in a step; what the user should know before the run."""
+        self.model: Any = self.scheme
         self.parts: list[Part] = [*assembly.parts, self.scheme]
         self.ledger = Ledger(self.parts)
         self.time = 0.0
@@ -84,11 +85,6 @@ class Simulation:
         """The grid of the fluid; None for solids alone and for particles."""
         flow: Flow | None = getattr(self.model, "flow", None)
         return None if flow is None else flow.grid
-
-    @property
-    def model(self) -> Any:
-        """The scheme, whose attributes are the parts of its kind of scene."""
-        return self.scheme
 
     @property
     def flow(self) -> Flow:
