@@ -57,16 +57,16 @@ def test_volume_fractions_minimise_the_kinetic_energy():
     """Batty et al. 2007 from scratch, dense: the least change of w V rho u^2 + M v^2 with mixed velocities that have no
     divergence."""
     sim = ut.Simulation(tank("batty"))
-    flow, grid, model = sim.flow, sim.flow.grid, sim.model
+    flow, grid = sim.flow, sim.flow.grid
     u = shaken(sim)
     inverse = flow.domain.inv_mass_f
     free = np.argwhere(inverse > 0.0)
     number = {tuple(f): n for n, f in enumerate(free)}
     w = flow.solids.dual_f
-    body = model.bodies
+    body = sim.scheme.bodies.bodies
     x, y = body.x_b[0, :2]
     twist = np.zeros((body.count, 6))
-    model.coupled.take_twists(twist)
+    sim.scheme.bodies.coupled.take_twists(twist)
     unknown = np.concatenate([u[tuple(free.T)], twist[0, [0, 1, 5]]])
     faces = 1.0 / inverse[tuple(free.T)]
     inside = free[:, 2] < GHOSTS + 8
@@ -96,9 +96,9 @@ def test_volume_fractions_minimise_the_kinetic_energy():
     K = K[active]
     A = K / masses @ K.T
     expected = unknown - (K.T @ np.linalg.lstsq(A, K @ unknown, rcond=1e-12)[0]) / masses
-    model.coupled.impulse_b[...] = 0.0
+    sim.scheme.bodies.coupled.impulse_b[...] = 0.0
     flow.solve.solve(u, grid.cell_field(), 0.01)
-    model.coupled.take_twists(twist)
+    sim.scheme.bodies.coupled.take_twists(twist)
     found = np.concatenate([u[tuple(free.T)], twist[0, [0, 1, 5]]])
     np.testing.assert_allclose(found, expected, atol=1e-7)
 
@@ -107,7 +107,7 @@ def test_volume_fractions_minimise_the_kinetic_energy():
 def test_the_lumped_solve_is_that_of_the_indefinite_system(density, mass):
     """Thesis 5.5: with the same mass and beta both forms give the same velocities and pressures; momentum is kept."""
     sim = ut.Simulation(tank("lumped", density, lumped=ut.Lumped(mass=mass)))
-    flow, solve, coupled = sim.flow, sim.flow.solve, sim.model.coupled
+    flow, solve, coupled = sim.flow, sim.flow.solve, sim.scheme.bodies.coupled
     wet = solve.wet
     u = shaken(sim, 3)
     coupled.impulse_b[...] = 0.0

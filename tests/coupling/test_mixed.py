@@ -33,23 +33,23 @@ def mixed(resolution=12, sides=PERIODIC, extra=None, ball=None, disc=None, **cha
 def randomise(sim, seed):
     """Random velocities of fluid, nodes and bodies; returns u, the masses of its faces and the velocities of solids."""
     rng = np.random.default_rng(seed)
-    flow, model = sim.flow, sim.model
+    flow = sim.flow
     inverse = flow.domain.inv_mass_f
     mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0)
     u = rng.normal(size=mass.shape) * (mass > 0)
-    model.soft.v[:, :2] = rng.normal(size=(model.soft.count, 2))
-    model.bodies.set_velocity(0, np.array([*rng.normal(size=2), 0.0]), np.array([0.0, 0.0, rng.normal()]))
-    for b in range(1, len(model.within.placed)):
-        model.bodies.set_velocity(b, np.array([*rng.normal(size=2), 0.0]), np.array([0.0, 0.0, rng.normal()]))
-    model.solid.soft_solids.follow()
-    w = np.zeros(model.solve.block.shape)
-    model.solve.block.take(w)
+    sim.scheme.nodes[0].soft.v[:, :2] = rng.normal(size=(sim.scheme.nodes[0].soft.count, 2))
+    for b in range(max(1, len(sim.scheme.bodies.placed))):
+        velocity, spin = np.array([*rng.normal(size=2), 0.0]), np.array([0.0, 0.0, rng.normal()])
+        sim.scheme.bodies.bodies.set_velocity(b, velocity, spin)
+    sim.scheme.nodes[0].part.soft_solids.follow()
+    w = np.zeros(sim.flow.solve.block.shape)
+    sim.flow.solve.block.take(w)
     return u, mass, w
 
 
 def momentum(sim, u, mass):
-    total = (mass * u).sum(axis=(1, 2, 3)) + sim.model.soft.momentum()[0]
-    return total + sim.model.bodies.p_b.sum(axis=0)
+    total = (mass * u).sum(axis=(1, 2, 3)) + sim.scheme.nodes[0].soft.momentum()[0]
+    return total + sim.scheme.bodies.bodies.p_b.sum(axis=0)
 
 
 @pytest.mark.parametrize("viscosity", [0.0, 0.05])
@@ -57,11 +57,11 @@ def test_momentum_passes_without_loss_and_energy_does_not_grow(viscosity):
     """The disc touches the box, so that cells are cut by both; constant motion of all meets all rows."""
     scene = mixed(ball={"position": (0.66, 0.5)}, fluid=ut.Fluid(density=1.0, tolerance=1e-12, viscosity=viscosity))
     sim = ut.Simulation(scene)
-    model, flow = sim.model, sim.flow
-    solve, rows = model.solve, model.solve.rows
+    flow = sim.flow
+    solve, rows = sim.flow.solve, sim.flow.solve.rows
     w = {"fluid": np.zeros_like(flow.state.u), BLOCK: np.zeros(solve.block.shape)}
     w["fluid"][0], w["fluid"][1] = 0.7, -0.4
-    w[BLOCK][: model.soft.count, :2] = 0.7, -0.4
+    w[BLOCK][: sim.scheme.nodes[0].soft.count, :2] = 0.7, -0.4
     solve.block.twists(w[BLOCK])[:, :2] = 0.7, -0.4
     out = np.zeros(rows.shape)
     rows.apply(w, out)
@@ -114,15 +114,14 @@ def test_nodes_that_a_rigid_body_carries_and_joints_hold_in_the_fluid():
     sim = ut.Simulation(
         mixed(sides={}, disc=arm, extra={"pin": pin}, gravity=(0.0, -5.0), fluid=ut.Fluid(density=1.0, tolerance=1e-8))
     )
-    model = sim.model
-    bound = model.solid.soft_solids.bound
+    bound = sim.scheme.nodes[0].part.soft_solids.bound
     assert len(bound) > 3
     for _ in range(4):
         row = sim.step().ledger
-    ball, bodies = model.bodies.index("ball"), model.bodies
-    arms = model.soft.x[bound] - bodies.x_b[ball]
+    ball, bodies = sim.scheme.bodies.bodies.index("ball"), sim.scheme.bodies.bodies
+    arms = sim.scheme.nodes[0].soft.x[bound] - bodies.x_b[ball]
     wanted = bodies.v_b[ball] + np.cross(bodies.omega_b[ball], arms)
-    assert model.soft.v[bound] == pytest.approx(wanted, abs=1e-9)
+    assert sim.scheme.nodes[0].soft.v[bound] == pytest.approx(wanted, abs=1e-9)
     assert row["joint_error"] < 1e-8
     assert abs(bodies.omega_b[ball, 2]) > 0.01
     assert row["coupling_residual"] < 1e-6
@@ -139,15 +138,15 @@ def test_what_rests_on_the_floor_carries_its_weight_less_buoyancy():
     sim = ut.Simulation(scene)
     rows = [sim.step().ledger for _ in range(12)]
     ball, soft = sim.body("ball"), sim.body("disc")
-    area = sim.model.soft.volume(sim.model.soft.parts[0])
-    weight = float(sim.model.soft.mass.sum()) * 10.0
+    area = sim.scheme.nodes[0].soft.volume(sim.scheme.nodes[0].soft.parts[0])
+    weight = float(sim.scheme.nodes[0].soft.mass.sum()) * 10.0
     assert ball.contact_force[1] == pytest.approx(np.pi * 0.13**2 * 20.0, rel=1e-6)
     assert soft.contact_force[1] == pytest.approx(weight - 10.0 * area, rel=1e-6)
     assert max(abs(ball.velocity[1]), abs(soft.velocity[1])) < 1e-9
     # the soft disc stands on a node and leans by a hair, which stirs the fluid
     assert max(np.abs(ball.velocity).max(), np.abs(soft.velocity).max()) < 1e-5
     assert abs(ball.position[1] - 0.13) < 1e-12
-    assert sim.model.soft.x[:, 1].min() == pytest.approx(0.0, abs=1e-12)
+    assert sim.scheme.nodes[0].soft.x[:, 1].min() == pytest.approx(0.0, abs=1e-12)
     assert max(row["contact_left"] for row in rows) < 1e-12
     assert rows[-1]["contact_passes"] == 1
     assert rows[-1]["kinetic_energy"] < 1e-10
@@ -165,7 +164,7 @@ def test_a_soft_block_flat_on_the_floor_is_carried_by_contact_or_by_the_pressure
         time=ut.Time(end=1.0, frame_rate=1 / dt),
     )  # fmt: skip
     sim = ut.Simulation(scene.model_copy(update={"objects": {"disc": scene.objects["disc"]}}))
-    soft, before = sim.model.soft, 0.0
+    soft, before = sim.scheme.nodes[0].soft, 0.0
     for _ in range(15):
         sim.step()
         block, now = sim.body("disc"), soft.momentum()[0][1]
@@ -184,9 +183,9 @@ def test_a_soft_block_flat_on_the_floor_is_carried_by_contact_or_by_the_pressure
 def test_a_contact_that_would_pull_is_dropped_and_friction_has_its_cone():
     """Two points on a floor that moves: one pressed sticks or slides, one lifted is free; against the conditions."""
     sim = ut.Simulation(mixed(8, sides={}))
-    block = sim.model.solve.block
+    block = sim.flow.solve.block
     block.set_masses(0.01, 1.0)
-    floor = sim.model.bodies.index("y_low of the domain")
+    floor = sim.scheme.bodies.bodies.index("y_low of the domain")
     nodes = np.array([[3], [9], [15]])
     normal = np.tile([0.0, 1.0, 0.0], (3, 1))
     contacts = gather(
@@ -230,7 +229,7 @@ def test_a_soft_ball_falls_on_a_rigid_box_and_both_on_the_floor():
         row = sim.step().ledger
         held = max(held, row["contacts_held"])
         top = sim.body("ball").position[1] + 0.05
-        assert sim.model.soft.x[:, 1].min() > top - 3e-3
+        assert sim.scheme.nodes[0].soft.x[:, 1].min() > top - 3e-3
         assert row["penetration"] < 2e-3
     assert held >= 2
     assert sim.body("ball").contact_force[1] > 0.0
@@ -241,15 +240,15 @@ def test_incompressible_bodies_keep_every_ring_in_the_solve():
     lands keeps its volume far better than a plain one."""
     disc = {"incompressible": True, "density": 2.0, "youngs_modulus": 20.0}
     sim = ut.Simulation(mixed(disc=disc))
-    solve, flow = sim.model.solve, sim.flow
+    solve, flow = sim.flow.solve, sim.flow
     u, mass, v = randomise(sim, 5)
     before, size = momentum(sim, u, mass), np.abs(mass * u).sum()
     solve.place()
     solve.solve(u, flow.z_c, 0.02)
     assert np.abs(momentum(sim, u, mass) - before).max() / size < 1e-12
     rings = solve.block.rings
-    rate = rings.matrix()[rings.nodes] @ sim.model.soft.v.reshape(-1)
-    assert np.abs(rate).max() < 1e-9 * np.abs(sim.model.soft.v).max()
+    rate = rings.matrix()[rings.nodes] @ sim.scheme.nodes[0].soft.v.reshape(-1)
+    assert np.abs(rate).max() < 1e-9 * np.abs(sim.scheme.nodes[0].soft.v).max()
     lost = {}
     for kept in (True, False):
         landing = {**disc, "incompressible": kept, "position": (0.32, 0.21), "density": 20.0, "poisson_ratio": 0.3}
@@ -259,7 +258,7 @@ def test_incompressible_bodies_keep_every_ring_in_the_solve():
                 fluid=ut.Fluid(density=1.0, tolerance=1e-6),
             )
         )  # fmt: skip
-        start = sim.model.soft.volume(sim.model.soft.parts[0])
+        start = sim.scheme.nodes[0].soft.volume(sim.scheme.nodes[0].soft.parts[0])
         lost[kept] = max(abs(sim.step().ledger["soft_volume"] / start - 1.0) for _ in range(8))
     assert lost[True] < 1e-3
     assert lost[False] > 20.0 * lost[True]
@@ -284,7 +283,7 @@ def test_soft_bodies_meet_each_other_in_the_fluid():
     carried = []
     for _ in range(30):
         row = sim.step().ledger
-        assert sim.model.solid.soft_solids.surfaces.crossings(sim.model.soft.x) == 0
+        assert sim.scheme.nodes[0].part.soft_solids.surfaces.crossings(sim.scheme.nodes[0].soft.x) == 0
         assert row["contact_left"] < 0.05  # of an impact of 0.5 m/s; 0.024 when the upper one parts
         carried.append(sim.body("upper").contact_force[1])
     assert row["contacts_held"] > 9

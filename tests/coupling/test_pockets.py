@@ -35,9 +35,9 @@ def test_a_ring_that_is_pulled_about_keeps_its_smoke_and_its_volume(tmp_path):
         restored += row["smoke_restored"]
     x, y, _ = grid.cell_centres()
     points = np.stack(np.broadcast_arrays(x, y), axis=-1).reshape(-1, 2)
-    inside = is_around(points, sim.model.soft.x[:, :2])
+    inside = is_around(points, sim.scheme.nodes[0].soft.x[:, :2])
     smoke = sim.state.smoke[grid.interior].reshape(-1)
-    found = sim.model.solve.pockets.find_cells(sim.model.solve.rows.stencil)
+    found = sim.flow.solve.pockets.find_cells(sim.flow.solve.rows.stencil)
     assert np.array_equal(found[grid.interior].reshape(-1) > 0, inside)
     assert smoke[inside].max() > 0.5 and (smoke[~inside] == 0.0).all()
     assert max(errors) < 1e-4
@@ -53,13 +53,13 @@ def test_a_ring_that_is_pulled_about_keeps_its_smoke_and_its_volume(tmp_path):
 def test_the_error_of_the_volume_is_the_wanted_flux_of_its_pocket():
     """A ring blown up by hand: the rows ask for what it has too much, and the fluid around for the opposite."""
     sim = ut.Simulation(make_scene(2, 16))
-    model, dt = sim.model, 0.01
-    pockets, rows = model.solve.pockets, model.solve.rows
+    dt = 0.01
+    pockets, rows = sim.flow.solve.pockets, sim.flow.solve.rows
     (pocket,) = pockets.pockets
-    circle = len(model.soft.x) * 0.22**2 * np.sin(2 * np.pi / len(model.soft.x)) / 2
+    circle = len(sim.scheme.nodes[0].soft.x) * 0.22**2 * np.sin(2 * np.pi / len(sim.scheme.nodes[0].soft.x)) / 2
     assert pocket.wanted == pytest.approx(circle, rel=1e-9)
-    middle = model.soft.x.mean(axis=0)
-    model.soft.x[...] = middle + 1.02 * (model.soft.x - middle)
+    middle = sim.scheme.nodes[0].soft.x.mean(axis=0)
+    sim.scheme.nodes[0].soft.x[...] = middle + 1.02 * (sim.scheme.nodes[0].soft.x - middle)
     sim.flow.place(0.0)
     rows.target[...] = 0.0
     pockets.ask(rows, rows.walls[0], rows.walls[0].v, dt)
@@ -72,7 +72,7 @@ def test_the_error_of_the_volume_is_the_wanted_flux_of_its_pocket():
     # the flux out of the cells it holds; the step after it ends where it should
     out = (rows.walls[0].flux @ rows.walls[0].v.reshape(-1))[held.reshape(-1)].sum()
     assert out == pytest.approx(-excess, rel=0.1)
-    assert pockets.volume(pocket, dt * model.soft.v) == pytest.approx(circle, rel=1e-5)
+    assert pockets.volume(pocket, dt * sim.scheme.nodes[0].soft.v) == pytest.approx(circle, rel=1e-5)
 
 
 def test_a_balloon_is_closed_and_turned_outwards_or_has_a_round_hole():
@@ -106,7 +106,7 @@ def test_a_pocket_with_a_net_flux_is_explained_and_made_consistent():
     (said,) = first.events
     assert "50 cells" in said and "objects.rope" in said and "0.1 m2/s" in said
     assert not second.events
-    rows = sim.model.solve.rows
+    rows = sim.flow.solve.rows
     left = rows.target[GHOSTS, GHOSTS : GHOSTS + 10, GHOSTS : GHOSTS + 4]
     assert left == pytest.approx(left[0, 0], rel=1e-6) and left[0, 0] < 0
     assert np.isfinite(sim.state.u).all() and second.ledger["row_after"] < 1e-6
@@ -120,10 +120,10 @@ def test_nodes_are_let_go():
     hold = rope.holds[0].model_copy(update={"motion": ut.Static(), "until": 0.015})
     rope = rope.model_copy(update={"holds": (hold,)})
     sim = ut.Simulation(scene.model_copy(update={"objects": {**scene.objects, "shell": rope}}))
-    held = sim.model.soft.inv_mass == 0
+    held = sim.scheme.nodes[0].soft.inv_mass == 0
     for count in (held.sum(), held.sum(), 0):
         sim.step()
-        assert (sim.model.soft.inv_mass == 0).sum() == count > -1
+        assert (sim.scheme.nodes[0].soft.inv_mass == 0).sum() == count > -1
 
 
 @pytest.mark.parametrize(

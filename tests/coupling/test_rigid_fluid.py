@@ -42,7 +42,7 @@ def make(
 
 
 def solve_of(sim: ut.Simulation) -> RigidFluidSolve:
-    solve = sim.model.flow_solve  # type: ignore[attr-defined]
+    solve = sim.flow.solve  # type: ignore[attr-defined]
     assert isinstance(solve, RigidFluidSolve)
     return solve
 
@@ -66,7 +66,7 @@ def test_rigidity_projection_conserves_momentum(afloat: ut.Simulation) -> None:
 def test_rigid_motion_is_a_fixed_point(afloat: ut.Simulation) -> None:
     """A field that is rigid already gives its own twist back; (26) gives it to the faces that are the body's alone and
     leaves the water of shared faces its own velocity."""
-    solve, bodies = solve_of(afloat), afloat.model.within.bodies  # type: ignore[attr-defined]
+    solve, bodies = solve_of(afloat), afloat.scheme.bodies.bodies  # type: ignore[attr-defined]
     regions, twist = solve.regions, np.zeros((bodies.count, 6))
     twist[0, [0, 1, 5]] = 0.3, -0.7, 2.0
     np.testing.assert_allclose(regions.rigid_part(regions.velocity(twist))[0], twist[0], atol=1e-12)
@@ -106,7 +106,7 @@ def test_a_body_pays_for_the_water_that_sticks_to_it() -> None:
     """Viscous water at faces that a disc has a part of: what it gains the disc loses, to rounding, linear and angular,
     and the more of its slip goes the longer the step."""
     sim = make(1.0, 0.25, viscosity=1.0)
-    solve, bodies = solve_of(sim), sim.model.within.bodies  # type: ignore[attr-defined]
+    solve, bodies = solve_of(sim), sim.scheme.bodies.bodies  # type: ignore[attr-defined]
     regions, velocity = solve.regions, (np.array([0.3, -0.7, 0.0]), np.array([0.0, 0.0, 5.0]))
     before, left = np.random.default_rng(3).standard_normal(regions.size), []
     for dt in (0.01, 0.1, 1e6):
@@ -130,7 +130,7 @@ def test_a_body_pays_for_the_water_that_sticks_to_it() -> None:
 def test_a_spinning_body_is_no_pump() -> None:
     """Water without viscosity slips: a disc that spins in it goes on, and nothing drives the water."""
     sim = make(1.0, 0.25)
-    bodies = sim.model.within.bodies  # type: ignore[attr-defined]
+    bodies = sim.scheme.bodies.bodies  # type: ignore[attr-defined]
     bodies.set_velocity(0, np.zeros(3), np.array([0.0, 0.0, 5.0]))
     spin = float(bodies.L_b[0, 2])
     rows = [sim.step().ledger for _ in range(8)]
@@ -318,6 +318,6 @@ def test_viscous_water_drags_a_body_along(coupling: str) -> None:
     solve.before.solve(u, none_c, 0.1)
     inverse = solve.before.form.inv_mass_f[0]
     mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0.0)
-    gained = sim.model.within.bodies.p_b[0, 0]  # type: ignore[attr-defined]
+    gained = sim.scheme.bodies.bodies.p_b[0, 0]  # type: ignore[attr-defined]
     assert gained > 0.1 * DENSITY * np.pi * 0.1**2
     assert float(np.sum(mass * (before - u)[0])) == pytest.approx(gained, rel=1e-6)

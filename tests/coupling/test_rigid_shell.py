@@ -80,11 +80,11 @@ def test_rows_of_a_shell_pass_momentum_without_loss_and_energy_does_not_grow():
         domain=ut.Domain(upper=(1.0, 1.0), resolution=12, sides=sides),
     )  # fmt: skip
     sim = ut.Simulation(scene)
-    model, flow = sim.model, sim.flow
-    solve, rows, bodies = model.solve, model.solve.rows, model.bodies
+    flow = sim.flow
+    solve, rows, bodies = sim.flow.solve, sim.flow.solve.rows, sim.scheme.bodies.bodies
     w = {"fluid": np.zeros_like(flow.state.u), BLOCK: np.zeros(solve.block.shape)}
     w["fluid"][0], w["fluid"][1] = 0.7, -0.4
-    w[BLOCK][: model.soft.count, :2] = 0.7, -0.4
+    w[BLOCK][: sim.scheme.nodes[0].soft.count, :2] = 0.7, -0.4
     solve.block.twists(w[BLOCK])[:, :2] = 0.7, -0.4
     out = np.zeros(rows.shape)
     rows.apply(w, out)
@@ -160,7 +160,7 @@ def test_a_ball_rests_in_a_cup_on_the_floor():
     sim = ut.Simulation(scene)
     for _ in range(60):
         sim.step()
-    cup, ball, mass = sim.body("cup"), sim.body("ball"), sim.model.bodies.mass_b
+    cup, ball, mass = sim.body("cup"), sim.body("ball"), sim.scheme.bodies.mass_b
     keeps = sheets.make_tub((0.4, 0.2, 0.3), 0.002).contact()
     assert cup.position[1] - 0.1 == pytest.approx(keeps, abs=1e-4)
     assert ball.position[1] - (cup.position[1] - 0.1) == pytest.approx(0.05 + keeps, abs=2e-4)

@@ -50,7 +50,7 @@ def cells_beyond(sim, axis, sign):
     """Cells (Y, X) on one side of the rope, which is a graph along the other axis."""
     x, y, _ = (place[0] for place in np.broadcast_arrays(*sim.flow.grid.cell_centres()))
     along, height = (y, x) if axis == 0 else (x, y)
-    nodes = sim.model.soft.x[:, 1 - axis], sim.model.soft.x[:, axis]
+    nodes = sim.scheme.nodes[0].soft.x[:, 1 - axis], sim.scheme.nodes[0].soft.x[:, axis]
     order = np.argsort(nodes[0])
     rope = np.interp(along.ravel(), nodes[0][order], nodes[1][order]).reshape(along.shape)
     return sign * (height - rope) > 0.0
@@ -59,7 +59,7 @@ def cells_beyond(sim, axis, sign):
 def test_pins_carry_the_weight_of_rope_and_water_and_nothing_seeps_through():
     """2500 N/m of water; the air under the rope has seen no water, its phi is the largest there is."""
     sim = ut.Simulation(hammock())
-    soft, flow = sim.model.soft, sim.flow
+    soft, flow = sim.scheme.nodes[0].soft, sim.flow
     for _ in range(18):
         sim.step()
     below = cells_beyond(sim, 1, -1.0)
@@ -89,7 +89,7 @@ def test_a_curtain_holds_water_back_and_gives_way_to_it():
     behind = cells_beyond(sim, 0, 1.0)
     assert behind.sum() > 60 and (phi[behind] == sim.flow.state.surface.level_set.band).all()
     assert not owed[behind].any() and owed.any()
-    assert sim.model.soft.x[:, 0].max() > 0.5 + 2.0 * DX
+    assert sim.scheme.nodes[0].soft.x[:, 0].max() > 0.5 + 2.0 * DX
     assert rows[-1]["fluid_volume"] == pytest.approx(0.25, rel=0.05)
 
 
@@ -100,7 +100,7 @@ def test_mirrored_water_on_a_hammock_moves_as_its_mirror_image():
     for sim in sims:
         for _ in range(6):
             sim.step()
-    here, there = (sim.model.soft.x for sim in sims)
+    here, there = (sim.scheme.nodes[0].soft.x for sim in sims)
     assert there[::-1, 0] == pytest.approx(1.0 - here[:, 0], abs=1e-6)
     assert there[::-1, 1] == pytest.approx(here[:, 1], abs=1e-6)
     phi = [sim.flow.state.surface.phi_c[sim.flow.grid.interior] for sim in sims]
@@ -113,13 +113,13 @@ def test_water_gives_a_rope_the_momentum_that_it_loses():
     rope = {"position": (0.2, 0.42), "end": (0.8, 0.47), "stretching": 1e3}
     water = ut.Water(shape=ut.Box(size=(0.4, 0.3)), position=(0.5, 0.6), velocity=(0.3, -1.0))
     sim = ut.Simulation(tank(rope, water, gravity=(0.0, 0.0), fluid=ut.Fluid(density=1000.0, tolerance=1e-12)))
-    flow, soft = sim.flow, sim.model.soft
+    flow, soft = sim.flow, sim.scheme.nodes[0].soft
     u = flow.state.u
     solve, rows = flow.solve, flow.solve.rows
     rng = np.random.default_rng(2)
     u += rng.uniform(-0.1, 0.1, u.shape)
     solve.rebuild()
-    sim.model.inside.prepare(0.0, 1e-9)
+    sim.scheme.nodes[0].move(0.0, 1e-9)
 
     def momentum(u, carried):
         mass = np.divide(1.0, rows.phase.inv_mass_f, out=np.zeros_like(u), where=rows.phase.inv_mass_f > 0.0)
@@ -142,7 +142,7 @@ def test_a_rope_that_hangs_into_flowing_water_goes_with_it():
     rope = {"position": (0.5, 0.9), "end": (0.5, 0.2), "stretching": 1e3, "holds": (held((0.5, 0.9), (0.1, 0.1)),)}
     water = ut.Water(shape=ut.Box(size=(2.0, 0.5)), position=(0.5, 0.25), velocity=(0.4, 0.0))
     sim = ut.Simulation(tank(rope, water))
-    soft, flow, moved = sim.model.soft, sim.flow, 0.0
+    soft, flow, moved = sim.scheme.nodes[0].soft, sim.flow, 0.0
     under = (soft.x[:, 1] > 0.22) & (soft.x[:, 1] < 0.4)
     start = soft.x[under, 0].mean()
     for _ in range(6):
@@ -184,7 +184,7 @@ def test_a_ring_full_of_water_keeps_its_volume_in_the_air():
     assert max(errors[:5]) < 1e-4 and max(errors) < 0.01 and errors[-1] < 1e-3
     x, y, _ = (place[0] for place in np.broadcast_arrays(*sim.flow.grid.cell_centres()))
     phi = sim.flow.state.surface.phi_c[sim.flow.grid.interior][0]
-    nodes = sim.model.soft.x
+    nodes = sim.scheme.nodes[0].soft.x
     out = (y > nodes[:, 1].max()) | (x < nodes[:, 0].min()) | (x > nodes[:, 0].max())
     assert (phi[out] > 0.0).all() and nodes[:, 1].min() < 0.1
 
@@ -207,7 +207,7 @@ def test_a_cloth_in_3d_carries_water_and_lets_none_through():
             objects={"water": water, "cloth": cloth},
         )
     )  # fmt: skip
-    grid, soft = sim.flow.grid, sim.model.soft
+    grid, soft = sim.flow.grid, sim.scheme.nodes[0].soft
     for _ in range(8):
         sim.step()
     lowest = int(np.floor(soft.x[:, 1].min() / dx))
@@ -222,7 +222,7 @@ def test_nothing_goes_through_the_cloth_of_bag_fill():
     """The scene on a coarse grid: all water below the rim is where the bag, closed by a lid, winds around it."""
     coarse = ["objects.bag.element_size=0.08", "objects.tap.start=0.0"]
     sim = ut.Simulation(find_scene("bag-fill", resolution=16, assignments=coarse))
-    soft, grid = sim.model.soft, sim.flow.grid
+    soft, grid = sim.scheme.nodes[0].soft, sim.flow.grid
     for _ in range(10):
         row = sim.step().ledger
     surface = soft.parts[0].surface

@@ -122,9 +122,9 @@ def test_a_surface_in_planes_of_the_grid_belongs_to_one_cell_each():
 def test_transposes_and_a_uniform_flow_across_the_seam():
     """<K w, z> = <w, K^T z>; fluid and body that move alike meet all rows, wherever the body is."""
     sim = ut.Simulation(disc_in_box(disc={"position": (0.97, 0.47)}))
-    model, rows = sim.model, sim.model.solve.rows
+    rows = sim.flow.solve.rows
     rng = np.random.default_rng(0)
-    u, v = rng.normal(size=sim.flow.state.u.shape), rng.normal(size=model.soft.v.shape)
+    u, v = rng.normal(size=sim.flow.state.u.shape), rng.normal(size=sim.scheme.nodes[0].soft.v.shape)
     u *= sim.flow.domain.inv_mass_f > 0
     v[:, 2] = 0.0
     z = np.zeros(rows.shape)
@@ -145,7 +145,7 @@ def test_transposes_and_a_uniform_flow_across_the_seam():
 
 def dense_answer(sim, u, v, dt):
     """The saddle point [B, K^T; K, 0] of the inviscid solve, with all matrices formed column by column."""
-    solve = sim.model.solve
+    solve = sim.flow.solve
     rows, block, domain = solve.rows, solve.block, sim.flow.domain
     cells = np.flatnonzero(rows.stencil.diagonal_c.reshape(-1) > 0)
     faces = np.flatnonzero(domain.inv_mass_f.reshape(-1) > 0)
@@ -174,8 +174,8 @@ def test_the_solve_is_that_of_the_dense_saddle_point(stepper):
     """Random fluid and nodes; momentum is passed without loss and the energy of the solve does not grow."""
     scene = disc_in_box(8, disc={"density": 0.3, "damping": 0.01}, soft=ut.Soft(stepper=stepper))
     sim = ut.Simulation(scene.model_copy(update={"fluid": ut.Fluid(density=1.0, tolerance=1e-12)}))
-    model, flow = sim.model, sim.flow
-    solve, bodies, dt = model.solve, model.soft, 0.05
+    flow = sim.flow
+    solve, bodies, dt = sim.flow.solve, sim.scheme.nodes[0].soft, 0.05
     rng = np.random.default_rng(1)
     inverse = flow.domain.inv_mass_f
     mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0)
@@ -257,7 +257,7 @@ def test_equal_weights_are_an_option_of_shells():
     sides = {"x_low": "periodic", "x_high": "periodic"}
     equal = ut.Soft(shell_weights="equal")
     sim = ut.Simulation(disc_in_box(10, sides, objects={"rope": rope}, soft=equal))
-    assert sim.model.fields.voxel.equal
+    assert sim.flow.solids.voxel.equal
     with pytest.raises(ValueError, match="soft.shell_weights has no effect without a cloth, rope or shell"):
         disc_in_box(10, soft=equal)
 
@@ -267,12 +267,11 @@ def test_a_rope_across_a_channel_moves_with_the_fluid_around_it():
     rope = ut.Rope(position=(0.47, 0.0), end=(0.53, 1.0), element_size=0.1, density=0.5, stretching=50.0)
     scene = disc_in_box(10, {"x_low": "periodic", "x_high": "periodic"}, objects={"rope": rope})
     sim = ut.Simulation(scene.model_copy(update={"fluid": ut.Fluid(density=1.0, initial_velocity=(1.0, 0.0))}))
-    model = sim.model
-    axis = model.fields.voxel.face // int(np.prod(sim.grid.padded))
+    axis = sim.flow.solids.voxel.face // int(np.prod(sim.grid.padded))
     assert (axis == 0).sum() == 10
-    model.soft.v[:, 0] = 1.0
+    sim.scheme.nodes[0].soft.v[:, 0] = 1.0
     report = sim.step()
-    assert model.soft.v[:, 0] == pytest.approx(1.0, abs=1e-6)
+    assert sim.scheme.nodes[0].soft.v[:, 0] == pytest.approx(1.0, abs=1e-6)
     assert report.ledger["kinetic_energy"] == pytest.approx(0.5, rel=1e-6)
     # at rest the rope takes momentum from the stream
     still = ut.Simulation(scene.model_copy(update={"fluid": ut.Fluid(density=1.0, initial_velocity=(1.0, 0.0))}))
@@ -285,17 +284,17 @@ def test_a_rope_that_divides_a_closed_box_keeps_both_sides():
     """Only the pressure of both pockets together is free: their difference stops the rope's net flux."""
     rope = ut.Rope(position=(0.45, -0.05), end=(0.56, 1.05), element_size=0.1, density=0.5, stretching=50.0)
     sim = ut.Simulation(disc_in_box(10, {}, objects={"rope": rope}))
-    model, rows = sim.model, sim.model.solve.rows
+    rows = sim.flow.solve.rows
     rng = np.random.default_rng(4)
     u = rng.normal(size=sim.flow.state.u.shape) * (sim.flow.domain.inv_mass_f > 0)
-    model.soft.v[:, 0] = 1.0
+    sim.scheme.nodes[0].soft.v[:, 0] = 1.0
     assert rows.stencil.regions == 2
     left = rows.stencil.label[: u[0].size] == 1
-    nodes = rows.walls[0].flux[:, : model.soft.v.size]
-    swept = nodes @ model.soft.v.reshape(-1)
+    nodes = rows.walls[0].flux[:, : sim.scheme.nodes[0].soft.v.size]
+    swept = nodes @ sim.scheme.nodes[0].soft.v.reshape(-1)
     assert abs(swept[left].sum()) > 0.5
     report = sim.flow.project(u, 0.05)
-    assert abs((nodes @ model.soft.v.reshape(-1))[left].sum()) < 1e-7
+    assert abs((nodes @ sim.scheme.nodes[0].soft.v.reshape(-1))[left].sum()) < 1e-7
     assert report.row_after < 1e-6
     assert report.incompatibility < 1e-10
 
@@ -324,8 +323,8 @@ def test_a_neutral_disc_hangs_and_a_heavy_one_sinks():
     start = -heavy.body("disc").velocity[1] / report.time_step
     # (rho_s - rho_f) g / (rho_s + C rho_f), C between that of free fluid and of a box of two diameters
     assert 10.0 * 3.0 / (4.0 + 2.1) < start < 10.0 * 3.0 / (4.0 + 1.0)
-    area = heavy.model.soft.volume(heavy.model.soft.parts[0])
-    mass = float(heavy.model.soft.mass.sum())
+    area = heavy.scheme.nodes[0].soft.volume(heavy.scheme.nodes[0].soft.parts[0])
+    mass = float(heavy.scheme.nodes[0].soft.mass.sum())
     assert heavy.body("disc").force[1] == pytest.approx(mass * (10.0 - start), rel=1e-5)
     assert report.ledger["soft_volume"] == pytest.approx(area)
 
@@ -485,7 +484,7 @@ def test_nothing_passes_a_soft_wall_of_a_cell():
     )  # fmt: skip
     sim = ut.Simulation(scene)
     sim.advance_to(0.5)
-    soft = sim.model.soft
+    soft = sim.scheme.nodes[0].soft
     assert np.ptp(soft.x[:, 0]) > 0.25
     front = soft.rest[:, 0] > 0.51
     order = np.argsort(soft.x[front, 1])

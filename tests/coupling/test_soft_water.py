@@ -26,8 +26,8 @@ def block_in_pool(density, depth, stiffness=1e6, **changes):
 
 
 def height(sim):
-    mass = sim.model.soft.mass
-    return float(mass @ sim.model.soft.x[:, 1]) / mass.sum()
+    mass = sim.scheme.nodes[0].soft.mass
+    return float(mass @ sim.scheme.nodes[0].soft.x[:, 1]) / mass.sum()
 
 
 @pytest.mark.parametrize("density", [0.3, 0.8])
@@ -38,17 +38,17 @@ def test_a_block_at_the_depth_of_archimedes_stays(density):
     for _ in range(10):
         sim.step()
     assert abs(height(sim) - start) < 0.01 * sim.flow.grid.dx
-    weight = float(sim.model.soft.mass.sum()) * 10.0
+    weight = float(sim.scheme.nodes[0].soft.mass.sum()) * 10.0
     assert sim.body_forces("block").pressure[1] == pytest.approx(weight, rel=0.01)
 
 
 def test_a_stiff_block_as_heavy_as_water_stays_where_it_is():
     """The known part of the pressure is exactly the weight of the water that it displaces."""
     sim = ut.Simulation(block_in_pool(1.0, 0.25, stiffness=1e10))
-    volume = sim.model.soft.volume(sim.model.soft.parts[0])
+    volume = sim.scheme.nodes[0].soft.volume(sim.scheme.nodes[0].soft.parts[0])
     sim.step()
-    assert sim.model.inside.coupled.buoyancy[:, 1].sum() == pytest.approx(1000.0 * 10.0 * volume, rel=1e-12)
-    assert np.abs(sim.model.soft.v).max() < 1e-5
+    assert sim.scheme.nodes[0].coupled.buoyancy[:, 1].sum() == pytest.approx(1000.0 * 10.0 * volume, rel=1e-12)
+    assert np.abs(sim.scheme.nodes[0].soft.v).max() < 1e-5
     assert np.abs(sim.flow.state.u).max() < 1e-5
 
 
@@ -56,7 +56,7 @@ def test_the_surface_inside_a_body_moves_with_it():
     """Water and block fall together: nothing inside the block is slowed by walls that do not stand still."""
     sim = ut.Simulation(block_in_pool(0.5, 0.0))
     flow, out = sim.flow, np.zeros_like(sim.flow.state.u)
-    sim.model.soft.v[:, 1] = flow.state.u[1] = -1.0
+    sim.scheme.nodes[0].soft.v[:, 1] = flow.state.u[1] = -1.0
     flow.place(sim.time)
     flow.continue_for_surface(flow.state.u, out)
     inside = flow.solids.distance_f[1] < 0.0
@@ -146,8 +146,8 @@ def test_a_stiff_block_sinks_in_viscous_water_as_a_rigid_one_does():
 
 
 def height_rate(sim):
-    mass = sim.model.soft.mass
-    return float(mass @ sim.model.soft.v[:, 1]) / mass.sum()
+    mass = sim.scheme.nodes[0].soft.mass
+    return float(mass @ sim.scheme.nodes[0].soft.v[:, 1]) / mass.sum()
 
 
 @pytest.mark.parametrize("kind", ["block", "rope"])
@@ -164,7 +164,7 @@ def test_what_viscosity_gives_soft_bodies_the_water_loses(kind):
         fluid=ut.Fluid(density=1000.0, viscosity=5.0, tolerance=1e-11),
     )  # fmt: skip
     sim.step()
-    soft, viscous, dt = sim.model.inside.solve, sim.flow.solve.before, 0.01
+    soft, viscous, dt = sim.scheme.nodes[0].solve, sim.flow.solve.before, 0.01
     u = sim.flow.state.u
     soft.coupled.bodies.v[:, 1] = 0.3 + soft.coupled.bodies.x[:, 0]
     viscous.rebuild()

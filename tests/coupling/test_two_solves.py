@@ -86,14 +86,14 @@ def test_the_first_solve_leaves_velocities_alone_and_transport_has_those_of_the_
     sim = ut.Simulation(make("two_solves") if make is tank else make())
     for _ in range(3):
         sim.step()
-    model, flow, seen = sim.model, sim.flow, {}
+    flow, seen = sim.flow, {}
     solve = flow.solve
-    conform, step_along = solve.conform, flow.step_along
-    u, p, L = flow.state.u.copy(), model.bodies.p_b.copy(), model.bodies.L_b.copy()
+    conform, advance_along = solve.conform, flow.advance_along
+    u, p, L = flow.state.u.copy(), sim.scheme.bodies.bodies.p_b.copy(), sim.scheme.bodies.bodies.L_b.copy()
 
     def look(along_f, moved, z_c):
         assert np.array_equal(flow.state.u, u)
-        seen["start"] = model.bodies.p_b.copy(), model.bodies.L_b.copy()
+        seen["start"] = sim.scheme.bodies.bodies.p_b.copy(), sim.scheme.bodies.bodies.L_b.copy()
         found = conform(along_f, moved, z_c)
         w = {"fluid": along_f, solve.block.name: moved.reshape(solve.block.shape)}
         solve.rows.apply(w, flow.row_c)
@@ -104,13 +104,13 @@ def test_the_first_solve_leaves_velocities_alone_and_transport_has_those_of_the_
 
     def step(along_f, time, dt):
         seen["change"] = float(np.abs(along_f - flow.state.u).max())
-        return step_along(along_f, time, dt)
+        return advance_along(along_f, time, dt)
 
-    solve.conform, flow.step_along = look, step
-    before = model.bodies.x_b.copy()
+    solve.conform, flow.advance_along = look, step
+    before = sim.scheme.bodies.bodies.x_b.copy()
     report = sim.step()
     assert all(np.array_equal(a, b) for a, b in zip(seen["start"], (p, L), strict=True))
-    moved = (model.bodies.x_b - before) / report.time_step
+    moved = (sim.scheme.bodies.bodies.x_b - before) / report.time_step
     twists = seen["moved"] if make is tank else solve.block.twists(seen["moved"])
     assert twists[:, :3] == pytest.approx(moved, abs=1e-14)
     speed = np.abs(u).max()
@@ -136,8 +136,8 @@ def test_both_solves_conserve_linear_momentum():
             return found
 
         def solids():
-            soft = getattr(sim.model, "soft", None)
-            return sim.model.bodies.p_b.sum(axis=0) + (0.0 if soft is None else soft.momentum()[0])
+            soft = sim.scheme.nodes[0].soft if sim.scheme.nodes else None
+            return sim.scheme.bodies.bodies.p_b.sum(axis=0) + (0.0 if soft is None else soft.momentum()[0])
 
         solve.solve = measured
 
@@ -218,7 +218,7 @@ def test_a_ring_that_is_pulled_about_keeps_its_smoke_and_its_volume(goes_on):
     sim = ut.Simulation(scene.model_copy(update={"monolithic": ut.Monolithic(scheme="two_solves"), "soft": soft}))
     errors = [sim.step().ledger["enclosed_volume_error"] for _ in range(12)]
     goes_on(sim, 3)
-    held = sim.model.solve.pockets.find_cells(sim.model.solve.rows.stencil)[sim.grid.interior] > 0
+    held = sim.flow.solve.pockets.find_cells(sim.flow.solve.rows.stencil)[sim.grid.interior] > 0
     smoke = sim.state.smoke[sim.grid.interior]
     assert smoke[held].max() > 0.5 and (smoke[~held] == 0.0).all()
     assert max(errors) < 1e-4

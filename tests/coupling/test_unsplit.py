@@ -175,10 +175,10 @@ def test_a_steady_state_is_reached_at_once():
         scene = tank("rigid", gravity=(0.0, -9.81), objects=disc, time=ut.Time(end=9.0, fixed_step=dt))
         fluid = scene.fluid.model_copy(update={"viscosity_form": form, "viscosity": 4.0, "tolerance": 1e-9})
         sim = ut.Simulation(scene.model_copy(update={"fluid": fluid}))
-        place = sim.model.bodies.x_b.copy()
+        place = sim.scheme.bodies.bodies.x_b.copy()
         for _ in range(steps):
             sim.step()
-            sim.model.bodies.x_b[...] = place
+            sim.scheme.bodies.bodies.x_b[...] = place
         return float(sim.body("disc").velocity[1])
 
     steady = speed("coupled", 0.02, 12)

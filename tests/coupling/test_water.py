@@ -154,7 +154,7 @@ def test_lumped_bodies_feel_the_pressure_where_they_are(mass: str) -> None:
     for height in (0.33, 0.337, 0.351):
         sim = make("coupling='lumped'", f"lumped={{mass='{mass}'}}", f"objects.body.position=[0.4, {height}]",
                    "objects.body.shape={type='box', size=[0.2666666666666667, 0.14]}")  # fmt: skip
-        solve = sim.model.flow_solve  # type: ignore[attr-defined]
+        solve = sim.flow.solve  # type: ignore[attr-defined]
         known = np.zeros_like(solve.known_b)
         solve.at_rest.impulse(1.0, known)
         depth = 0.33 - (height - 0.07)

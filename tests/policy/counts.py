@@ -14,17 +14,13 @@ FOLDERS = ("run", "coupling", "solids", "fluid", "linalg", "rigid")
 
 TO_GO = {
     "models": [
-        "SolidsModel", "SoftModel", "SphModel", "FluidModel", "WaterModel", "BodiesInWater", "CoupledModel",
-        "CoupledWaterModel", "RigidFluidModel", "SoftCoupledModel", "SoftWaterModel",
+        "SolidsModel", "SoftModel", "SphModel",
     ],
     "solves": [
         "PressureSolve", "CoupledSolve", "MonolithicSolve", "LumpedSolve", "SoftSolve", "RigidFluidSolve",
     ],
     "viscous steps and drags": [
         "SoftDrag", "RigidDrag", "ExtraFaces",
-    ],
-    "mediums": [
-        "Medium", "WaterAround", "SolvedWithSoft", "_FluidAround", "_SolvedTwice", "_CoupledWater", "_WaterAround",
     ],
 }  # fmt: skip
 """By what they are, those that stand still."""
@@ -33,6 +29,9 @@ GONE = [
     "DivergenceRows", "FreeSurfaceRows", "CoupledRows", "CoupledWaterRows", "SoftRows", "SoftWaterRows",
     "FreeSurfaceSolve", "CoupledWaterSolve", "LumpedWaterSolve", "SoftWaterSolve", "SplitSolve",
     "ViscousMonolithicSolve", "ViscousLumpedSolve", "FreeViscosity", "CoupledViscosity", "SoftViscosity",
+    "FluidModel", "WaterModel", "BodiesInWater", "CoupledModel", "CoupledWaterModel", "RigidFluidModel",
+    "SoftCoupledModel", "SoftWaterModel", "WaterAround", "SolvedWithSoft", "_FluidAround", "_SolvedTwice",
+    "_CoupledWater", "_WaterAround",
 ]  # fmt: skip
 """Classes that parts, phases and walls have replaced."""
 

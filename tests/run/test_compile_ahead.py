@@ -96,9 +96,9 @@ part_two_balls()
 used = (interpenetration._gather_overlaps, interpenetration._part_bodies, interpenetration._move_bodies)
 before = [len(kernel.signatures) for kernel in used]
 sim = ut.Simulation(find_scene("boat-spheres", 12, 1, None, ()), threads=1)
-sim.model.within.bodies.x_b[2] = sim.model.within.bodies.x_b[1]
-sim.model.within.bodies.x_b[2, 0] += 0.05
-done, depth = sim.model.within.model.solids.part()
+sim.scheme.bodies.bodies.x_b[2] = sim.scheme.bodies.bodies.x_b[1]
+sim.scheme.bodies.bodies.x_b[2, 0] += 0.05
+done, depth = sim.scheme.rigid.solids.part()
 print(done, before == [1, 1, 1] == [len(kernel.signatures) for kernel in used])
 """
 

@@ -161,7 +161,7 @@ def test_overlapping_solids_and_a_covered_emitter_are_noted() -> None:
             smoke=ut.Smoke(),
             objects={"jet": ut.Emitter(shape=ut.Sphere(radius=0.1), position=(0.3, 0.5)), **objects},
         )
-        return ut.Simulation(scene, threads=1).model.notes
+        return ut.Simulation(scene, threads=1).notes
 
     apart = notes(right=disc(0.75))
     assert not any("overlap" in note or "inside a solid" in note for note in apart)

@@ -109,7 +109,7 @@ def test_bad_water_is_refused(assignments: str, message: str) -> None:
 def test_lost_water_stops_the_run() -> None:
     sim = ut.Simulation(make("surface={volume_bound=0.2, particles=false}"))
     sim.step()
-    sim.model.flow.state.surface.phi_c += 0.1  # type: ignore[attr-defined]
+    sim.flow.state.surface.phi_c += 0.1  # type: ignore[attr-defined]
     with pytest.raises(PhysicsError, match="0.317 m2 at t"):
         # the part that is owed in the air is spray first, and counted, until it has fallen
         sim.advance_to(1.0)
@@ -130,7 +130,7 @@ def test_options_of_a_surface_need_water() -> None:
 def test_a_disc_through_the_surface_leaves_still_water_still(height: float) -> None:
     disc = f"objects.disc={{type='rigid_body', shape={{type='sphere', radius=0.15}}, position=[0.5, {height}]}}"
     sim = ut.Simulation(make(disc, "fluid.tolerance=1e-9"))
-    start = sim.model.flow.volume()  # type: ignore[attr-defined]
+    start = sim.flow.volume()  # type: ignore[attr-defined]
     report = sim.advance_to(0.3)
     assert report is not None
     assert np.abs(sim.state.u).max() < 1e-12
@@ -140,7 +140,7 @@ def test_a_disc_through_the_surface_leaves_still_water_still(height: float) -> N
 def test_water_that_touches_an_open_side_draws_none_in() -> None:
     hanging = ("objects.pool.shape={type='box', size=[0.3, 0.3]}", "objects.pool.position=[0.5, 0.7]")
     sim = ut.Simulation(make(*hanging, "domain.sides={y_high='open'}"))
-    start = sim.model.flow.volume()  # type: ignore[attr-defined]
+    start = sim.flow.volume()  # type: ignore[attr-defined]
     volumes = []
     while sim.time < 0.3:
         volumes.append(sim.step().ledger["fluid_volume"])
@@ -155,9 +155,9 @@ def test_a_wave_gauge_reads_the_level(tmp_path: Path) -> None:
     assert run.probes["g"]["height"] == pytest.approx(np.full(sim.step_count, 0.317), abs=1e-6)
     full = surface_height(sim.flow, (0.3, 0.1))
     assert full == pytest.approx(0.317, abs=1e-6)
-    sim.model.flow.state.surface.phi_c[...] = 1.0  # type: ignore[attr-defined]
+    sim.flow.state.surface.phi_c[...] = 1.0  # type: ignore[attr-defined]
     assert surface_height(sim.flow, (0.3, 0.1)) == 0.0, "no water: the floor"
-    sim.model.flow.state.surface.phi_c[...] = -1.0  # type: ignore[attr-defined]
+    sim.flow.state.surface.phi_c[...] = -1.0  # type: ignore[attr-defined]
     assert surface_height(sim.flow, (0.3, 0.1)) == 0.8, "full to the top"
 
 

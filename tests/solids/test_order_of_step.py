@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import pytest
 
 from undertow.geometry import Box, Plane, Sphere
 from undertow.rigid.bodies import rotation_matrix_of
 from undertow.rigid.joints import Joints
 from undertow.solids import SolidsWorld
-from undertow.solids.medium import LEAST, Answers
 
 
 def parting(world: SolidsWorld, body: int, pin: np.ndarray) -> float:
@@ -97,53 +95,3 @@ def test_the_first_contact_solve_is_clamped():
         world.step(1 / 60)
         gains[clamp] = gain[0]
     assert gains[True] < 1e-12 and gains[False] > 1.0, gains
-
-
-class Syrup:
-    """A medium that moves along with every body: ``added`` is the mass it has, ``guess`` what it says."""
-
-    def __init__(self, world: SolidsWorld, dt: float, added: float, guess: float) -> None:
-        self.bodies, self.dt, self.added, self.guess = world.bodies, dt, added, guess
-
-    def advance(self, expected_b) -> None:
-        weight = np.zeros_like(self.bodies.p_b)
-        weight[:, 1] = -9.81 * self.dt * np.where(self.bodies.inv_mass_b > 0.0, self.bodies.mass_b, 0.0)
-        self.push(weight + expected_b[:, :3], expected_b[:, 3:])
-
-    def mobility(self):
-        inverse = self.bodies.inv_mass_b
-        return inverse / (1.0 + inverse * self.guess), self.bodies.inv_inertia_b.copy()
-
-    def push(self, p_b, L_b) -> None:
-        dynamic = self.bodies.inv_mass_b > 0.0
-        own = self.bodies.mass_b[dynamic, None]
-        self.bodies.p_b[dynamic] += p_b[dynamic] * own / (own + self.added)
-
-
-def test_contact_in_a_medium_does_not_depend_on_the_mass_it_shows():
-    """A ball that lies on the ground rests, whether the medium says that more or less of it moves along than does."""
-    for guess in (0.0, 2.0, 6.0):
-        world = SolidsWorld()
-        world.add("ground", Plane())
-        ball = world.add("ball", Sphere(0.1), (0.0, 0.1, 0.0), density=477.5)
-        dt = 0.02
-        for step in range(3):
-            world.solids.step(step * dt, dt, medium=Syrup(world, dt, 2.0, guess))
-            # what the weight alone gives in a step is 0.098 m/s
-            assert abs(world.bodies.v_b[ball, 1]) < 2e-5
-        force = world.solids.contact_force_b[ball, 1]
-        assert abs(force / (9.81 * world.bodies.mass_b[ball]) - 1.0) < 1e-3
-
-
-def test_answers_of_a_medium_that_are_noise_make_no_mobility():
-    """A body of 1 kg that the medium holds along y but for noise, and that shows 16 times its estimate along x."""
-    masses = np.ones(1), np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], (1, 1))
-    answers = Answers()
-    x, y = np.zeros((1, 6)), np.zeros((1, 6))
-    x[0, 0], y[0, 1] = 1.0, 1.0
-    answers.add(1e-2 * x + 1e-4 * y, 16e-2 * x)
-    answers.add(1e-3 * y, -1e-9 * y)
-    beyond = answers.beyond(masses)
-    assert (y + beyond.of(y))[0, 1] == pytest.approx(LEAST)
-    assert (x + beyond.of(x))[0, 0] == pytest.approx(16.0, rel=1e-2)
-    assert abs(1.0 - beyond.damping * 16.0) < 1.0, "the rounds converge"

@@ -50,7 +50,8 @@ def measure(sim: ut.Simulation) -> tuple[int, float]:
     flow = sim.flow
     rng = np.random.default_rng(1)
     start = rng.normal(size=flow.state.u.shape) * (flow.domain.inv_mass_f > 0)
-    coupled = getattr(sim.model, "coupled", None)
+    bodies = getattr(sim.scheme, "bodies", None)
+    coupled = None if bodies is None else bodies.coupled
     iterations, seconds = 0, 0.0
     for _ in range(2):
         u = start.copy()
@@ -137,7 +138,7 @@ def make_soft(cells: int, kind: str, ratio: float) -> ut.Simulation:
 
 def measure_soft(sim: ut.Simulation) -> tuple[int, float]:
     """(iterations, processor seconds) of set-up and solve, the second of two in a row."""
-    flow, soft = sim.flow, sim.model.soft  # type: ignore[attr-defined]
+    flow, soft = sim.flow, sim.scheme.nodes[0].soft  # type: ignore[attr-defined]
     start = np.random.default_rng(1).normal(size=flow.state.u.shape) * (flow.domain.inv_mass_f > 0)
     iterations, seconds = 0, 0.0
     for _ in range(2):

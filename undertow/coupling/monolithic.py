@@ -19,6 +19,7 @@ from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.drag import DragRows, TwistDrag
 from undertow.coupling.hydrostatic import DisplacedWeight, Hydrostatic
 from undertow.coupling.indefinite import IndefiniteSystem
+from undertow.coupling.motion import effective_twists
 from undertow.coupling.poles import EndVelocities
 from undertow.coupling.rigid_viscosity import DraggedBodies
 from undertow.coupling.rigid_walls import RigidWalls, block_diagonal
@@ -248,6 +249,21 @@ class MonolithicSolve(SplitImplicit):
         self._target = max(self._target, self.tolerance * self._scale(u_f, self._twist))
         self.rows.subtract_impulse(z_c, self.phase.inv_mass_f, u_f)
         return self._project(u_f, self._twist, z_c)
+
+    def take_velocities(self) -> None:
+        self.coupled.take_twists(self.moved.v)
+
+    def poses(self) -> tuple[Array, Array]:
+        """Centres (n, 3) [m] and rotations (n, 4) of the bodies."""
+        return self.coupled.bodies.x_b.copy(), self.coupled.bodies.q_b.copy()
+
+    def motion_since(self, poses: tuple[Array, Array], dt: float) -> Array:
+        """Twists (n, 6) that take the bodies from there to where they are, in dt [s]."""
+        return effective_twists(self.coupled.bodies, *poses, dt)
+
+    def predicted_twists(self) -> Array:
+        """Twists (n, 6) of the bodies that the last solve found."""
+        return self.moved.v.copy()
 
     def begin(self, u_f: Array) -> Array:
         """Twists of the bodies (n, 6) as they take part in a solve with the fluid u."""

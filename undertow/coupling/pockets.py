@@ -196,7 +196,7 @@ class PocketSmoke:
         self._mass = np.zeros(0)
         self._cell = np.zeros(0, np.int64)
 
-    def look(self, smoke_c: Array) -> None:
+    def find_cells(self, smoke_c: Array) -> None:
         """Find the cells of the pockets, before the shells move: rows and shells are where the last step left them."""
         self._cell = self._cells(smoke_c)
 

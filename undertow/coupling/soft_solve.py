@@ -21,6 +21,7 @@ import numpy as np
 
 from undertow.coupling.coupled_soft import CoupledSoft
 from undertow.coupling.hydrostatic import DisplacedWeight, Hydrostatic
+from undertow.coupling.motion import effective_twists
 from undertow.coupling.one_sided import ActiveSet
 from undertow.coupling.pockets import Pockets
 from undertow.coupling.rigid_viscosity import HEAVY_ENOUGH
@@ -89,7 +90,7 @@ class SoftSolve(SplitImplicit):
         fluid = VelocityBlock("fluid", phase.inv_mass_f, planar)
         self.system = CoupledSystem([fluid, self.block], [self.rows], {"pressure": self.level}, planar)
         self.null = self.system.null_space("pressure")
-        self._fluid = fluid
+        self._fluid, self.viscosity = fluid, 0.0
         self.unsplit: Unsplit | None = None
         heavy = rigid.bodies.mass_b[self.displaced_b > 0.0] / self.displaced_b[self.displaced_b > 0.0]
         lightest = min(coupled.density / phase.mass_of(1.0), float(np.min(heavy, initial=np.inf)))
@@ -109,6 +110,7 @@ class SoftSolve(SplitImplicit):
     def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray, form: str = "split") -> None:
         """Dynamic viscosity [Pa s], or what has it; slip_b (n,): 1 for solids along which the fluid slides. form
         ``coupled``: in one system with the pressure (``coupling.unsplit``)."""
+        self.viscosity = viscosity if isinstance(viscosity, float) else 0.0
         between = rows_between_faces(self.phase, viscosity)
         walls, drags = self._make_walls(viscosity, slip_b)
         self.dragged = DraggedSolids(self, drags, [between, walls])
@@ -155,8 +157,27 @@ class SoftSolve(SplitImplicit):
         lower, upper = self.moved.wet_sides()
         return self.fields.voxel.face, lower + upper > 0.0
 
-    def set_carried(self, u_f: Array) -> None:
-        self.set_coupled_faces(u_f)
+    def take_velocities(self) -> None:
+        self.block.take(self.moved.v)
+
+    def set_carried(self, u_f: Array, v: Array | None = None) -> None:
+        self.set_coupled_faces(u_f, v)
+
+    def poses(self) -> tuple[Array, Array, Array]:
+        """Nodes (n, 3) [m], centres (m, 3) [m] and rotations (m, 4) of the bodies."""
+        rigid = self.block.rigid
+        return self.block.soft.x.copy(), rigid.x_b.copy(), rigid.q_b.copy()
+
+    def motion_since(self, poses: tuple[Array, Array, Array], dt: float) -> Array:
+        """Velocities (n + 2 m, 3) that take nodes and bodies from there to where they are, in dt [s]."""
+        moved = np.zeros(self.block.shape)
+        moved[self.block.nodes] = (self.block.soft.x - poses[0]) / dt
+        self.block.twists(moved)[...] = effective_twists(self.block.rigid, *poses[1:], dt)
+        return moved
+
+    def predicted_twists(self) -> Array:
+        """Twists (m, 6) of the bodies that the last solve found."""
+        return self.block.twists(self.moved.v).copy()
 
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
         """u* and the velocities of the solids to n+1; z_c: dt p of the step before on entry, dt p on exit [Pa s]."""

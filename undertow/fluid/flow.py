@@ -10,6 +10,8 @@ import numpy as np
 from undertow.fluid import measure
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.forces import VorticityConfinement, add_acceleration, add_buoyancy
+from undertow.fluid.gaps import GAP, SLIVER, find_narrow_faces
+from undertow.fluid.grid_fluid import GridFluid
 from undertow.fluid.limits import flow_limits
 from undertow.fluid.phase import FullTank
 from undertow.fluid.smoke import Smoke, SmokeEmitter
@@ -20,7 +22,7 @@ from undertow.geometry import SolidFields
 from undertow.geometry.thin import ThinWalls
 from undertow.grid import Array, Grid, Sides
 from undertow.linalg import used_planes
-from undertow.part import Limit, Part, Quantity, restore_arrays
+from undertow.part import MASS, Limit, Quantity, restore_arrays
 from undertow.transport import Advection, Extrapolation, OneSided
 
 EXTRAPOLATED_LAYERS = 4
@@ -28,7 +30,15 @@ EXTRAPOLATED_LAYERS = 4
 
 
 class HeldSmoke(Protocol):
-    """Smoke in regions that nothing can leave: transport past moving surfaces must not change its mass."""
+    """Smoke in regions that nothing can leave: transport past moving surfaces must not change its mass.
+
+    restored: mass [kg; 2D kg/m] that the last step gave or took.
+    """
+
+    restored: float
+
+    def find_cells(self, smoke_c: Array) -> None:
+        """Find the cells of the regions, before a step moves the surfaces."""
 
     def weigh(self, smoke_c: Array) -> None:
         """Note what each region holds, before a step moves the surfaces."""
@@ -37,7 +47,7 @@ class HeldSmoke(Protocol):
         """Scale the smoke of each region, where its surfaces are now, to ``left`` times what it held."""
 
 
-class Flow(Part):
+class Flow(GridFluid):
     """State, work arrays and the step of one flow.
 
     ``side_velocity(time)`` sets the velocity planes of the sides for a time; None when they are constant.
@@ -45,7 +55,7 @@ class Flow(Part):
     keeps the smoke of closed regions, None without any.
     """
 
-    name = "flow"
+    state: FlowState
 
     def __init__(
         self,
@@ -77,6 +87,7 @@ class Flow(Part):
         self.scratch_c = np.zeros((2, *grid.padded))
         self.z_c, self.row_c = self.scratch_c
         self.extrapolation = Extrapolation(grid, sides) if solids is not None else None
+        self._known_f: np.ndarray | None = None
         self.smoke = None
         self.confinement = None
         self.held: HeldSmoke | None = None
@@ -133,13 +144,16 @@ class Flow(Part):
                     np.copyto(p, 0.0, where=diagonal <= 0.0)
         self.solve.place()
 
-    def step(self, time: float, dt: float) -> FlowReport:
-        """Advance the state from ``time`` by ``dt`` [s]."""
+    def begin_step(self) -> None:
+        if self.held is not None:
+            self.held.find_cells(self.state.smoke)
+
+    def advance(self, time: float, dt: float) -> FlowReport:
         self.report = self.stepper.step(time, dt)
         return self.report
 
-    def step_along(self, by_f: Array, time: float, dt: float) -> FlowReport:
-        """Advance the state from ``time`` by ``dt`` [s], what was emitted being there, transported along ``by_f``."""
+    def advance_along(self, by_f: Array, time: float, dt: float) -> FlowReport:
+        """As ``advance``, what was emitted being there, transported along ``by_f``."""
         if not isinstance(self.stepper, FirstOrder):
             raise TypeError("only the first-order stepper transports along a velocity that is given")
         self.report = self.stepper.step_along(by_f, time, dt)
@@ -215,7 +229,15 @@ class Flow(Part):
             report.leak += self.thin.leak(u_f)
         return report
 
-    def look_ahead(self, dt: float) -> FlowReport:
+    def place_velocities(self, time: float) -> None:
+        """Sides and solids have the velocities of ``time`` [s] and stay where they are."""
+        if self.side_velocity is not None:
+            self.side_velocity(time)
+        if self.solids is not None:
+            self.solids.refresh_velocities()
+        self.solve.place()
+
+    def predict(self, dt: float) -> FlowReport:
         """u^n and the solids that the solve moves, dt [s] on, with nothing transported and nothing moved; u in u_star.
 
         Forces and the implicit solve alone (Schroeder 2011, 5.4, steps 2 and 3).
@@ -231,20 +253,52 @@ class Flow(Part):
         self.state.u[...] = u_f
         if self.state.u_previous.size:
             self.state.u_previous[...] = u_f
-        self.finish(self.state.u)
+        # what shells carry starts with the fluid's momentum, not with theirs
+        self._extrapolate(self.state.u)
+        self.sides.fill_velocity(self.state.u)
 
     def finish(self, u_f: Array) -> None:
         """Velocities inside solids (the wall's where it is no-slip, else extrapolated) and ghosts."""
+        self._extrapolate(u_f)
+        self.solve.set_carried(u_f)
+        self.sides.fill_velocity(u_f)
+
+    def _extrapolate(self, u_f: Array) -> None:
         if self.extrapolation is not None:
             self.extrapolation.velocity(u_f, self.domain.open_f, EXTRAPOLATED_LAYERS)
             if self.settings.viscosity > 0.0:
                 self.domain.set_wall_velocity(u_f)
+
+    def limit_gap_velocity(self, u_f: Array, touching: bool) -> None:
+        """Faces that are nearly closed take the velocity about them before it is transported; ghosts filled.
+
+        Between walls that approach each other the fluid is squeezed out at many times their speed. It weighs next to
+        nothing there, but transport would carry its velocity to faces where it does: see ``fluid.gaps``. So it would
+        from slivers anywhere: what the tolerance of the solve leaves of a row is far from nothing for a cell that is
+        open by a millionth.
+        """
+        if self.extrapolation is None:
+            return
+        if self._known_f is None:
+            self._known_f = np.zeros_like(self.domain.open_f)
+        known = self._known_f
+        face, part = find_narrow_faces(self.domain, GAP if touching else SLIVER, known[0])
+        if not face.size:
+            return
+        u = u_f.reshape(-1)
+        kept = part * u[face]
+        np.copyto(known, self.domain.open_f)
+        known.reshape(-1)[face] = 0
+        # closed faces were filled from these
+        self.extrapolation.velocity(u_f, known, EXTRAPOLATED_LAYERS)
+        u[face] = kept + (1.0 - part) * u[face]
+        if self.settings.viscosity > 0.0:
+            self.domain.set_wall_velocity(u_f)
+        self.solve.set_carried(u_f)
         self.sides.fill_velocity(u_f)
 
-    def largest_row(self, u_f: Array) -> float:
-        """Largest |K u - s|, the residual of incompressibility [m3/s]."""
-        self.solve.rows.apply({"fluid": u_f}, self.row_c)
-        return measure.largest_difference(self.grid, self.row_c, self.solve.rows.target)
+    def end_step(self, time: float) -> None:
+        self.measure_sums()
 
     # what others ask -----------------------------------------------------------------------------------------------
 
@@ -282,6 +336,8 @@ class Flow(Part):
 
     def quantities(self) -> Iterator[Quantity]:
         yield from self.sums
+        if self.held is not None:
+            yield Quantity("smoke_restored", self.held.restored, MASS)
         open_f = self.domain.area_f if self.solids is None else self.solids.area_f
         yield from measure.side_flows(self.grid, self.sides, self.state.u, open_f)
         yield from measure.solve_quantities(self.report, self.grid.cell_volume)

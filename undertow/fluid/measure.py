@@ -158,7 +158,7 @@ def add_wall_forces(
 
 def solid_forces(flow: Flow) -> dict[str, SolidForce]:
     """See ``Flow.forces``. Pressure acts on the wall area vector of each cut cell, viscosity through the wall rows."""
-    if flow.solids is None:
+    if flow.solids is None or not flow.solids.solids:
         return {}
     grid, settings = flow.grid, flow.settings
     solids = flow.solids.solids

@@ -59,12 +59,16 @@ class ImplicitSolve(Protocol):
         """Faces inside solids take the velocity that the solids have after the solve."""
         return
 
+    def take_velocities(self) -> None:
+        """Walls that the solve moves have the velocities that their solids have now."""
+        return
+
     def carried(self) -> tuple[np.ndarray, np.ndarray]:
         """Faces that move with thin solids, flat, and whether there is fluid beside them (n,): none here."""
         return np.zeros(0, np.int64), np.zeros(0, dtype=bool)
 
-    def set_carried(self, u_f: Array) -> None:
-        """Give those faces the velocity of the solids."""
+    def set_carried(self, u_f: Array, v: Array | None = None) -> None:
+        """Give those faces the velocity of the solids, or that of velocities v in the solve's order."""
         return
 
     def add_explicit_viscosity(self, u_f: Array, out_f: Array) -> None:

@@ -23,7 +23,7 @@ def copy_planes(source: Array, target: Array) -> None:
 
 
 class Stepper(Protocol):
-    """One way to advance a flow by a step."""
+    """One way to advance a flow by a step; velocities where there is no fluid are left to ``Flow.finish``."""
 
     def step(self, time: float, dt: float) -> FlowReport:
         """Advance the flow's state from ``time`` by ``dt`` [s]."""
@@ -51,7 +51,6 @@ class FirstOrder:
         np.multiply(s.p, dt, out=f.z_c)
         report = f.project(f.u_star, dt)  # (5.31), or (5.3) and (5.4)
         np.divide(f.z_c, dt, out=s.p)
-        f.finish(f.u_star)
         s.u, f.u_star = f.u_star, s.u
         return report
 
@@ -92,7 +91,6 @@ class SecondOrder:
         report = f.project(f.u_star, 0.5 * dt)
         f.z_c /= dt
         s.p += f.z_c
-        f.finish(f.u_star)
         s.u, f.u_star = f.u_star, s.u
         s.previous_time_step = dt
         return report

@@ -9,18 +9,20 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from undertow.errors import UserError
+from undertow.errors import PhysicsError, UserError
 from undertow.fluid import measure
 from undertow.fluid.domain import FluidDomain
+from undertow.fluid.drawing import drawn_surface
 from undertow.fluid.forces import add_acceleration
 from undertow.fluid.free_surface import FreeSurface, is_dry
+from undertow.fluid.grid_fluid import GridFluid
 from undertow.fluid.limits import flow_limits
 from undertow.fluid.mixture import Mixture
 from undertow.fluid.owed import OwedVolume
 from undertow.fluid.shells import ShellsInWater
 from undertow.fluid.solve import PressureSolve, SplitImplicit
 from undertow.fluid.state import FlowReport, SolidForce
-from undertow.geometry import SolidFields
+from undertow.geometry import Solid, SolidFields
 from undertow.geometry.solids import mean_of_corners
 from undertow.geometry.thin import ThinWalls
 from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_face_rows, share_rows
@@ -31,7 +33,6 @@ from undertow.part import (
     MOMENTUM,
     VOLUME,
     Limit,
-    Part,
     Quantity,
     components,
     restore_arrays,
@@ -59,7 +60,7 @@ NEXT, NEAR, AIR, WATER = np.int64(1), np.int64(2), np.int64(1), np.int64(-1)
 @dataclass(frozen=True)
 class WaterSettings:
     """density [kg/m^3], viscosity [Pa s], gravity and further acceleration [m/s^2], scheme of velocity transport,
-    solver tolerance."""
+    solver tolerance, part of the volume beyond which a loss or gain stops the run (infinite: none does)."""
 
     density: float = 1000.0
     viscosity: float = 0.0
@@ -68,6 +69,7 @@ class WaterSettings:
     advection: str = "maccormack"
     limiter: bool = True
     tolerance: float = 1e-6
+    volume_bound: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class WaterState:
     surface: Surface
 
 
-class WaterFlow(Part):
+class WaterFlow(GridFluid):
     """State, work arrays and the step of one body of water.
 
     ``surface`` holds the water of time 0. ``side_velocity(time)`` sets the velocity planes of the sides for a time;
@@ -131,7 +133,7 @@ class WaterFlow(Part):
     settings' one.
     """
 
-    name = "flow"
+    state: WaterState
 
     def __init__(
         self,
@@ -193,6 +195,9 @@ class WaterFlow(Part):
             self.mixture.spread(self.extrapolation, surface.phi_c, self.open_c)
         self._rebuild_solve()
         self._check_regions()
+        self.start_volume = self.volume()
+        self.hidden: list[Solid] = []
+        """Solids that are not drawn, inside which no water is drawn either."""
 
     def _check_regions(self) -> None:
         """Emitters inside solids and drains without water are mistakes."""
@@ -211,14 +216,7 @@ class WaterFlow(Part):
             if source.rate < 0.0 and not (cells & (self.phase.liquid_c[inside] > 0.0)).any():
                 raise UserError(f"drain '{source.name}' holds no water at the start: move it under the surface")
 
-    def step(self, time: float, dt: float) -> FlowReport:
-        """Advance the state from ``time`` by ``dt`` [s]."""
-        report = self.advance(time, dt)
-        self.finish(self.state.u)
-        return report
-
     def advance(self, time: float, dt: float) -> FlowReport:
-        """A step up to the projection: ``finish`` is to follow, after what else changes the velocity."""
         s = self.state
         self.emit(time)
         np.copyto(self.was_open_c, self.open_c)
@@ -436,11 +434,6 @@ class WaterFlow(Part):
             self.grid, _mark_wet_faces, phase.wet_rows, phase.inv_mass_f, self.domain.area_f, u_f, out_f, self.wet_f
         )  # fmt: skip
 
-    def largest_row(self, u_f: Array) -> float:
-        """Largest |K u - s|, the residual of incompressibility [m3/s]."""
-        self.solve.rows.apply({"fluid": u_f}, self.row_c)
-        return measure.largest_difference(self.grid, self.row_c, self.solve.rows.target)
-
     # what others ask -----------------------------------------------------------------------------------------------
 
     def limits(self, time: float) -> list[Limit]:
@@ -454,6 +447,22 @@ class WaterFlow(Part):
         if g > 0.0:
             limits.append(Limit("surface_waves", float(np.sqrt(self.grid.dx / g)), "cfl"))
         return limits
+
+    def end_step(self, time: float) -> None:
+        """Water lost or gained beyond the bound stops the run."""
+        bound = self.settings.volume_bound
+        wanted = self.start_volume + self.emitted_volume
+        found = self.volume() + self.state.surface.spray.total_volume if np.isfinite(bound) else wanted
+        if abs(found - wanted) > bound * wanted:
+            raise PhysicsError(
+                f"the water has {found:.4g} of {wanted:.4g} m{self.grid.dimensions} at t = {time:.6g} s, off by more "
+                f"than surface.volume_bound = {bound:g}; raise the resolution, lower time.cfl, or set "
+                f"surface.volume_correction"
+            )
+
+    def frames(self, time: float) -> list[object]:
+        surface = drawn_surface(self)
+        return [] if surface is None else [surface]
 
     def forces(self) -> dict[str, SolidForce]:
         """Force and torque of the water on every solid: of the pressure on the walls inside cut cells, and of the

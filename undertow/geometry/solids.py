@@ -95,6 +95,13 @@ class Solid:
         vertices, triangles = self.shape_at(t).surface(resolution)
         return vertices @ rotation.T + position, triangles
 
+    def surface_velocity(self, t: float, vertices: Array) -> Array:
+        """Velocities (n, 3) [m/s] of the vertices of ``surface`` at time t."""
+        position, rotation = self.motion.pose(t)
+        linear, angular = self.motion.velocity(t)
+        velocity = linear + np.cross(angular, vertices - position)
+        return velocity + self.shape.velocity(t) @ rotation.T if isinstance(self.shape, AnimatedMesh) else velocity
+
     def thickness(self, dimensions: int = 3) -> float:
         """Smallest thickness [m]; below two cells the grid sees the solid badly or not at all."""
         return self.shape.thickness(dimensions)
@@ -216,6 +223,10 @@ class SolidFields:
             share_boxes(_measure_fractions, self.grid.spec, wide, self.phi_n, self.area_f, self.volume_c)
         self.place_occlusion(t)
         return any([self._take_changes(box) for box in dirty])
+
+    def refresh_velocities(self) -> None:
+        """Velocities of all walls where they are, after the velocities of solids have changed."""
+        self.update(self.time)
 
     def hide_thin(self) -> None:
         """From the next ``update`` on, solids thinner than two cells hide what is behind them."""

@@ -208,6 +208,10 @@ class RigidBodies:
         position = self._arrays["x"][b] + R @ self._arrays["shape_offset"][b]
         return position, R @ rotation_matrix_of(self._arrays["shape_turn"][b])
 
+    def twists(self) -> Array:
+        """Velocities and angular velocities (n, 6) [m/s, rad/s], as last derived."""
+        return np.concatenate([self.v_b, self.omega_b], axis=1)
+
     def derive_velocities(self) -> None:
         """v = p / m and omega = I^-1 L of the dynamic bodies, in place."""
         _derive_velocities(self.spec)

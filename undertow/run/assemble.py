@@ -10,20 +10,15 @@ from undertow.scene import Scene
 def assemble(scene: Scene, starts: bool) -> Assembly:
     """The parts of a scene, and their scheme; only what it needs is imported. ``starts``: at t = 0, not from a
     checkpoint."""
-    model = _make_model(scene, starts)
-    return Assembly(model.parts, model, model.notes)
+    if scene.domain is None or scene.sph_fluids:
+        model = _make_model(scene, starts)
+        return Assembly(model.parts, model, model.notes)
+    from undertow.run.assemble_fluid import assemble_fluid
+
+    return assemble_fluid(scene)
 
 
 def _make_model(scene: Scene, starts: bool) -> Model:
-    """What the scene contains; only what it needs is imported. ``starts``: at t = 0, not from a checkpoint."""
-    if scene.has_nodes and scene.has_surface:
-        from undertow.run.soft_water_model import SoftWaterModel
-
-        return SoftWaterModel(scene)
-    if scene.has_nodes and scene.domain is not None:
-        from undertow.run.soft_coupled_model import SoftCoupledModel
-
-        return SoftCoupledModel(scene)
     if scene.softs:
         from undertow.run.soft_model import SoftModel
 
@@ -32,26 +27,6 @@ def _make_model(scene: Scene, starts: bool) -> Model:
         from undertow.run.solids_model import SolidsModel
 
         return SolidsModel(scene)
-    if scene.sph_fluids:
-        from undertow.run.sph_model import SphModel
+    from undertow.run.sph_model import SphModel
 
-        return SphModel(scene, settle=starts)
-    if scene.has_surface:
-        if scene.coupling in ("monolithic", "lumped"):
-            from undertow.run.coupled_water_model import CoupledWaterModel
-
-            return CoupledWaterModel(scene)
-        if scene.coupling == "rigid_fluid":
-            from undertow.run.rigid_fluid_model import RigidFluidModel
-
-            return RigidFluidModel(scene)
-        from undertow.run.water_model import WaterModel
-
-        return WaterModel(scene)
-    if scene.coupling in ("monolithic", "lumped", "batty"):
-        from undertow.run.coupled_model import CoupledModel
-
-        return CoupledModel(scene)
-    from undertow.run.fluid_model import FluidModel
-
-    return FluidModel(scene)
+    return SphModel(scene, settle=starts)

@@ -48,7 +48,7 @@ from undertow.scene import (
 )
 
 if TYPE_CHECKING:
-    from undertow.output import BodyFrame
+    pass
 
 DOUBLES_PER_CELL = {
     "flow": 55.0,
@@ -313,23 +313,9 @@ def _check_enters(scene: Scene, grid: Grid, solid: geometry.Solid) -> None:
     )
 
 
-def prescribed_frames(scene: Scene, solids: list[geometry.Solid], time: float) -> list[BodyFrame]:
-    """The surfaces of solids that move as prescribed and are drawn, for a frame."""
-    from undertow.output import BodyFrame
-
-    frames = []
-    for solid in solids:
-        if not scene.bodies[solid.name].drawn:
-            continue
-        position, rotation = solid.motion.pose(time)
-        linear, angular = solid.motion.velocity(time)
-        vertices, triangles = solid.surface(time)
-        velocity = linear + np.cross(angular, vertices - position)
-        if isinstance(solid.shape, geometry.AnimatedMesh):
-            velocity = velocity + solid.shape.velocity(time) @ rotation.T
-        color = vector3(scene.bodies[solid.name].color)
-        frames.append(BodyFrame(solid.name, vertices, triangles, color, velocity))
-    return frames
+def drawn_colors(scene: Scene) -> dict[str, tuple[float, float, float]]:
+    """Colours of the bodies that are drawn."""
+    return {name: vector3(body.color) for name, body in scene.bodies.items() if body.drawn}
 
 
 def build_emitters(scene: Scene, grid: Grid) -> list[SmokeEmitter]:

@@ -472,6 +472,11 @@ class SoftModel(SolidsModel):
         yield Quantity("soft_work", done.work, ENERGY)
         yield Quantity("soft_stuck", done.stuck)
 
+    @property
+    def soft_names(self) -> list[str]:
+        """Of the soft bodies, in the order of their forces."""
+        return list(self.scene.softs)
+
     def body_names(self) -> list[str]:
         return [*super().body_names(), *self.scene.softs]
 

@@ -12,7 +12,8 @@ and leaves their momenta as they are (4.6.1).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -37,16 +38,6 @@ from undertow.solids.contact import (
 )
 from undertow.solids.finder import ContactFinder
 from undertow.solids.interpenetration import Overlaps, resolve_interpenetration
-from undertow.solids.medium import (
-    INNER_ROUNDS,
-    MEDIUM_ROUNDS,
-    MEDIUM_TOLERANCE,
-    SUPPORT,
-    Answers,
-    Medium,
-    apply_masses,
-    observe,
-)
 from undertow.solids.rows import (
     Memory,
     _build_rows,
@@ -139,7 +130,7 @@ class Solids:
         self.joints = joints
         self.finder = ContactFinder(bodies, shapes)
         self.gravity = np.array(self.settings.gravity, dtype=float)
-        self._positions, self._velocities, self._met = Memory(), Memory(), Memory()
+        self._positions, self._velocities = Memory(), Memory()
         self._overlaps = Overlaps()
         self._rows = make_rows(0)
         self._work = Work(bodies, shapes, self.settings)
@@ -173,14 +164,11 @@ class Solids:
     def restore(self, arrays: dict[str, Array]) -> None:
         """Take over what ``arrays`` gave."""
         for name, memory in self._memories.items():
-            if name == "met" and "solids_met_keys" not in arrays:  # checkpoints from before contact was expected
-                memory.count = 0
-                continue
             memory.restore(*(arrays[f"solids_{name}_{key}"] for key in ("keys", "point", "impulse", "dt")))
 
     @property
     def _memories(self) -> dict[str, Memory]:
-        return {"positions": self._positions, "velocities": self._velocities, "met": self._met}
+        return {"positions": self._positions, "velocities": self._velocities}
 
     def overlapping(self) -> list[tuple[str, str, float]]:
         """(name, name, depth [m]) of the pairs that overlap now by more than is left alone, deepest first."""
@@ -196,15 +184,10 @@ class Solids:
         return sorted(((names[a], names[b], d) for (a, b), d in depth.items()), key=lambda pair: -pair[2])
 
     def step(
-        self, time: float, dt: float, force_b: Array | None = None, torque_b: Array | None = None,
-        medium: Medium | None = None, ahead_b: Array | None = None,
-    ) -> SolidsReport:  # fmt: skip
-        """Advance from ``time`` by ``dt`` [s] under gravity, forces (n, 3) [N] and torques (n, 3) [N m].
-
-        medium: what the bodies move in advances their momenta in the place of gravity and forces. Positions then move
-        with ``ahead_b`` (n, 6), twists of the middle of the step that the medium has found before, or with v^n.
-        """
-        stages = RigidStages(self, force_b, torque_b, medium, ahead_b)
+        self, time: float, dt: float, force_b: Array | None = None, torque_b: Array | None = None
+    ) -> SolidsReport:
+        """Advance from ``time`` by ``dt`` [s] under gravity, forces (n, 3) [N] and torques (n, 3) [N m]."""
+        stages = RigidStages(self, force_b, torque_b)
         advance([stages], time, dt)
         return stages.report()
 
@@ -420,87 +403,54 @@ class Solids:
             _invert_inertia(spec, spec.q, work.inv_inertia)
         return resolved, depth
 
-    def _expect(self, contacts: ContactSpec, count: int, dt: float) -> Array:
-        """Impulses (n, 6) of the last step's contact in a medium, at the contacts of now."""
-        work, memory, bodies = self._work, self._met, self.bodies
-        expected = np.zeros((bodies.count, 6))
-        rows = self._build_rows(contacts, count, True, dt) if count and memory.count else 0
+    # contact in a fluid, which moves bodies in the place of gravity and forces --------------------------------------
+
+    def remembered_impulses(self, contacts: FoundContacts, memory: Memory, dt: float) -> Array:
+        """Impulses (n, 6) [N s, N m s] of the contacts that ``memory`` has of the last step, at those of now; it keeps
+        no others."""
+        work, bodies = self._work, self.bodies
+        rows = self._build_rows(*contacts, True, dt) if contacts.size and memory.count else 0
         if not rows:
             memory.count = 0
-            return expected
+            return np.zeros((bodies.count, 6))
         _start_rows(
             self._rows, rows, bodies.kind_b, bodies.identity_b, memory.keys, memory.point, memory.impulse, memory.count,
             dt / memory.dt, work.v, work.omega, bodies.inv_mass_b, work.inv_inertia,
         )  # fmt: skip
         self._remember(rows, memory, dt)
-        self._sum_met(rows, expected)
-        weight = SUPPORT * dt * float(np.linalg.norm(self.gravity))
-        if (np.linalg.norm(expected[:, :3], axis=1) * bodies.inv_mass_b > weight).any():
-            memory.count = 0
-            expected[...] = 0.0
-        return expected
+        return self._impulses_of(rows, memory)
 
-    def _meet(self, medium: Medium, contacts: ContactSpec, count: int, dt: float, given: Array) -> None:
-        """Contact of bodies in a medium: impulses are found with the masses that bodies show in it, and given to both.
-
-        given (n, 6): impulses that have acted already. What the medium does is not known before (``solids.medium``), so
-        the impulses are found again from what it answers with: too much is taken back as too little is added. What is
-        left is for the contact solve that follows.
-        """
-        work, spec, bodies = self._work, self.bodies.spec, self.bodies
-        if not count:
-            return
+    @contextmanager
+    def with_masses(self, inv_mass_b: Array, inv_inertia_b: Array) -> Iterator[tuple[Array, Array]]:
+        """Contact is solved with these inverse masses (n,) and principal moments (n, 3); they are given as 1/m (n,) and
+        world inverse inertias (n, 6)."""
+        spec, work = self.bodies.spec, self._work
         own = spec.inv_mass.copy(), spec.inv_inertia.copy()
-        bodies.derive_velocities()
-        shown, turning = medium.mobility()
-        least = 0.25 * shown
-        answers = Answers()
-        for turn in range(MEDIUM_ROUNDS):
-            spec.inv_mass[...], spec.inv_inertia[...] = shown, turning
-            change = self._find_met(contacts, count, dt, given, answers)
+        spec.inv_mass[...], spec.inv_inertia[...] = inv_mass_b, inv_inertia_b
+        _invert_inertia(spec, spec.q, work.inv_inertia)
+        try:
+            yield spec.inv_mass, work.inv_inertia
+        finally:
             spec.inv_mass[...], spec.inv_inertia[...] = own
             _invert_inertia(spec, spec.q, work.inv_inertia)
-            # what was expected is corrected once, however little: a body that is carried too well would rise
-            if turn and np.abs(change[:, :3]).max() <= MEDIUM_TOLERANCE * np.abs(given[:, :3]).max():
-                break
-            before = np.concatenate([spec.v, spec.omega], axis=1)
-            medium.push(np.ascontiguousarray(change[:, :3]), np.ascontiguousarray(change[:, 3:]))
-            bodies.derive_velocities()
-            given += change
-            answer = np.concatenate([spec.v, spec.omega], axis=1) - before
-            answers.add(change, answer)
-            shown = observe(change, answer, shown, least, own[0])
-        work.contact_force += given[:, :3]
-        work.contact_torque += given[:, 3:]
 
-    def _find_met(self, contacts: ContactSpec, count: int, dt: float, given: Array, answers: Answers) -> Array:
-        """Impulses (n, 6) of contact beyond those given, by the masses that bodies show and the answers so far."""
-        work, spec, memory = self._work, self.bodies.spec, self._met
-        _invert_inertia(spec, spec.q, work.inv_inertia)
-        masses = spec.inv_mass, work.inv_inertia
-        start = np.concatenate([spec.v, spec.omega], axis=1) - apply_masses(given, masses)
-        change, found, beyond = np.zeros_like(given), np.zeros_like(given), answers.beyond(masses)
-        for _ in range(INNER_ROUNDS):
-            twist = start + beyond.of(change)
-            work.v[...], work.omega[...] = twist[:, :3], twist[:, 3:]
-            rows = self._build_rows(contacts, count, True, dt)
-            if rows:
-                self._solve_contacts(rows, memory, dt, True)
-            self._remember(rows, memory, dt)
-            self._sum_met(rows, found)
-            found -= given
-            moved = float(np.abs(found - change)[:, :3].max())
-            change += beyond.damping * (found - change)
-            if moved <= 0.1 * MEDIUM_TOLERANCE * float(np.abs(found + given)[:, :3].max()):
-                break
-        return change
+    def contact_impulses(self, contacts: FoundContacts, memory: Memory, twist_b: Array, dt: float) -> Array:
+        """Impulses (n, 6) [N s, N m s] of contact on bodies that would move with twists (n, 6); memory: where the solve
+        starts, and what it found."""
+        work = self._work
+        work.v[...], work.omega[...] = twist_b[:, :3], twist_b[:, 3:]
+        rows = self._build_rows(*contacts, True, dt)
+        if rows:
+            self._solve_contacts(rows, memory, dt, True)
+        self._remember(rows, memory, dt)
+        return self._impulses_of(rows, memory)
 
-    def _sum_met(self, rows: int, out: Array) -> None:
-        """out (n, 6) = the impulses of contact in a medium, body by body."""
+    def _impulses_of(self, rows: int, memory: Memory) -> Array:
+        """Impulses (n, 6) of a contact solve, body by body."""
         work = self._work
         work.gained_p[...], work.gained_L[...] = 0.0, 0.0
-        _give_momentum(self._rows, rows, self._met.impulse, work.gained_p, work.gained_L)
-        out[:, :3], out[:, 3:] = work.gained_p, work.gained_L
+        _give_momentum(self._rows, rows, memory.impulse, work.gained_p, work.gained_L)
+        return np.concatenate([work.gained_p, work.gained_L], axis=1)
 
     def _gather(self, rows: int, memory: Memory) -> None:
         """Impulses of the last contact solve on every body, into the sums of the step too."""
@@ -553,16 +503,28 @@ class Solids:
         self.bodies.derive_velocities()
 
 
+class FoundContacts(NamedTuple):
+    """Contacts at the poses of now, the first ``size`` of them."""
+
+    contacts: ContactSpec
+    size: int
+
+
 class RigidStages:
-    """The rigid bodies in one step of the scheme (``undertow.solids.scheme``)."""
+    """The rigid bodies in one step of the scheme (``undertow.solids.scheme``).
+
+    In a fluid (``in_fluid``) neither gravity nor forces act: positions move with ``half`` (n, 6), twists of the middle
+    of the step that a solve has found before, or with v^n, and the fluid advances momenta in the place of ``advance``.
+    """
 
     def __init__(
-        self, solids: Solids, force: Array | None = None, torque: Array | None = None, medium: Medium | None = None,
-        ahead: Array | None = None,
+        self, solids: Solids, force: Array | None = None, torque: Array | None = None, in_fluid: bool = False,
+        half: Array | None = None,
     ) -> None:  # fmt: skip
-        self.solids, self.medium, self.ahead = solids, medium, ahead
+        self.solids, self.in_fluid, self.half = solids, in_fluid, half
         self._given = force, torque
-        self._contacts: tuple[ContactSpec, int]
+        self.contacts: FoundContacts
+        """Where positions have moved to."""
         self._collided, self._resolved = (0, 0), 0
         self._penetration, self._rows = 0.0, 0
 
@@ -577,15 +539,15 @@ class RigidStages:
 
     def evolve(self, time: float, dt: float) -> None:
         """I, kinematic bodies at the velocities of t + dt/2."""
-        solids, medium = self.solids, self.medium
+        solids = self.solids
         self._before, self._force, self._torque = solids._begin(dt, *self._given)
         work, spec = solids._work, solids.bodies.spec
         solids.bodies.move_kinematic(time + 0.5 * dt, place=False)
-        part = 0.5 * dt if medium is None else 0.0
+        part = 0.0 if self.in_fluid else 0.5 * dt
         _evolve_velocities(spec, solids.gravity, self._force, self._torque, part, work.v, work.omega)
-        if self.ahead is not None:
+        if self.half is not None:
             dynamic = spec.kind == DYNAMIC
-            work.v[dynamic], work.omega[dynamic] = self.ahead[dynamic, :3], self.ahead[dynamic, 3:]
+            work.v[dynamic], work.omega[dynamic] = self.half[dynamic, :3], self.half[dynamic, 3:]
 
     def collide(self, dt: float) -> None:
         """II, on v^n; v^n+1/2 goes along."""
@@ -605,26 +567,24 @@ class RigidStages:
         advance_poses(spec, work.v, work.omega, dt, *solids._update, spec.x, spec.q)
         solids.bodies.move_kinematic(time + dt, place=True)
         solids._follow(dt)
-        contacts, count = self._contacts = solids._find_contacts(work.near)
-        self._resolved, self._penetration = solids._resolve(contacts, count, PUSH)
-        solids._turn_velocities(count)
+        self.contacts = FoundContacts(*solids._find_contacts(work.near))
+        self._resolved, self._penetration = solids._resolve(*self.contacts, PUSH)
+        solids._turn_velocities(self.contacts.size)
 
     def advance(self, time: float, dt: float) -> None:
         """V: momenta to n+1."""
-        solids, medium, bodies = self.solids, self.medium, self.solids.bodies
-        if medium is None:
-            _advance_momenta(bodies.spec, solids.gravity, self._force, self._torque, dt)
-        else:
-            expected = solids._expect(*self._contacts, dt)
-            medium.advance(expected)
-            solids._meet(medium, *self._contacts, dt, expected)
-        bodies.derive_velocities()
-        solids._work.take_velocities(bodies.spec)
+        _advance_momenta(self.solids.bodies.spec, self.solids.gravity, self._force, self._torque, dt)
+        self.take_velocities()
+
+    def take_velocities(self) -> None:
+        """The velocities of n+1 are those of the bodies' momenta."""
+        self.solids.bodies.derive_velocities()
+        self.solids._work.take_velocities(self.solids.bodies.spec)
 
     def settle(self, time: float, dt: float) -> None:
         """V: contact and joints again."""
         solids = self.solids
-        self._rows = solids._build_rows(*self._contacts, True, dt)
+        self._rows = solids._build_rows(*self.contacts, True, dt)
         self._second = solids._hold(self._rows, solids._velocities, time, dt, final=True)
         solids._finish(self._rows, dt)
 

@@ -22,7 +22,7 @@ class Watch:
     """
 
     def __init__(self, sim: ut.Simulation) -> None:
-        self.sim, self.soft = sim, sim.model.soft  # type: ignore[attr-defined]
+        self.sim, self.soft = sim, sim.scheme.nodes[0].soft  # type: ignore[attr-defined]
         triangles = self.soft.parts[0].surface
         pairs = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
         self.edges = np.unique(np.sort(pairs, axis=1), axis=0)

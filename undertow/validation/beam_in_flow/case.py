@@ -47,7 +47,7 @@ def tip(n: int, end: float = 1.0) -> Array:
         },
     )
     sim = ut.Simulation(scene)
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.scheme.nodes[0].soft  # type: ignore[attr-defined]
     corner = int(np.argmax(soft.rest[:, 0] + soft.rest[:, 1]))
     sim.advance_to(end)
     return np.array(soft.x[corner, :2])

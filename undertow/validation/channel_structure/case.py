@@ -46,7 +46,7 @@ def terminal(cells: int, coupling: Literal["monolithic", "lumped"] = "monolithic
         objects={"plate": ut.RigidBody(shape=ut.Box(size=(GAP, LENGTH)), position=(0.5, 0.5), mass=MASS)},
     )
     sim = ut.Simulation(scene)
-    bodies = sim.model.bodies  # type: ignore[attr-defined]
+    bodies = sim.scheme.bodies.bodies  # type: ignore[attr-defined]
     place, turn = bodies.x_b.copy(), bodies.q_b.copy()
     before, now = 0.0, 1.0
     while abs(now - before) > 1e-10 * abs(now) and sim.step_count < 400:

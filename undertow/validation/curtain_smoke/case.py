@@ -14,7 +14,7 @@ def run(full: bool) -> Iterator[Quantity]:
     """20 x 13 x 13 cells; with ``full`` 60 x 40 x 40, those of the scene."""
     scene = ut.scene("curtain-smoke", resolution=60 if full else 20)
     sim = ut.Simulation(scene)
-    soft, stop = sim.model.soft, scene.objects["jet"].stop  # type: ignore[attr-defined, union-attr]
+    soft, stop = sim.scheme.nodes[0].soft, scene.objects["jet"].stop  # type: ignore[attr-defined, union-attr]
     low = soft.rest[:, 1] < soft.rest[:, 1].min() + 0.02
     size = float(np.ptp(soft.rest[:, 1]))
     history = []

@@ -15,7 +15,7 @@ def gains(seed: int, states: int) -> list[float]:
     """(energy after - before) / before of random states of one configuration."""
     rng = np.random.default_rng(seed)
     sim = ut.Simulation(random_scene(rng, 2 + seed % 2, seed % 4 < 2, 1 + seed % 3))
-    bodies = sim.model.bodies  # type: ignore[attr-defined]
+    bodies = sim.scheme.bodies.bodies  # type: ignore[attr-defined]
     found = []
     for _ in range(states):
         mass, u = shake(sim, rng)
@@ -34,7 +34,7 @@ def gains_soft(seed: int, shell: bool, states: int) -> list[float]:
     """The same of a soft body or a shell at rest, with its elasticity in the solve."""
     rng = np.random.default_rng(seed)
     sim = ut.Simulation(random_soft_scene(rng, 2 + seed % 2, shell, seed % 4 < 2))
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.scheme.nodes[0].soft  # type: ignore[attr-defined]
     found = []
     for _ in range(states):
         mass, u = shake_soft(sim, rng)

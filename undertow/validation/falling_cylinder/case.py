@@ -72,7 +72,7 @@ def terminal(cells: int, viscosity: float, stokes: bool = False) -> tuple[float,
     Stokes flow has no inertia and no place: the cylinder stays where it is, as in the formula.
     """
     sim = make(cells, viscosity, stokes)
-    bodies = sim.model.bodies  # type: ignore[attr-defined]
+    bodies = sim.scheme.bodies.bodies  # type: ignore[attr-defined]
     place = bodies.x_b.copy()
     speeds = [0.0]
     while sim.step_count < 4000:

@@ -14,7 +14,7 @@ def run(full: bool) -> Iterator[Quantity]:
     """32 x 16 x 16 cells; with ``full`` 64 x 32 x 32, those of the scene."""
     scene = ut.scene("flag", resolution=64 if full else 32)
     sim = ut.Simulation(scene)
-    soft, end = sim.model.soft, scene.time.end  # type: ignore[attr-defined]
+    soft, end = sim.scheme.nodes[0].soft, scene.time.end  # type: ignore[attr-defined]
     free = soft.rest[:, 0] > soft.rest[:, 0].max() - 0.045
     length = float(np.ptp(soft.rest[:, 0]))
     history = []

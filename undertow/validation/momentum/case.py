@@ -52,7 +52,7 @@ def random_scene(rng: np.random.Generator, dimensions: int, periodic: bool, coun
 
 def shake(sim: ut.Simulation, rng: np.random.Generator) -> tuple[Array, Array]:
     """Random velocity of the free faces and of the bodies; returns the masses of the faces and u*."""
-    flow, bodies = sim.flow, sim.model.bodies  # type: ignore[attr-defined]
+    flow, bodies = sim.flow, sim.scheme.bodies.bodies  # type: ignore[attr-defined]
     inverse = flow.domain.inv_mass_f
     mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0)
     u = rng.normal(size=mass.shape) * (mass > 0)
@@ -77,7 +77,7 @@ def linear(seed: int) -> float:
     rng = np.random.default_rng(seed)
     sim = ut.Simulation(random_scene(rng, 2 + seed % 2, True, 1 + seed % 3))
     mass, u = shake(sim, rng)
-    bodies = sim.model.bodies  # type: ignore[attr-defined]
+    bodies = sim.scheme.bodies.bodies  # type: ignore[attr-defined]
     size = float(np.abs(mass * u).sum() + np.abs(bodies.p_b).sum())
     before = (mass * u + at_ends(sim, u)).sum(axis=(1, 2, 3)) + bodies.p_b.sum(axis=0)
     sim.flow.z_c[...] = 0.0
@@ -93,7 +93,7 @@ def angular(seed: int) -> float:
     """
     rng = np.random.default_rng(seed)
     sim = ut.Simulation(random_scene(rng, 2 + seed % 2, False, 1 + seed % 3))
-    flow, bodies = sim.flow, sim.model.bodies  # type: ignore[attr-defined]
+    flow, bodies = sim.flow, sim.scheme.bodies.bodies  # type: ignore[attr-defined]
     grid, rows = flow.grid, flow.solve.rows
     _, u = shake(sim, rng)
     flow.z_c[...] = 0.0
@@ -187,11 +187,11 @@ def random_soft_scene(rng: np.random.Generator, dimensions: int, shell: bool, pe
 
 def shake_soft(sim: ut.Simulation, rng: np.random.Generator) -> tuple[Array, Array]:
     """Random velocity of free and coupled faces and of the nodes; returns the masses of the faces and u*."""
-    flow, model = sim.flow, sim.model
-    fields, soft = model.fields, model.soft  # type: ignore[attr-defined]
+    flow = sim.flow
+    fields, soft = sim.flow.solids, sim.scheme.nodes[0].soft  # type: ignore[attr-defined]
     inverse = flow.domain.inv_mass_f
     mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0)
-    mass.reshape(-1)[fields.voxel.face] = model.solve.moved.carried_mass()  # type: ignore[attr-defined]
+    mass.reshape(-1)[fields.voxel.face] = sim.flow.solve.moved.carried_mass()  # type: ignore[attr-defined]
     u = rng.normal(size=mass.shape) * (mass > 0)
     soft.v[:, : flow.grid.dimensions] = rng.normal(size=(soft.count, flow.grid.dimensions))
     return mass, u
@@ -202,7 +202,7 @@ def linear_soft(seed: int, shell: bool) -> float:
     rng = np.random.default_rng(seed)
     sim = ut.Simulation(random_soft_scene(rng, 2 + seed % 2, shell))
     mass, u = shake_soft(sim, rng)
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.scheme.nodes[0].soft  # type: ignore[attr-defined]
     size = float(np.abs(mass * u).sum() + np.abs(soft.mass[:, None] * soft.v).sum())
     before = (mass * u).sum(axis=(1, 2, 3)) + soft.momentum()[0]
     sim.flow.z_c[...] = 0.0

@@ -36,7 +36,7 @@ def sink(cells: int, elements: int) -> float:
     sim = ut.Simulation(scene)
     start = sim.body("square").position[1]
     sim.advance_to(END)
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.scheme.nodes[0].soft  # type: ignore[attr-defined]
     if not np.isfinite(soft.x).all() or soft.volume(soft.parts[0]) < 0.9 * SIDE**2:
         return float("nan")
     return float(start - sim.body("square").position[1])

@@ -65,10 +65,9 @@ def make_scene(dimensions: int, cells: int) -> ut.Scene:
 def pull(dimensions: int, cells: int, steps: int, feedback: bool = True) -> Pulled:
     """``steps`` steps; without ``feedback`` nothing regains the pocket's volume."""
     sim = ut.Simulation(make_scene(dimensions, cells))
-    model = sim.model
     if not feedback:
-        model.solve.pockets.recovery = np.inf  # type: ignore[attr-defined]
-    solve, grid = model.solve, sim.grid  # type: ignore[attr-defined]
+        sim.flow.solve.pockets.recovery = np.inf  # type: ignore[attr-defined]
+    solve, grid = sim.flow.solve, sim.grid  # type: ignore[attr-defined]
     assert grid is not None
     outside, volume, start, way = 0.0, 0.0, 0.0, 0.0
     before = np.array(sim.body("shell").position)

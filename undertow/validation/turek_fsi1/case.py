@@ -86,7 +86,7 @@ def start_from(sim: ut.Simulation, coarse: ut.Simulation) -> None:
     pressure = coarse.sample("pressure", np.stack([x, y], axis=-1).reshape(-1, 2))
     sim.state.p[grid.interior] = pressure.reshape(x.shape)
     if "flag" in sim.scene.softs:
-        bent, flag = coarse.model.soft, sim.model.soft  # type: ignore[attr-defined]
+        bent, flag = coarse.scheme.nodes[0].soft, sim.scheme.nodes[0].soft  # type: ignore[attr-defined]
         flag.x[...], flag.v[...] = bent.x, bent.v
         sim.flow.place(0.0)
 
@@ -96,7 +96,7 @@ def measure(sim: ut.Simulation) -> tuple[float, float, float]:
     drag, lift = (float(x) for x in (sim.body("cylinder").force + sim.body("flag").force)[:2])
     if "flag" not in sim.scene.softs:
         return drag, lift, 0.0
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.scheme.nodes[0].soft  # type: ignore[attr-defined]
     moved = soft.x - soft.rest
     tip = np.flatnonzero(soft.rest[:, 0] > soft.rest[:, 0].max() - 1e-9)
     return drag, lift, float(moved[tip[np.argmin(np.abs(soft.rest[tip, 1] - 0.2))], 1])

@@ -68,7 +68,7 @@ class Story:
 
     def mass(self, body: str) -> float:
         """[kg]"""
-        bodies = self.sim.model.within.bodies  # type: ignore[attr-defined]
+        bodies = self.sim.scheme.bodies.bodies  # type: ignore[attr-defined]
         return float(bodies.mass_b[bodies.index(body)])
 
     def level(self) -> float:

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import undertow as ut
-from undertow.coupling.slits import find_slits
 from undertow.errors import UserError
-from undertow.run.coupled_model import SLIVER, calm_slits
+from undertow.fluid.gaps import SLIVER, find_narrow_faces
 
 
 def tank(density=100.0, resolution=12, **changes):
@@ -123,20 +122,20 @@ def test_slivers_have_no_velocity_of_their_own():
     area, u = sim.flow.domain.area_f[inner], sim.state.u[inner]
     u[(area > 0.0) & (area < SLIVER)] = 3000.0
     assert u.max() == 3000.0
-    calm_slits(sim.flow, np.zeros_like(sim.flow.domain.open_f), False)
+    sim.flow.limit_gap_velocity(sim.flow.state.u, False)
     assert np.abs(u).max() == 0.0
 
 
 def slit_parts(sim):
     """w of the faces of the domain, 1 where the whole velocity is carried (2, ny, nx)."""
     part = np.ones_like(sim.state.u)
-    face, w = find_slits(sim.flow.domain, SLIVER, np.zeros_like(sim.flow.domain.open_f[0]))
+    face, w = find_narrow_faces(sim.flow.domain, SLIVER, np.zeros_like(sim.flow.domain.open_f[0]))
     part.reshape(-1)[face] = w
     return part[(slice(0, 2), *sim.grid.interior)][:, 0]
 
 
 @pytest.mark.parametrize("degrees", [0.0, 17.0, 45.0])
-def test_a_body_alone_has_no_slits(degrees):
+def test_a_body_alone_has_no_narrow_gaps(degrees):
     """Cells that one wall cuts, corners of a box included, carry what they have: slivers apart."""
     shapes = ut.Box(size=(0.33, 0.21)), ut.Sphere(radius=0.17)
     for shape in shapes:
@@ -164,6 +163,6 @@ def test_the_film_under_a_block_carries_its_flux():
         np.testing.assert_allclose(area[film], [0.375, 0.3, 0.3, 0.375], rtol=1e-9)
         np.testing.assert_allclose(slit_parts(sim), np.where(film, area, 1.0), rtol=1e-12)
         u[film] = 10.0
-        calm_slits(sim.flow, np.zeros_like(domain.open_f), False)
+        sim.flow.limit_gap_velocity(sim.flow.state.u, False)
         np.testing.assert_allclose(u[film], 10.0 * area[film], rtol=1e-12)
         assert np.all(u[~film & (is_open > 0)] == 0.0)

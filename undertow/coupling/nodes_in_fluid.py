@@ -1,24 +1,26 @@
-"""Soft bodies and what touches them in a fluid: their part of a step around the solve, whatever the fluid is."""
+"""Nodes of soft bodies and shells in a fluid, and what touches them: their part of a step around the solve."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from undertow.coupling.bodies_in_fluid import BodiesInFluid
+from undertow.coupling.contact_in_fluid import ContactOfBodiesAlone
 from undertow.coupling.coupled_soft import CoupledSoft
 from undertow.coupling.one_sided import ActiveSet, Contacts, gather, of_bodies, of_nodes
 from undertow.coupling.soft_solve import SoftSolve
+from undertow.coupling.solid_parts import DeformableSolids
 from undertow.coupling.solid_velocities import Bound
 from undertow.errors import UserError
-from undertow.fluid import FlowReport
-from undertow.grid import Array
-from undertow.part import ENERGY, NUMBER, SPEED, VOLUME, Limit, Part, Quantity
-from undertow.rigid.bodies import RigidBodies
-from undertow.run.bodies_in_fluid import BodiesInFluid
-from undertow.run.soft_model import SoftModel
-from undertow.scene import Scene, SoftBody
+from undertow.fluid import SolidForce
+from undertow.fluid.grid_fluid import GridFluid
+from undertow.fluid.phase import FullTank
+from undertow.grid import GHOSTS, Array
+from undertow.part import ENERGY, MOMENTUM, NUMBER, SPEED, VOLUME, Limit, Part, Quantity, components, vector
 from undertow.soft.rings import RingRows
 from undertow.solids.soft_contacts import SoftContacts
 
@@ -38,38 +40,50 @@ EMBEDDED = 0.1
 """Nodes that start deeper inside a solid than this part of an element belong there and do not collide with it."""
 
 
-class SoftInFluid(Part):
-    """The soft bodies of a scene, and the rigid ones beside them, in a fluid whose solve is a ``SoftSolve``.
+@dataclass(frozen=True)
+class NodeSettings:
+    """stepper: ``implicit`` or ``newmark``. density: of the lightest soft body [kg/m3]. volume_recovery: shortest time
+    over which closed shells regain the volume that they enclose [s]. solves: of the scheme, 1 or 2."""
+
+    stepper: str
+    density: float
+    volume_recovery: float
+    solves: int
+
+
+class NodesInFluid(Part):
+    """Soft bodies, cloth, ropes and thin rigid shells, and the rigid bodies beside them, in a fluid whose solve is a
+    ``SoftSolve``.
 
     coupled: what takes part in the solve. ``solve`` is set once the fluid has made it.
     """
 
-    name = "soft_in_fluid"
+    name = "nodes_in_fluid"
     solve: SoftSolve
 
-    def __init__(self, scene: Scene, solid: SoftModel, within: BodiesInFluid) -> None:
-        self.scene, self.solid, self.within = scene, solid, within
-        self.soft, self.bodies = solid.soft, within.bodies
-        soft_solids = solid.soft_solids
-        within.coupled.joints = solid.joints if scene.joints else None
-        densities = [item.density for item in scene.softs.values() if isinstance(item, SoftBody)]
+    def __init__(self, bodies: BodiesInFluid, part: DeformableSolids, settings: NodeSettings) -> None:
+        self.within, self.part, self.rigid = bodies, part, bodies.rigid
+        self.soft, self.bodies = part.soft, bodies.bodies
+        soft_solids = part.soft_solids
         self.coupled = CoupledSoft(
-            self.soft, within.coupled, scene.soft.stepper, min(densities, default=np.inf),
-            scene.soft.volume_recovery, Bound(soft_solids.bound, soft_solids.bone), self._rings(),
+            self.soft, bodies.coupled, settings.stepper, settings.density, settings.volume_recovery,
+            Bound(soft_solids.bound, soft_solids.bone), self._rings(),
         )  # fmt: skip
-        self.staggered = scene.soft.stepper == "newmark" and scene.monolithic.scheme == "one_solve"
+        self.staggered = settings.stepper == "newmark" and settings.solves == 1
         """Positions are those of the middles of steps."""
-        self._length = solid.element_size
+        self._length = part.element_size
         self._ignore_embedded()
-        self._gravity = within.gravity
+        self._gravity = bodies.gravity
         self.weight = self.soft.mass[:, None] * self._gravity
         self._previous_step = 0.0
         self._dissipated = 0.0
-        solid.elastic_energy = self._measure_elastic()
+        self._said = False
+        self._carried: list[Quantity] = []
+        part.elastic_energy = self._measure_elastic()
 
     def _rings(self) -> RingRows | None:
         """The rows of incompressible bodies."""
-        rings = self.solid.soft_solids.rings
+        rings = self.part.soft_solids.rings
         if rings is None:
             return None
         if len(rings.rows.nodes) > MOST_RINGS:
@@ -81,7 +95,7 @@ class SoftInFluid(Part):
 
     def _ignore_embedded(self) -> None:
         """Nodes that start inside a solid, or beyond a side of the domain, belong there."""
-        contacts = self.solid.soft_solids.contacts
+        contacts = self.part.soft_solids.contacts
         shape = (len(contacts.nodes), self.bodies.count)
         ignored = np.zeros(shape, dtype=np.int64)
         rows, columns = contacts.ignored.shape
@@ -103,71 +117,146 @@ class SoftInFluid(Part):
         speed = float(np.abs(self.soft.v).sum(axis=1).max(initial=0.0))
         return [Limit("body_motion", self.within.grid.dx / speed)] if speed > 0 else []
 
-    def prepare(self, time: float, dt: float, ahead: Array | None = None) -> None:
-        """Nodes to n+1 with v^n, or velocities ahead (n, 3) of the middle of the step, and the contacts there; what
-        acts on the nodes beside the fluid is their weight."""
-        self.move_nodes(time, dt, ahead)
+    def move(self, time: float, dt: float, half: Array | None = None) -> None:
+        """Nodes to n+1 with v^n, or velocities (n, 3) of the middle of the step, and the contacts there; what acts on
+        the nodes beside the fluid is their weight."""
+        self._move_nodes(time, dt, half)
         self.coupled.contacts = self.find_contacts(dt)
         self.coupled.external[...] = self.weight
 
-    def take_form(self, stepper: str, elastic_x: Array | None = None, reach: float = 1.0) -> None:
-        """How elasticity takes part in the next solve; see ``CoupledSoft``."""
-        self.coupled.stepper, self.coupled.elastic_x, self.coupled.reach = stepper, elastic_x, reach
+    # two solves in a step -------------------------------------------------------------------------------------------
+
+    def begin_prediction(self, time: float, dt: float) -> None:
+        """Before a solve over dt/2 [s] for v^n+1/2 with everything at x^n: elasticity by backward Euler, contacts of
+        the whole step."""
+        soft, coupled = self.soft, self.coupled
+        self._start = soft.x.copy(), soft.v.copy()
+        soft.move_handles(time, dt)
+        coupled.stepper, coupled.elastic_x, coupled.reach = "implicit", None, 2.0
+        coupled.contacts = self.find_contacts(dt)
+        coupled.external[...] = self.weight
+
+    def end_prediction(self) -> None:
+        """Keep v^n+1/2 and go back to v^n."""
+        self._half = self.soft.v.copy()
+        self.soft.v[...] = self._start[1]
+
+    def move_with_half(self, time: float, dt: float) -> None:
+        """As ``move``, with the v^n+1/2 of the prediction."""
+        self.move(time, dt, self._half)
+
+    def take_middle(self) -> None:
+        """The solve that follows has the elasticity of Newmark's scheme about the middle of the step."""
+        coupled = self.coupled
+        coupled.stepper, coupled.elastic_x, coupled.reach = "newmark", 0.5 * (self._start[0] + self.soft.x), 1.0
+
+    # what a step did --------------------------------------------------------------------------------------------------
 
     def count_contact(self) -> None:
         """What contact in the solve did to rigid bodies counts with what follows it."""
         touched = self.solve.block.twists(self.coupled.touched)
-        self.solid.solids.count_contact(touched[:, :3], touched[:, 3:])
+        self.rigid.solids.count_contact(touched[:, :3], touched[:, 3:])
 
-    def take_step(self, dt: float) -> None:
+    def end_step(self, dt: float) -> None:
         """What a step of dt [s] did: energies, and the forces of fluid and contact on soft bodies and thin shells."""
-        coupled, soft, solid = self.coupled, self.soft, self.solid
+        coupled, soft, part = self.coupled, self.soft, self.part
         self._dissipated += coupled.dissipated
-        solid.elastic_energy = self._measure_elastic()
+        part.elastic_energy = self._measure_elastic()
         pressure = coupled.pressure / dt + coupled.buoyancy
-        names = list(self.scene.softs)
-        for part in soft.parts:
-            nodes = part.nodes
-            arm = soft.x[nodes] - self._centre(part.name)
-            is_soft = part.name in names
-            forces = solid.soft_forces if is_soft else solid.force_table
-            row = names.index(part.name) if is_soft else self.bodies.index(part.name)
+        names = part.soft_names
+        for one in soft.parts:
+            nodes = one.nodes
+            is_soft = one.name in names
+            centre = part.body_state(one.name, 0.0).position if is_soft else self.bodies.x_b[self._body(one.name)]
+            arm = soft.x[nodes] - centre
+            forces = part.soft_forces if is_soft else self.rigid.force_table
+            row = names.index(one.name) if is_soft else self._body(one.name)
             forces.pressure[row] = pressure[nodes].sum(axis=0)
             forces.viscous[row] = coupled.viscous[nodes].sum(axis=0) / dt
             forces.torque[row] = np.cross(arm, pressure[nodes] + coupled.viscous[nodes] / dt).sum(axis=0)
             if is_soft:
                 forces.contact[row] = coupled.touched[nodes].sum(axis=0) / dt
 
-    def _centre(self, name: str) -> Array:
-        """Centre of mass [m]: of a soft body, or of the body that a thin shell is."""
-        shell = name in self.scene.shells
-        return self.bodies.x_b[self.bodies.index(name)] if shell else self.solid.body_state(name, 0.0).position
+    def _body(self, name: str) -> int:
+        return self.bodies.index(name)
+
+    def measure_carried(self, u_f: Array) -> None:
+        """Motion of the fluid that shells carry, which counts as closed in the sums over a full tank."""
+        if isinstance(self.solve.phase, FullTank):
+            face = self.solve.fields.voxel.face
+            mass, u = self.solve.moved.carried_mass(), u_f.reshape(-1)[face]
+            axis = face // int(np.prod(self.within.grid.padded))
+            self._carried = [
+                Quantity("kinetic_energy", 0.5 * float((mass * u**2).sum()), ENERGY),
+                *components("momentum", np.bincount(axis, mass * u, 3), MOMENTUM),
+            ]
+
+    def events(self) -> tuple[str, ...]:
+        """An enclosed region with a net flux is explained once."""
+        rows, pockets = self.solve.rows, self.solve.pockets
+        text = "" if self._said else pockets.explain(rows.stencil, self.solve.domain.periodic_axes)
+        self._said = self._said or bool(text)
+        return (text,) if text else ()
+
+    @property
+    def touching(self) -> bool:
+        """Whether solids touch, or could within a step."""
+        contacts = self.coupled.contacts
+        return contacts is not None and contacts.count > 0
+
+    def on_rigid_walls(self, flow: GridFluid) -> dict[str, SolidForce]:
+        """Of the fluid on solids: what acts on the walls in cells near them, less the part on soft walls there."""
+        found = flow.forces()
+        fields, walls, grid = self.solve.fields, self.solve.moved, self.within.grid
+        fills = isinstance(self.solve.phase, FullTank)
+        soft_volume = np.zeros(grid.padded)
+        soft_volume[grid.interior] = (fields.rigid.volume_c - fields.volume_c)[grid.interior] * grid.cell_volume
+        body_c = fields.body_c.reshape(-1)
+        near = (walls.soft_area != 0.0).any(axis=0) | (soft_volume.reshape(-1) != 0.0)
+        cell = np.flatnonzero((body_c >= 0) & near)
+        soft_c = soft_volume.reshape(-1)[cell] * fills
+        on_soft = (flow.state.p.reshape(-1)[cell] * walls.soft_area[:, cell]).T
+        index = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1) - GHOSTS
+        place = np.array(grid.lower) + (index + 0.5) * grid.dx
+        for b, solid in enumerate(fields.solids):
+            if self.within.dynamic_b[b]:
+                continue
+            here = body_c[cell] == b
+            arm = fields.arms(place[here], fields.spec.position[b])
+            force = found[solid.name]
+            # the volume that soft bodies take there counted for the buoyancy of a tank, and for the drag of turning
+            taken = on_soft[here] - self.solve.phase.mass_of(soft_c[here, None]) * self._gravity
+            turned = 0.0 if solid.slip else 2.0 * self.solve.viscosity * soft_c[here].sum() * fields.angular_velocity(b)
+            pressure = np.array(force.pressure) - taken.sum(axis=0)
+            torque = np.array(force.torque) - np.cross(arm, taken).sum(axis=0) + turned
+            found[solid.name] = SolidForce(vector(pressure), force.viscous, vector(torque))
+        return found
 
     # the pieces of the step -----------------------------------------------------------------------------------------
 
-    def move_nodes(self, time: float, dt: float, ahead: Array | None = None) -> None:
-        """Nodes to n+1 with v^n or ``ahead`` (n, 3), kept from each other; those that bodies carry are where these are.
+    def _move_nodes(self, time: float, dt: float, half: Array | None) -> None:
+        """Nodes to n+1 with v^n or ``half`` (n, 3), kept from each other; those that bodies carry are where these are.
 
-        Collisions act on v^n; what is ahead goes along.
+        Collisions act on v^n; v^n+1/2 goes along.
         """
-        soft, solids = self.soft, self.solid.soft_solids
+        soft, solids = self.soft, self.part.soft_solids
         soft.move_handles(time, dt)
-        way = 0.5 * (self._previous_step + dt) if self.staggered else dt
+        h = 0.5 * (self._previous_step + dt) if self.staggered else dt
         self._previous_step = dt
-        more = 0.0 if ahead is None else np.where(soft.inv_mass[:, None] > 0.0, ahead - soft.v, 0.0)
-        near = self._node_contacts(way)
+        more = 0.0 if half is None else np.where(soft.inv_mass[:, None] > 0.0, half - soft.v, 0.0)
+        near = self._node_contacts(h)
         w = self._velocities()
         w[self.solve.block.nodes] += more
         rate = np.asarray(near.rows @ w.reshape(-1)).reshape(-1, 3)[:, 0]
-        if np.max(near.least - rate, initial=0.0) * way > COLLIDES * self._length:
-            self._collide(near, way)
+        if np.max(near.least - rate, initial=0.0) * h > COLLIDES * self._length:
+            self._collide(near, h)
         velocity = soft.v + more
         if solids.rings is not None:
-            solids.rings.correct(velocity, way, None, self._stiffness(way))
+            solids.rings.correct(velocity, h, None, self._stiffness(h))
         if solids.surfaces is not None:
-            solids.met = solids.surfaces.resolve(soft.x, velocity, soft.v, way, solids.loose)
-        self._keep_out(velocity, way)
-        soft.x += way * velocity
+            solids.met = solids.surfaces.resolve(soft.x, velocity, soft.v, h, solids.loose)
+        self._keep_out(velocity, h)
+        soft.x += h * velocity
         solids.follow()
 
     def _velocities(self) -> Array:
@@ -188,7 +277,7 @@ class SoftInFluid(Part):
         active.accept(led, w)
         block.give(w)
         pushed = block.twists(near.push(block.shape))
-        self.solid.solids.count_contact(pushed[:, :3], pushed[:, 3:])
+        self.rigid.solids.count_contact(pushed[:, :3], pushed[:, 3:])
 
     def _stiffness(self, dt: float) -> Array:
         """dt^2 K of the nodes (n,) [kg], the mean of its diagonal."""
@@ -212,7 +301,7 @@ class SoftInFluid(Part):
 
     def _find_near(self, dt: float) -> SoftContacts:
         """Nodes that touch solids or could within two steps dt [s]."""
-        near = self.solid.soft_solids.contacts
+        near = self.part.soft_solids.contacts
         fall = float(np.linalg.norm(self._gravity)) * dt
         fastest = float(np.linalg.norm(self.bodies.v_b, axis=1).max(initial=0.0)) + fall
         speed = np.linalg.norm(self.soft.v[near.nodes], axis=1)
@@ -221,8 +310,8 @@ class SoftInFluid(Part):
 
     def find_contacts(self, dt: float) -> Contacts:
         """Rows of what touches now, or could within a step: rigid bodies, nodes and rigid bodies, soft surfaces."""
-        block, soft, solids = self.solve.block, self.soft, self.solid.soft_solids
-        found = [of_bodies(block, *self.solid.solids.touching(dt))]
+        block, soft, solids = self.solve.block, self.soft, self.part.soft_solids
+        found = [of_bodies(block, *self.rigid.solids.touching(dt))]
         found.append(self._node_contacts(dt))
         surfaces = solids.surfaces
         if surfaces is not None:
@@ -254,6 +343,7 @@ class SoftInFluid(Part):
 
     def quantities(self) -> Iterator[Quantity]:
         coupled = self.coupled
+        yield from self._carried
         held = 0 if coupled.contacts is None else int((coupled.contacts.impulse[:, 0] > 0.0).sum())
         yield Quantity("dissipated_energy", self._dissipated, ENERGY)
         for name, value in self.solve.pockets.quantities().items():
@@ -267,7 +357,7 @@ class SoftInFluid(Part):
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         self._previous_step, self._dissipated = numbers["previous_step"], numbers["dissipated"]
-        self.solid.elastic_energy = self._measure_elastic()
+        self.part.elastic_energy = self._measure_elastic()
 
     def _contact_left(self) -> float:
         """Largest speed at which contacts of the solve still close, beyond what their gap allows [m/s]."""
@@ -278,18 +368,13 @@ class SoftInFluid(Part):
         return float(np.maximum(contacts.least - rate, 0.0).max())
 
 
-class SolvedWithSoft:
-    """A medium in whose solve contact has been held already."""
+class ContactInSolve(ContactOfBodiesAlone):
+    """Of bodies among nodes: the solve has held contact; what still approaches is stopped, and the fluid feels it in
+    the next step."""
 
-    def __init__(self, bodies: RigidBodies) -> None:
-        self.bodies = bodies
-        self.report = FlowReport()
+    def __init__(self, nodes: NodesInFluid) -> None:
+        super().__init__(nodes.rigid.solids)
+        self.nodes = nodes
 
-    def mobility(self) -> tuple[Array, Array]:
-        """Inverse masses and moments of the bodies alone."""
-        return self.bodies.inv_mass_b.copy(), self.bodies.inv_inertia_b.copy()
-
-    def push(self, p_b: Array, L_b: Array) -> None:
-        """What still approaches is stopped; the fluid feels it in the next step, the ledger says what is left."""
-        self.bodies.spec.p[...] += p_b
-        self.bodies.spec.L[...] += L_b
+    def touches(self, contacts: int) -> bool:
+        return self.nodes.touching

@@ -7,19 +7,18 @@ from typing import Any
 
 import undertow.geometry as geometry
 from undertow.fluid import SolidForce
+from undertow.frames import BodyFrame
 from undertow.grid import Array
-from undertow.part import BodyForces, BodyState, ForceTable, Part, Quantity, restore_arrays
-from undertow.run import build
-from undertow.scene import Scene
+from undertow.part import BodyForces, BodyState, ForceTable, Part, Quantity, Vector, restore_arrays
 
 
 class PrescribedSolids(Part):
-    """Solids with a motion of their own, and the forces of the fluid on them."""
+    """Solids with a motion of their own, and the forces of the fluid on them; colors: of those that are drawn."""
 
     name = "prescribed"
 
-    def __init__(self, scene: Scene, solids: Sequence[geometry.Solid]) -> None:
-        self.scene, self.solids = scene, list(solids)
+    def __init__(self, solids: Sequence[geometry.Solid], colors: Mapping[str, Vector]) -> None:
+        self.solids, self.colors = list(solids), colors
         self.rows = {solid.name: row for row, solid in enumerate(self.solids)}
         self.forces = ForceTable(len(self.solids))
 
@@ -40,7 +39,13 @@ class PrescribedSolids(Part):
         yield from self.forces.quantities(self.rows)
 
     def frames(self, time: float) -> list[object]:
-        return list(build.prescribed_frames(self.scene, self.solids, time))
+        found: list[object] = []
+        for solid in self.solids:
+            if solid.name in self.colors:
+                vertices, triangles = solid.surface(time)
+                velocity = solid.surface_velocity(time, vertices)
+                found.append(BodyFrame(solid.name, vertices, triangles, self.colors[solid.name], velocity))
+        return found
 
     def body_names(self) -> list[str]:
         return list(self.rows)

@@ -1,0 +1,252 @@
+"""The steps of fluids and solids on a grid, each the algorithm box of its source.
+
+Absent physics is an empty list: a scheme has no nodes where a scene has neither soft bodies nor shells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from undertow.coupling.bodies_in_fluid import BodiesInFluid
+from undertow.coupling.contact_in_fluid import ContactInFluid
+from undertow.coupling.nodes_in_fluid import NodesInFluid
+from undertow.coupling.prescribed import PrescribedSolids
+from undertow.coupling.rigid_fluid import RigidFluidSolve
+from undertow.fluid import Flow, FlowReport
+from undertow.fluid.grid_fluid import GridFluid
+from undertow.fluid.steppers import copy_planes
+from undertow.grid import Array
+from undertow.linalg import SolveStats
+from undertow.part import VOLUME_RATE, Quantity, Scheme, StepOutcome, restore_arrays
+from undertow.solids.step import RigidStages
+
+
+class AroundSolids(Scheme):
+    """A fluid around solids that move as prescribed."""
+
+    def __init__(self, solids: PrescribedSolids, flow: GridFluid) -> None:
+        self.solids, self.flow = solids, flow
+
+    def step(self, time: float, time_step: float) -> StepOutcome:
+        report = self.flow.step(time, time_step)
+        self.flow.end_step(time + time_step)
+        self.solids.set_forces(self.flow.forces())
+        return StepOutcome(report.iterations, report)
+
+
+class WithBodies(Scheme):
+    """What the steps of fluids and rigid bodies that move each other have in common.
+
+    bodies: those of ``rigid`` in the grid. nodes: of soft bodies and thin shells, one part or none. contact: of rigid
+    bodies in the fluid.
+    """
+
+    def __init__(
+        self, bodies: BodiesInFluid, nodes: Sequence[NodesInFluid], flow: GridFluid, contact: ContactInFluid
+    ) -> None:
+        self.rigid, self.bodies, self.nodes, self.flow, self.contact = bodies.rigid, bodies, nodes, flow, contact
+        self._residual, self._touching = 0.0, False
+
+    def _end_step(self, stages: RigidStages, report: FlowReport, time: float, dt: float) -> StepOutcome:
+        """Forces, sums and events of a step that ends at ``time`` [s]."""
+        solids, flow = stages.report(), self.flow
+        self.rigid.take_report(solids)
+        walls = self.nodes[0].on_rigid_walls(flow) if self.nodes else flow.forces()
+        self.bodies.take_forces(dt, walls)
+        for nodes in self.nodes:
+            nodes.end_step(dt)
+        flow.solve.take_velocities()
+        self._residual = flow.largest_row(flow.state.u)
+        flow.end_step(time)
+        for nodes in self.nodes:
+            nodes.measure_carried(flow.state.u)
+        self._touching = self.contact.touches(solids.contacts)
+        flow.limit_gap_velocity(flow.state.u, self._touching)
+        events = (*self.rigid.events(solids), *(text for nodes in self.nodes for text in nodes.events()))
+        return StepOutcome(report.iterations, report, events)
+
+    def quantities(self) -> Iterator[Quantity]:
+        yield Quantity("coupling_residual", self._residual, VOLUME_RATE, "max")
+
+    def arrays(self) -> dict[str, Array]:
+        return self.contact.arrays()
+
+    def numbers(self) -> dict[str, Any]:
+        return {"touching": self._touching}
+
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
+        self.contact.restore(arrays)
+        self._touching = numbers["touching"]
+
+
+class OneSolve(WithBodies):
+    """Schroeder 2011, 5.4 with one coupled solve: solids move with v^n, then fluid and solids are projected together.
+
+    Rigid bodies are those of thesis 4.2, the flow's whole step being in the place of their forces.
+    """
+
+    def step(self, time: float, time_step: float) -> StepOutcome:
+        dt, flow = time_step, self.flow
+        stages = RigidStages(self.rigid.solids, in_fluid=True)
+        flow.begin_step()
+        stages.evolve(time, dt)  # I    bodies that move as prescribed
+        stages.collide(dt)  # II   on v^n
+        stages.hold(time, dt)  # III  contact and joints on the velocity of positions
+        stages.move(time, dt)  # IV   x^n+1
+        expected = self.contact.expect(stages.contacts, dt)
+        for nodes in self.nodes:
+            nodes.move(time, dt)  # IV   and the contacts there
+        self.bodies.set_impulses(dt, expected)
+        report = flow.advance(time, dt)  # (5.25), (5.30)
+        for nodes in self.nodes:
+            nodes.count_contact()
+        report.solves += self.contact.iterate(stages.contacts, expected, dt)
+        stages.take_velocities()
+        stages.settle(time, dt)  # V    what still approaches
+        flow.finish(flow.state.u)
+        return self._end_step(stages, report, time + dt, dt)
+
+
+class Projection(Protocol):
+    """A coupled solve as two solves in a step need it; velocities are in its own order."""
+
+    def poses(self) -> Any:
+        """Where its solids are."""
+
+    def motion_since(self, poses: Any, dt: float) -> Array:
+        """Velocities that take its solids from there to where they are, in dt [s]."""
+
+    def predicted_twists(self) -> Array:
+        """Twists (n, 6) of the rigid bodies that the last solve found."""
+
+    def conform(self, u_f: Array, v: Array, z_c: Array) -> list[SolveStats]:
+        """The fluid alone takes on the motion of solids with given velocities; z_c: guess on entry, the pressure's
+        impulse on exit [Pa s]."""
+
+    def set_carried(self, u_f: Array, v: Array | None = None) -> None:
+        """Faces that move with thin solids have their velocity, or that of given velocities."""
+
+
+class TwoSolves(WithBodies):
+    """Schroeder 2011, 5.4, steps 1 to 7, and Robinson-Mosher et al. 2008, section 7: two coupled solves.
+
+    1-3    F1, S1  v^n+1/2 of a solve over dt/2 with everything at x^n, nothing transported; all else is discarded
+    4              x^n+1 = x^n + dt v^n+1/2, contact and joints seen to
+           F2      advecting velocity: u^n projected to the velocities (x^n+1 - x^n) / dt of the solids
+    6      F3      u* = u^n transported along it, which does not leak
+    5, 7   S2, F4  u^n+1 and v^n+1 of a solve over dt at x^n+1
+
+    Elasticity is that of Newmark's scheme with both velocities: the first solve is backward Euler over dt/2, and with
+    the middle (x^n + x^n+1) / 2 of what comes of it the second has (M + dt^2/4 K + dt (-D)) (v^n+1 - v^n) = dt f.
+    """
+
+    flow: Flow
+
+    def __init__(
+        self, bodies: BodiesInFluid, nodes: Sequence[NodesInFluid], flow: Flow, contact: ContactInFluid,
+        projection: Projection,
+    ) -> None:  # fmt: skip
+        super().__init__(bodies, nodes, flow, contact)
+        self.projection = projection
+        self.advecting_f = flow.grid.face_field()
+
+    def step(self, time: float, time_step: float) -> StepOutcome:
+        dt, flow, start = time_step, self.flow, self.projection.poses()
+        flow.begin_step()
+        predicted, half_b = self._predict(time, dt)  # 1-3
+        stages = RigidStages(self.rigid.solids, in_fluid=True, half=half_b)
+        stages.evolve(time, dt)
+        stages.collide(dt)
+        stages.hold(time, dt)
+        stages.move(time, dt)  # 4
+        expected = self.contact.expect(stages.contacts, dt)
+        for nodes in self.nodes:
+            nodes.move_with_half(time, dt)  # 4
+        conformed = self._find_advecting_velocity(start, dt)  # F2
+        for nodes in self.nodes:
+            nodes.take_middle()
+        self.bodies.set_impulses(dt, expected)
+        report = flow.advance_along(self.advecting_f, time, dt)  # 5-7
+        report.solves[:0] = [*predicted, *conformed]
+        for nodes in self.nodes:
+            nodes.count_contact()
+        report.solves += self.contact.iterate(stages.contacts, expected, dt)
+        stages.take_velocities()
+        stages.settle(time, dt)
+        flow.finish(flow.state.u)
+        return self._end_step(stages, report, time + dt, dt)
+
+    def _predict(self, time: float, dt: float) -> tuple[list[SolveStats], Array]:
+        """1 to 3: what the solves did, and the twists (n, 6) of the bodies at n+1/2; nodes keep theirs."""
+        flow, rigid, half = self.flow, self.bodies.bodies, 0.5 * dt
+        momenta = rigid.p_b.copy(), rigid.L_b.copy()
+        flow.emit(time)
+        self.bodies.look_ahead(half)
+        for nodes in self.nodes:
+            nodes.begin_prediction(time, dt)
+        flow.place_velocities(time)
+        self.bodies.set_impulses(half)
+        report = flow.predict(half)
+        twists = self.projection.predicted_twists()
+        for nodes in self.nodes:
+            nodes.end_prediction()
+        rigid.p_b[...], rigid.L_b[...] = momenta
+        rigid.derive_velocities()
+        return report.solves, twists
+
+    def _find_advecting_velocity(self, start: Any, dt: float) -> list[SolveStats]:
+        """F2: the fluid's walls being at x^n still."""
+        flow, along = self.flow, self.advecting_f
+        copy_planes(flow.state.u, along)
+        # without viscosity the first solve did just that, as far as nothing has stopped solids since
+        if flow.settings.viscosity > 0.0:
+            flow.z_c[...] = 0.0
+        moved = self.projection.motion_since(start, dt)
+        solves = self.projection.conform(along, moved, flow.z_c)
+        flow.finish(along)
+        flow.limit_gap_velocity(along, self._touching)
+        self.projection.set_carried(along, moved)
+        flow.sides.fill_velocity(along)
+        self.bodies.look_ahead(0.0)
+        return solves
+
+
+class RigidFluid(WithBodies):
+    """Carlson, Mucha and Turk 2004: bodies are solved as water and then made rigid again.
+
+    Solids that move as prescribed, the paper's immobile boundary, are walls of the water; bodies that forces move are
+    water to the pressure and solid to the surface. Bodies that touch no water are left to the step of the solids.
+    """
+
+    def __init__(
+        self, bodies: BodiesInFluid, nodes: Sequence[NodesInFluid], flow: GridFluid, contact: ContactInFluid,
+        projection: RigidFluidSolve,
+    ) -> None:  # fmt: skip
+        super().__init__(bodies, nodes, flow, contact)
+        self.projection = projection
+        projection.start(flow.state.u)
+        flow.finish(flow.state.u)
+
+    def step(self, time: float, time_step: float) -> StepOutcome:
+        dt, flow = time_step, self.flow
+        stages = RigidStages(self.rigid.solids, in_fluid=True)
+        stages.evolve(time, dt)
+        stages.collide(dt)
+        stages.hold(time, dt)
+        stages.move(time, dt)
+        expected = self.contact.expect(stages.contacts, dt)
+        report = flow.advance(time, dt)  # (15) to (18), (24), (25): the projection moves the bodies
+        report.solves += self.contact.iterate(stages.contacts, expected, dt)
+        stages.take_velocities()
+        stages.settle(time, dt)
+        self.projection.make_rigid(flow.state.u, dt)  # (26)
+        flow.finish(flow.state.u)
+        return self._end_step(stages, report, time + dt, dt)
+
+    def arrays(self) -> dict[str, Array]:
+        return {**super().arrays(), **self.projection.arrays()}
+
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
+        super().restore(arrays, numbers, time)
+        restore_arrays(self.projection.arrays(), arrays)
