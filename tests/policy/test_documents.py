@@ -1,0 +1,99 @@
+"""The documents hold together: records are numbered, named and indexed, references and links resolve, lines wrap."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+DECISIONS, LAB = DOCS / "decisions", DOCS / "lab"
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def _records(folder: Path) -> list[Path]:
+    return sorted(folder.glob("[0-9]*.md"))
+
+
+def _texts() -> list[Path]:
+    """Everything that may refer to a record or a page."""
+    found = [path for folder in ("undertow", "tests") for path in (ROOT / folder).rglob("*.py")]
+    found += [path for folder in ("undertow", "docs") for path in (ROOT / folder).rglob("*.md")]
+    found += [path for path in (ROOT / "undertow").rglob("*.toml")]
+    return [*sorted(found), *(ROOT / name for name in ("README.md", "CHANGELOG.md", "Makefile", "pyproject.toml"))]
+
+
+def _pages() -> list[Path]:
+    return [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), *sorted((ROOT / "undertow").rglob("*.md"))]
+
+
+def test_records_and_notes_have_numbers_of_their_own() -> None:
+    numbers = [path.name[:3] for folder in (DECISIONS, LAB) for path in _records(folder)]
+    assert len(numbers) == len(set(numbers)), sorted(n for n in set(numbers) if numbers.count(n) > 1)
+
+
+@pytest.mark.parametrize("path", [*_records(DECISIONS), *_records(LAB)], ids=_name)
+def test_a_record_begins_with_its_number_and_title(path: Path) -> None:
+    assert re.fullmatch(r"# \d{3} \S.*[^.]", path.read_text().splitlines()[0]), path.read_text().splitlines()[0]
+    assert path.read_text().startswith(f"# {path.name[:3]} ")
+
+
+@pytest.mark.parametrize("path", _records(DECISIONS), ids=_name)
+def test_a_decision_says_whether_it_is_in_force(path: Path) -> None:
+    status = [line for line in path.read_text().splitlines() if line.startswith("Status: ")]
+    assert len(status) == 1, "one line 'Status: in force' or 'Status: superseded by NNN'"
+    match = re.fullmatch(r"Status: (in force|superseded by (\d{3}))", status[0])
+    assert match, status[0]
+    assert match[2] is None or list(DECISIONS.glob(f"{match[2]}-*.md")), f"{match[2]} is no decision"
+
+
+@pytest.mark.parametrize("path", _records(LAB), ids=_name)
+def test_a_note_is_named_by_its_question(path: Path) -> None:
+    assert path.read_text().splitlines()[0].endswith("?")
+
+
+def test_decisions_are_indexed() -> None:
+    rows = re.findall(r"^\| \[(\d{3})\]\((\S+)\) \| (.+) \| (.+) \|$", (DECISIONS / "README.md").read_text(), re.MULTILINE)
+    wanted = []
+    for path in _records(DECISIONS):
+        lines = path.read_text().splitlines()
+        status = next(line for line in lines if line.startswith("Status: ")).removeprefix("Status: ")
+        wanted.append((path.name[:3], path.name, lines[0][6:], status))
+    assert rows == wanted
+
+
+def test_notes_are_indexed() -> None:
+    rows = re.findall(r"^\| \[(\d{3})\]\((\S+)\) \| (.+) \| .+ \|$", (LAB / "README.md").read_text(), re.MULTILINE)
+    assert rows == [(p.name[:3], p.name, p.read_text().splitlines()[0][6:]) for p in _records(LAB)]
+
+
+@pytest.mark.parametrize("path", _texts(), ids=_name)
+def test_records_that_are_named_exist(path: Path) -> None:
+    """"record 092", "records 101, 102 and 107", "note [013](...)", docs/decisions/009-python-versions.md."""
+    text = path.read_text()
+    known = {record.name[:3] for folder in (DECISIONS, LAB) for record in _records(folder)}
+    wrong = []
+    number = r"\[?\d{3}\]?(?:\([^)]*\))?"
+    for match in re.finditer(rf"\b(?:records?|notes?)\s+({number}(?:(?:,\s*|\s+and\s+){number})*)", text, re.IGNORECASE):
+        cited = re.sub(r"\([^)]*\)", "", match[1])
+        wrong += [match[0] for cite in re.findall(r"\d{3}", cited) if cite not in known]
+    for match in re.finditer(r"docs/(?:decisions|lab)/([\w.-]+\.md)", text):
+        if not any((folder / match[1]).exists() and f"/{folder.name}/" in match[0] for folder in (DECISIONS, LAB)):
+            wrong.append(match[0])
+    assert not wrong, f"{_name(path)} names records that do not exist: {wrong}"
+
+
+@pytest.mark.parametrize("path", _pages(), ids=_name)
+def test_relative_links_resolve(path: Path) -> None:
+    text = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
+    missing = [
+        target
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)", text)
+        if "://" not in target and not (path.parent / target).exists()
+    ]
+    assert not missing, f"{_name(path)}: {missing}"
