@@ -58,7 +58,8 @@ def test_a_note_is_named_by_its_question(path: Path) -> None:
 
 
 def test_decisions_are_indexed() -> None:
-    rows = re.findall(r"^\| \[(\d{3})\]\((\S+)\) \| (.+) \| (.+) \|$", (DECISIONS / "README.md").read_text(), re.MULTILINE)
+    index = (DECISIONS / "README.md").read_text()
+    rows = re.findall(r"^\| \[(\d{3})\]\((\S+)\) \| (.+) \| (.+) \|$", index, re.MULTILINE)
     wanted = []
     for path in _records(DECISIONS):
         lines = path.read_text().splitlines()
@@ -79,7 +80,8 @@ def test_records_that_are_named_exist(path: Path) -> None:
     known = {record.name[:3] for folder in (DECISIONS, LAB) for record in _records(folder)}
     wrong = []
     number = r"\[?\d{3}\]?(?:\([^)]*\))?"
-    for match in re.finditer(rf"\b(?:records?|notes?)\s+({number}(?:(?:,\s*|\s+and\s+){number})*)", text, re.IGNORECASE):
+    numbers = re.compile(rf"\b(?:records?|notes?)\s+({number}(?:(?:,\s*|\s+and\s+){number})*)", re.IGNORECASE)
+    for match in numbers.finditer(text):
         cited = re.sub(r"\([^)]*\)", "", match[1])
         wrong += [match[0] for cite in re.findall(r"\d{3}", cited) if cite not in known]
     for match in re.finditer(r"docs/(?:decisions|lab)/([\w.-]+\.md)", text):
@@ -97,3 +99,12 @@ def test_relative_links_resolve(path: Path) -> None:
         if "://" not in target and not (path.parent / target).exists()
     ]
     assert not missing, f"{_name(path)}: {missing}"
+
+
+def test_the_status_is_one_table_on_one_screen() -> None:
+    lines = (DOCS / "status.md").read_text().splitlines()
+    assert len(lines) <= 120
+    rows = [line for line in lines if line.startswith("| ") and not line.startswith(("| capability", "| **"))]
+    states = [row.split(" | ")[1] for row in rows]
+    wrong = [state for state in states if not re.match(r"(done|absent)\b|partial: \S", state)]
+    assert not wrong, f"done, absent, or 'partial: ' and what is missing: {wrong}"
