@@ -9,7 +9,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-DECISIONS, LAB = DOCS / "decisions", DOCS / "lab"
+DECISIONS, LAB, METHODS = DOCS / "decisions", DOCS / "lab", DOCS / "methods"
+SECTIONS = ["Equations", "Discretisation", "Algorithm", "Code map", "Limits", "Figures"]
+WIDTH = 120
 
 
 def _name(path: Path) -> str:
@@ -108,3 +110,32 @@ def test_the_status_is_one_table_on_one_screen() -> None:
     states = [row.split(" | ")[1] for row in rows]
     wrong = [state for state in states if not re.match(r"(done|absent)\b|partial: \S", state)]
     assert not wrong, f"done, absent, or 'partial: ' and what is missing: {wrong}"
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.rglob("*.md")), ids=_name)
+def test_lines_wrap(path: Path) -> None:
+    """Tables cannot wrap; everything else does."""
+    wide = [f"{i}: {line}" for i, line in enumerate(path.read_text().splitlines(), 1)
+            if len(line) > WIDTH and not line.startswith("|")]  # fmt: skip
+    assert not wide, "\n".join(wide)
+
+
+@pytest.mark.parametrize("path", sorted(METHODS.glob("*.md")), ids=_name)
+def test_a_method_page_has_its_sections_in_order(path: Path) -> None:
+    text = path.read_text()
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == SECTIONS
+    parts = re.split(r"^## .+$", text, flags=re.MULTILINE)
+    empty = [name for name, part in zip(SECTIONS, parts[1:], strict=True) if not part.strip()]
+    assert not empty, f"sections without a word: {empty}"
+
+
+def test_every_method_page_is_in_the_index() -> None:
+    index = (DOCS / "README.md").read_text()
+    missing = [path.name for path in sorted(METHODS.glob("*.md")) if f"(methods/{path.name})" not in index]
+    assert not missing, missing
+
+
+def test_every_paper_has_its_page() -> None:
+    pages = {path.name for path in METHODS.glob("*.md")}
+    for paper in ("schroeder-2011", "robinson-mosher-2008", "carlson-2004", "guendelman-2005", "becker-2009"):
+        assert any(name.startswith(paper) for name in pages), paper
