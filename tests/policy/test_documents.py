@@ -139,3 +139,14 @@ def test_every_paper_has_its_page() -> None:
     pages = {path.name for path in METHODS.glob("*.md")}
     for paper in ("schroeder-2011", "robinson-mosher-2008", "carlson-2004", "guendelman-2005", "becker-2009"):
         assert any(name.startswith(paper) for name in pages), paper
+
+
+def test_names_in_the_notation_are_in_the_code() -> None:
+    """Classes, functions and arrays that docs/notation.md names."""
+    code = "\n".join(path.read_text() for path in (ROOT / "undertow").rglob("*.py"))
+    words = set(re.findall(r"\b[A-Za-z_]\w+\b", code))
+    rows = [line.split("|") for line in (DOCS / "notation.md").read_text().splitlines() if line.startswith("| ")]
+    names = [name for row in rows for name in re.findall(r"`([^`]+)`", row[4])]
+    named = {word for name in names for word in re.findall(r"[A-Za-z_]\w+", name)}
+    missing = sorted(named - words)
+    assert len(named) > 40 and not missing, f"docs/notation.md names what is not in the code: {missing}"
