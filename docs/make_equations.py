@@ -49,7 +49,8 @@ of the module, or whose authors and year stand before them. Equations that no co
 
 NUMBER = r"(?:[2-6]\.\d{1,2}|[A-C]\.\d{1,2}|\d{1,2})"
 CITED = re.compile(rf"\(({NUMBER})\)(?:(?: to |-)\(({NUMBER})\))?(?! of that paper is not used)")
-SPELLED = re.compile(r"\bthesis ((?:\d\.[\d.]+(?:, | and )?)+)")
+SPELLED = re.compile(r"\b(?:[Tt]hesis|eqs?\.) ((?:\d\.[\d.]+(?:, | and )?)+)")
+"""Equations of the thesis without brackets: found, and to be spelled like the others."""
 
 
 def texts(source: str) -> Iterator[tuple[str, str, str]]:
@@ -99,11 +100,27 @@ def citations(source: str, papers: dict[str, set[str]]) -> Iterator[tuple[str, s
                 paper = THESIS if not number.isdecimal() else plain[0] if plain else ""
                 if number in papers.get(paper, set()):
                     yield paper, number, name
-        for match in SPELLED.finditer(text):
-            for number in re.findall(r"\d\.[\d.]*\d", match[1]):
-                chapter, _, rest = number.partition(".")
-                if rest.isdecimal() and int(rest) > SECTIONS.get(chapter, 99) and number in papers[THESIS]:
-                    yield THESIS, number, name
+        for number in spelled(text):
+            if number in papers[THESIS]:
+                yield THESIS, number, name
+
+
+def spelled(text: str) -> Iterator[str]:
+    """Numbers of equations of the thesis that have no brackets."""
+    for match in SPELLED.finditer(text):
+        for number in re.findall(r"\d\.[\d.]*\d", match[1]):
+            chapter, _, rest = number.partition(".")
+            if rest.isdecimal() and int(rest) > SECTIONS.get(chapter, 99):
+                yield number
+
+
+def misspelled() -> list[str]:
+    """Modules that cite equations of the thesis without brackets."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if any(number for _, _, text in texts(path.read_text(encoding="utf-8")) for number in spelled(text)):
+            found.append(path.relative_to(PACKAGE).as_posix())
+    return found
 
 
 def find() -> dict[tuple[str, str], dict[str, set[str]]]:
