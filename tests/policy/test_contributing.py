@@ -17,7 +17,7 @@ def test_the_files_it_names_exist():
     named = re.findall(r"`((?:undertow|tests|docs)/[\w./-]+)`", PAGE)
     made = [path for path in named if "cone" in path]  # those that a reader is to write
     missing = [path for path in named if path not in made and not (ROOT / path).exists()]
-    assert len(named) > 20 and not missing, missing
+    assert len(named) > 15 and not missing, missing
 
 
 def test_the_packages_are_all_there():
