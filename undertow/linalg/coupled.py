@@ -2,7 +2,7 @@
 
     w = velocities with block masses B,  K = stacked rows,  P = identity on damping rows, 0 on constraints,  s = targets
 
-    dual      (K B^-1 K^T + P) z = K w* - s,      w = w* - B^-1 K^T z            (Schroeder 2011, eq. 5.30, 5.32)
+    dual      (K B^-1 K^T + P) z = K w* - s,      w = w* - B^-1 K^T z             (5.24), (5.30), (5.32); (5.22)
 
 A damping row block C that is ``folded`` goes into the mass, B + C^T C, instead of having unknowns of its own. If
 every row is folded that is the primal solve, otherwise a saddle point; with d = w - w* (so that prescribed velocities
@@ -10,7 +10,7 @@ stay exact):
 
     primal    (B + C^T C) d = C^T (s_C - C w*)
     saddle    [ B + C^T C   K^T ] [ d ]   [ C^T (s_C - C w*) ]
-              [     K       -P  ] [ z ] = [    s - K w*      ]
+              [     K       -P  ] [ z ] = [    s - K w*      ]                                                (5.23)
 
 Which velocities are unknowns can be chosen block by block. With those of some blocks ``kept`` (v) and the others
 eliminated (u), the saddle is the symmetric indefinite form of Robinson-Mosher et al. 2008 [@robinsonmosher2008], (16):
@@ -18,8 +18,8 @@ eliminated (u), the saddle is the symmetric indefinite form of Robinson-Mosher e
     saddle    [ B_v + C^T C             K_v^T           ] [ d ]   [ C^T (s_C - C w*) ]
               [     K_v       - (K_u B_u^-1 K_u^T + P)  ] [ z ] = [    s - K w*      ]
 
-All are views of the same blocks and give the same w and z. Where inv_mass is 0 a velocity is prescribed (or not there)
-and keeps its value.
+Equation numbers with a dot are those of Schroeder 2011 [@schroeder2011]. All are views of the same blocks and give the
+same w and z. Where inv_mass is 0 a velocity is prescribed (or not there) and keeps its value.
 """
 
 from __future__ import annotations

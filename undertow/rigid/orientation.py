@@ -201,9 +201,10 @@ def _extreme_axis(heaviest, ix, iy, iz):  # type: ignore[no-untyped-def]
 def _find_turn(k, found, ix, iy, iz, lx, ly, lz, sx, sy, sz, least):  # type: ignore[no-untyped-def]
     """(possible, cos e, sin e) of the smallest turn e about s (across L, any length) that takes k from the energy.
 
-    k = a cos e sin e + c sin^2 e, a = (s x L).omega, b = 1/2 (s x L).I^-1 (s x L), c = KE - b (2.3); solved by the
-    formulas of 2.2.3, which do not cancel. The sign of sin e is that of (k - c sin^2 e) a: the thesis takes a > 0,
-    which holds for s = L x omega only. Axes that change the energy by less than ``least``, relative, are refused.
+    k = a cos e sin e + c sin^2 e, a = (s x L).omega, b = 1/2 (s x L).I^-1 (s x L), c = KE - b (2.3); solved by (2.5)
+    in the form of section 2.2.3, which does not cancel. The sign of sin e is that of (k - c sin^2 e) a: the thesis
+    takes a > 0, which holds for s = L x omega only. Axes that change the energy by less than ``least``, relative, are
+    refused.
     """
     size = sqrt(sx * sx + sy * sy + sz * sz)
     if not size > 0.0:

@@ -1,7 +1,7 @@
 """Rigid bodies and joints as blocks of ``CoupledSystem``: twists with dense masses, and rows between two bodies.
 
-Appendix C [@schroeder2011] writes the joints as G^T M^-1 G j = -G^T v with the projections P inside G. Here the free
-directions are removed instead: a joint has as many rows as it takes degrees of freedom,
+Appendix C [@schroeder2011] writes the joints as G^T M^-1 G j = -G^T v (C.1) with the projections P inside G. Here the
+free directions are removed instead: a joint has as many rows as it takes degrees of freedom,
 
     K = diag(weight) k,    k w = k_a (v_a, omega_a) + k_b (v_b, omega_b).
 

@@ -4,8 +4,9 @@
                      + contact,      x = x^n + dt v_l
 
 with K at x without negative values, damping D at x^n; v_l = 0 (Baraff and Witkin 1998) unless it is given. Without
-contact this is one linear solve. Contacts, one-sided rows and held nodes, are all that changes between passes: these go
-on from where the one before has ended, on the same matrix, and take few iterations each.
+contact this is one linear solve, (5.5) of Schroeder 2011 [@schroeder2011]. Contacts, one-sided rows and held nodes, are
+all that changes between passes: these go on from where the one before has ended, on the same matrix, and take few
+iterations each.
 
 What the linear model leaves out, the turning of elements above all, can add energy to a step; who steps with it takes
 that back, as far as there is motion beside the rigid one to take it from, and where there is not makes the step again

@@ -7,15 +7,15 @@ The change d of the velocities v obeys, with C^T C = dt (-D) + dt^2 K+ and all c
     [ I + C M^-1 C^T   C M^-1 H^T ] [ z ]   [ C v_f ]
     [   H M^-1 C^T     H M^-1 H^T ] [ q ] = [  -s   ],      d = -M^-1 (C^T z + H^T q)
 
-a ``CoupledSystem`` with C as dual damping rows and two kinds of constraints: the rings, G^T d = what their rate lacks,
-and the contacts of soft surfaces, N d = 0, one-sided: those that would pull by more than they press are let go. What
-touches a rigid body is left out of M^-1, as in ``rings``. v_f is the velocity whose damping has not acted yet: in the
-explicit schemes, whose damping is solved here, v (in the second half of Newmark's step v^n + v^n+1, as it is the mean
-of both that is damped); 0 in the implicit one, where elasticity and damping balance at v already and resist the change
-alone.
+a ``CoupledSystem`` with C as dual damping rows and two kinds of constraints: the rings, G^T d = what their rate lacks
+(3.3), and the contacts of soft surfaces, N d = 0, one-sided: those that would pull by more than they press are let go.
+What touches a rigid body is left out of M^-1, as in ``rings``. v_f is the velocity whose damping has not acted yet: in
+the explicit schemes, whose damping is solved here, v (in the second half of Newmark's step v^n + v^n+1, as it is the
+mean of both that is damped); 0 in the implicit one, where elasticity and damping balance at v already and resist the
+change alone.
 
-Sweeps over contacts (3.4) are an approximation to M^-1 on the velocities that contact allows, after damping; here
-nothing is split and nothing is swept.
+Sweeps over contacts (section 3.4) are an approximation to M^-1 on the velocities that contact allows, after damping;
+here nothing is split and nothing is swept.
 """
 
 from __future__ import annotations

@@ -3,11 +3,13 @@
 One central body c at a time is parted from every outer body o that it overlaps, all at once. The impulses j_o on the
 outer bodies at the points of overlap p_o give, over a pseudo-time of 1, the displacements; momenta are not touched.
 
-    m_c^-1 j + r_o*^T I_c^-1 j_tau - K_o j_o = d_o,   j = -sum j_o,   j_tau = -sum r_o x j_o          (4.1)
+    m_c^-1 j + r_o*^T I_c^-1 j_tau - K_o j_o = d_o,   j = -sum j_o,   j_tau = -sum r_o x j_o   (4.1), (B.1)
 
 Eliminating j_o leaves 6 unknowns D = (dx_c, dtheta_c), the motion of the central body:
 
-    A_d D = b_d,   A_d = M_c + sum_d H_d^T K_d^-1 H_d,   b_d = sum_d H_d^T K_d^-1 d_d,   H_o = (1, r_o*^T)      (4.2)
+    A_d D = b_d,   A_d = M_c + sum_d H_d^T K_d^-1 H_d,   b_d = sum_d H_d^T K_d^-1 d_d,   H_o = (1, r_o*^T)
+
+which is (4.2), (B.2).
 
 Static outer bodies have the limit of infinite mass, all alike (K = epsilon): they determine D in the column space Y of
 A_s = sum_s H_s^T H_s, the dynamic ones in its null space Z (B.3.2), which is known in closed form (B.3.3): no static
@@ -384,7 +386,7 @@ def _push(o, c, overlaps, x, allowed, share):  # type: ignore[no-untyped-def]
 def _part_central(  # type: ignore[no-untyped-def]
     c, outers, overlaps, bodies, x, inv_inertia, allowed, dimensions, share, small
 ):
-    """Part the dynamic body c from its outer bodies: solve for its motion D, then each j_o from (4.1)."""
+    """Part the dynamic body c from its outer bodies: solve for its motion D, then each j_o from (B.3)."""
     body, lump, moved = overlaps.body, overlaps.lump, overlaps.moved
     Ad, As, bd, bs, D, K = small.Ad, small.As, small.bd, small.bs, small.D, small.K
     statics, deep = NONE, False

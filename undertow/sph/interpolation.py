@@ -2,8 +2,9 @@
 
     f(x) = sum_j V_j f_j W(|x - x_j|) / sum_j V_j W(|x - x_j|),      V_j = m_j / rho_j
 
-the interpolation of SPH, normalised so that a constant is a constant up to the surface (Shepard 1968). The density is
-the number of particles about a point, not their mean: 0 where there are none. Other fields have no value there: NaN.
+the interpolation of SPH, (1) of Becker et al. 2009 [@becker2009], normalised so that a constant is a constant up to the
+surface (Shepard 1968). The density is the number of particles about a point, not their mean: 0 where there are none.
+Other fields have no value there: NaN.
 """
 
 from __future__ import annotations

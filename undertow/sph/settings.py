@@ -1,4 +1,7 @@
-"""What a fluid of particles is told, and what it tells."""
+"""What a fluid of particles is told, and what it tells.
+
+Equation numbers are those of Becker, Tessendorf and Teschner [@becker2009].
+"""
 
 from __future__ import annotations
 

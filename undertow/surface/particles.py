@@ -7,7 +7,7 @@ level set method for improved interface capturing"), with a semi-Lagrangian leve
     r_p = clamp(s_p phi(x_p), 0.1 dx, 0.5 dx),      s_p = +1 in the air, -1 in the liquid
 
 When its centre is found on the wrong side it has *escaped*, and the level set is wrong there (the paper waits until it
-is there by more than its radius; measured, that leaves errors of twice the size, see docs/methods/surface.md). Every
+is there by more than its radius; measured, that leaves errors of twice the size, see record 047). Every
 escaped particle offers phi_p(x) = s_p (r_p - |x - x_p|) to the cell centres around it, the largest offer of the air and
 the smallest of the liquid are kept, and phi becomes the one of the two that is nearer to zero.
 

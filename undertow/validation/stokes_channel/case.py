@@ -1,4 +1,4 @@
-"""Steady Stokes flow in a channel by the one SPD system of pressure and viscosity (thesis 5.31)."""
+"""Steady Stokes flow in a channel by the one SPD system of pressure and viscosity (5.31)."""
 
 from __future__ import annotations
 
