@@ -10,6 +10,10 @@ from undertow.scene import Scene
 def assemble(scene: Scene, starts: bool) -> Assembly:
     """The parts of a scene, and their scheme; only what it needs is imported. ``starts``: at t = 0, not from a
     checkpoint."""
+    if scene.domain is None:
+        from undertow.run.assemble_solids import assemble_solids
+
+        return assemble_solids(scene)
     model = _make_model(scene, starts)
     return Assembly(model.parts, model, model.notes)
 
@@ -20,18 +24,10 @@ def _make_model(scene: Scene, starts: bool) -> Model:
         from undertow.run.soft_water_model import SoftWaterModel
 
         return SoftWaterModel(scene)
-    if scene.has_nodes and scene.domain is not None:
+    if scene.has_nodes:
         from undertow.run.soft_coupled_model import SoftCoupledModel
 
         return SoftCoupledModel(scene)
-    if scene.softs:
-        from undertow.run.soft_model import SoftModel
-
-        return SoftModel(scene)
-    if scene.domain is None:
-        from undertow.run.solids_model import SolidsModel
-
-        return SolidsModel(scene)
     if scene.sph_fluids:
         from undertow.run.sph_model import SphModel
 

@@ -14,8 +14,9 @@ from undertow.grid import INFLOW, SIDE_NAMES, WALL, Array, Grid, Sides
 from undertow.part import Limit, Part, vector
 from undertow.rigid.bodies import DYNAMIC
 from undertow.run import build
-from undertow.run.solids_model import SolidsModel
+from undertow.run.assemble_solids import make_rigid
 from undertow.scene import Scene
+from undertow.solids.rigid_part import RigidPart
 
 NONE = SolidForce((0.0,) * 3, (0.0,) * 3, (0.0,) * 3)
 
@@ -29,9 +30,9 @@ class BodiesInFluid(Part):
 
     name = "bodies_in_fluid"
 
-    def __init__(self, scene: Scene, grid: Grid, sides: Sides, model: SolidsModel | None = None) -> None:
+    def __init__(self, scene: Scene, grid: Grid, sides: Sides, model: RigidPart | None = None) -> None:
         self.scene, self.grid = scene, grid
-        self.model = SolidsModel(scene) if model is None else model
+        self.model = make_rigid(scene) if model is None else model
         self.bodies = self.model.bodies
         self._add_walls(sides)
         self.placed, self.notes = build.build_solids(scene, grid)

@@ -17,12 +17,12 @@ from undertow.grid import GHOSTS, Array
 from undertow.linalg import SolveStats
 from undertow.part import ENERGY, MASS, MOMENTUM, VOLUME_RATE, Quantity, StepOutcome, components, vector
 from undertow.run import build
+from undertow.run.assemble_solids import make_soft
 from undertow.run.bodies_in_fluid import BodiesInFluid
 from undertow.run.coupled_model import calm_slits, in_the_place_of_u
 from undertow.run.machine import check_memory
 from undertow.run.models import Model
 from undertow.run.soft_in_fluid import SoftInFluid, SolvedWithSoft
-from undertow.run.soft_model import SoftModel
 from undertow.scene import Scene
 
 
@@ -41,9 +41,9 @@ class SoftCoupledModel(Model):
         self.grid, self.notes = build.build_grid(scene)
         check_memory(self.grid.cells, build.memory_needed(scene, self.grid))
         self.sides, side_velocity = build.build_sides(scene, self.grid)
-        self.solid = SoftModel(scene)
-        self.within = BodiesInFluid(scene, self.grid, self.sides, self.solid)
-        self.notes += self.within.notes
+        rigid, self.solid = make_soft(scene)
+        self.within = BodiesInFluid(scene, self.grid, self.sides, rigid)
+        self.notes += self.within.notes + self.solid.notes
         self.soft, self.bodies = self.solid.soft, self.within.bodies
         if scene.fluid.initial_vortices:
             moved = self.soft.inv_mass > 0
@@ -74,20 +74,20 @@ class SoftCoupledModel(Model):
         self._around = _SolvedTwice if twice else _FluidAround
         self.along_f = self.grid.face_field() if twice else np.zeros(0)
         """Velocity that transport follows where it is not u^n [m/s]."""
-        self.parts = [self.solid, self.within, self.inside, self.flow]
+        self.parts = [rigid, self.solid, self.within, self.inside, self.flow]
 
     def step(self, time: float, time_step: float) -> StepOutcome:
         """See the head of the class."""
         medium = self._around(self, time, time_step)
         ahead = medium.look_ahead()
-        solids = self.solid.solids.step(time, time_step, medium=medium, ahead_b=ahead)
-        self.solid.take_report(solids)
+        solids = self.solid.rigid.solids.step(time, time_step, medium=medium, ahead_b=ahead)
+        self.solid.rigid.take_report(solids)
         self._take_forces(time_step)
         self._residual = self._measure_residual()
         self.flow.measure_sums()
         self.flow.sums += self._carried_quantities()
         self.calm(self.inside.coupled.contacts)
-        events = (*self.solid.events(solids), *self._explain_pockets())
+        events = (*self.solid.rigid.events(solids), *self._explain_pockets())
         return StepOutcome(medium.report.iterations, medium.report, events)
 
     def calm(self, contacts: Contacts | None, v: Array | None = None) -> None:

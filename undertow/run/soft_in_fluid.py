@@ -17,10 +17,10 @@ from undertow.grid import Array
 from undertow.part import ENERGY, NUMBER, SPEED, VOLUME, Limit, Part, Quantity
 from undertow.rigid.bodies import RigidBodies
 from undertow.run.bodies_in_fluid import BodiesInFluid
-from undertow.run.soft_model import SoftModel
 from undertow.scene import Scene, SoftBody
 from undertow.soft.rings import RingRows
 from undertow.solids.soft_contacts import SoftContacts
+from undertow.solids.soft_part import SoftPart
 
 PUSH = 0.2
 """Part of an overlap of a node that is undone per step."""
@@ -47,11 +47,11 @@ class SoftInFluid(Part):
     name = "soft_in_fluid"
     solve: SoftSolve
 
-    def __init__(self, scene: Scene, solid: SoftModel, within: BodiesInFluid) -> None:
+    def __init__(self, scene: Scene, solid: SoftPart, within: BodiesInFluid) -> None:
         self.scene, self.solid, self.within = scene, solid, within
         self.soft, self.bodies = solid.soft, within.bodies
         soft_solids = solid.soft_solids
-        within.coupled.joints = solid.joints if scene.joints else None
+        within.coupled.joints = solid.rigid.joints if scene.joints else None
         densities = [item.density for item in scene.softs.values() if isinstance(item, SoftBody)]
         self.coupled = CoupledSoft(
             self.soft, within.coupled, scene.soft.stepper, min(densities, default=np.inf),
@@ -117,7 +117,7 @@ class SoftInFluid(Part):
     def count_contact(self) -> None:
         """What contact in the solve did to rigid bodies counts with what follows it."""
         touched = self.solve.block.twists(self.coupled.touched)
-        self.solid.solids.count_contact(touched[:, :3], touched[:, 3:])
+        self.solid.rigid.solids.count_contact(touched[:, :3], touched[:, 3:])
 
     def take_step(self, dt: float) -> None:
         """What a step of dt [s] did: energies, and the forces of fluid and contact on soft bodies and thin shells."""
@@ -130,7 +130,7 @@ class SoftInFluid(Part):
             nodes = part.nodes
             arm = soft.x[nodes] - self._centre(part.name)
             is_soft = part.name in names
-            forces = solid.soft_forces if is_soft else solid.force_table
+            forces = solid.soft_forces if is_soft else solid.rigid.force_table
             row = names.index(part.name) if is_soft else self.bodies.index(part.name)
             forces.pressure[row] = pressure[nodes].sum(axis=0)
             forces.viscous[row] = coupled.viscous[nodes].sum(axis=0) / dt
@@ -188,7 +188,7 @@ class SoftInFluid(Part):
         active.accept(led, w)
         block.give(w)
         pushed = block.twists(near.push(block.shape))
-        self.solid.solids.count_contact(pushed[:, :3], pushed[:, 3:])
+        self.solid.rigid.solids.count_contact(pushed[:, :3], pushed[:, 3:])
 
     def _stiffness(self, dt: float) -> Array:
         """dt^2 K of the nodes (n,) [kg], the mean of its diagonal."""
@@ -222,7 +222,7 @@ class SoftInFluid(Part):
     def find_contacts(self, dt: float) -> Contacts:
         """Rows of what touches now, or could within a step: rigid bodies, nodes and rigid bodies, soft surfaces."""
         block, soft, solids = self.solve.block, self.soft, self.solid.soft_solids
-        found = [of_bodies(block, *self.solid.solids.touching(dt))]
+        found = [of_bodies(block, *self.solid.rigid.solids.touching(dt))]
         found.append(self._node_contacts(dt))
         surfaces = solids.surfaces
         if surfaces is not None:

@@ -12,10 +12,10 @@ from undertow.geometry import SolidFields
 from undertow.grid import Array
 from undertow.part import Part
 from undertow.run import build
+from undertow.run.assemble_solids import make_soft
 from undertow.run.bodies_in_fluid import BodiesInFluid
 from undertow.run.coupled_water_model import BodiesInWater, WaterAround
 from undertow.run.soft_in_fluid import SoftInFluid, SolvedWithSoft
-from undertow.run.soft_model import SoftModel
 from undertow.scene import Scene
 from undertow.transport.interpolation import CENTRE
 
@@ -33,12 +33,12 @@ class SoftWaterModel(BodiesInWater):
             build.check_room(scene, self.inside.solve.rows.stencil)
 
     def _make_parts(self) -> list[Part]:
-        return [self.solid, self.within, self.inside, self.flow]
+        return [self.solid.rigid, self.solid, self.within, self.inside, self.flow]
 
     def _make_solids(self) -> list[geometry.Solid]:
-        self.solid = SoftModel(self.scene)
-        self.within = BodiesInFluid(self.scene, self.grid, self.sides, self.solid)
-        self.notes += self.within.notes
+        rigid, self.solid = make_soft(self.scene)
+        self.within = BodiesInFluid(self.scene, self.grid, self.sides, rigid)
+        self.notes += self.within.notes + self.solid.notes
         self.soft, self.bodies = self.solid.soft, self.within.bodies
         self.inside = SoftInFluid(self.scene, self.solid, self.within)
         return self.within.placed

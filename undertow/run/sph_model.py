@@ -17,8 +17,8 @@ from undertow.part import ANGULAR_MOMENTUM, ENERGY, MOMENTUM, SPEED, Limit, Quan
 from undertow.rigid.bodies import RigidBodies, rotation_matrix_of
 from undertow.rigid.shapes import CollisionShapes
 from undertow.run import build
+from undertow.run.assemble_solids import make_rigid
 from undertow.run.models import Model
-from undertow.run.solids_model import SolidsModel
 from undertow.run.sph_filling import compression, fill, make_solid
 from undertow.scene import Drain, Open, Outflow, Periodic, RigidBody, Scene, Wall, WaterSource
 from undertow.scene import SphFluid as SceneFluid
@@ -187,7 +187,7 @@ class SphModel(Model):
         scene, grid = self.scene, self._grid
         if not scene.bodies:
             return None
-        self._solids = SolidsModel(scene)
+        self._solids = make_rigid(scene)
         self.notes += self._solids.notes
         bodies = self._solids.bodies
         position = [self._sample(name) for name in scene.bodies]
