@@ -14,7 +14,7 @@ FOLDERS = ("run", "coupling", "solids", "fluid", "linalg", "rigid")
 
 TO_GO = {
     "models": [
-        "SphModel", "FluidModel", "WaterModel", "BodiesInWater", "CoupledModel",
+        "FluidModel", "WaterModel", "BodiesInWater", "CoupledModel",
         "CoupledWaterModel", "RigidFluidModel", "SoftCoupledModel", "SoftWaterModel",
     ],
     "solves": [
@@ -33,7 +33,7 @@ GONE = [
     "DivergenceRows", "FreeSurfaceRows", "CoupledRows", "CoupledWaterRows", "SoftRows", "SoftWaterRows",
     "FreeSurfaceSolve", "CoupledWaterSolve", "LumpedWaterSolve", "SoftWaterSolve", "SplitSolve",
     "ViscousMonolithicSolve", "ViscousLumpedSolve", "FreeViscosity", "CoupledViscosity", "SoftViscosity",
-    "SolidsModel", "SoftModel",
+    "SolidsModel", "SoftModel", "SphModel",
 ]  # fmt: skip
 """Classes that parts, phases and walls have replaced."""
 

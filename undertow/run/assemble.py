@@ -14,12 +14,16 @@ def assemble(scene: Scene, starts: bool) -> Assembly:
         from undertow.run.assemble_solids import assemble_solids
 
         return assemble_solids(scene)
-    model = _make_model(scene, starts)
+    if scene.sph_fluids:
+        from undertow.run.assemble_particles import assemble_particles
+
+        return assemble_particles(scene, starts)
+    model = _make_model(scene)
     return Assembly(model.parts, model, model.notes)
 
 
-def _make_model(scene: Scene, starts: bool) -> Model:
-    """What the scene contains; only what it needs is imported. ``starts``: at t = 0, not from a checkpoint."""
+def _make_model(scene: Scene) -> Model:
+    """A fluid on a grid and the solids in it."""
     if scene.has_nodes and scene.has_surface:
         from undertow.run.soft_water_model import SoftWaterModel
 
@@ -28,10 +32,6 @@ def _make_model(scene: Scene, starts: bool) -> Model:
         from undertow.run.soft_coupled_model import SoftCoupledModel
 
         return SoftCoupledModel(scene)
-    if scene.sph_fluids:
-        from undertow.run.sph_model import SphModel
-
-        return SphModel(scene, settle=starts)
     if scene.has_surface:
         if scene.coupling in ("monolithic", "lumped"):
             from undertow.run.coupled_water_model import CoupledWaterModel

@@ -333,10 +333,9 @@ class Simulation:
         """The SPH fluid; None where the scene has none, and then nothing of it is imported."""
         if not self.scene.sph_fluids:
             return None
-        from undertow.run.sph_model import SphModel
+        from undertow.sph.part import SphPart
 
-        assert isinstance(self.model, SphModel)
-        return self.model.fluid
+        return self.part(SphPart).fluid
 
     def frame_data(self, fields: Sequence[str] | None = None) -> FrameData:
         """The present state as a frame; fields: of the cells, in the place of those that the scene asks for."""

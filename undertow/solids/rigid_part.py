@@ -31,6 +31,7 @@ from undertow.part import (
     Vector,
     components,
     restore_arrays,
+    vector,
 )
 from undertow.rigid.bodies import RigidBodies
 from undertow.rigid.control import JointControl
@@ -179,6 +180,12 @@ class RigidPart(Part):
         self.bodies.remove(b)
         forces.remove(b)
         self.solids.prepare()
+
+    def add_wall(self, name: str, axis: int, upper: bool, place: float) -> None:
+        """A side of a domain that stops bodies: at ``place`` [m] along an axis, and the domain below it or above."""
+        normal, point = np.zeros(3), np.zeros(3)
+        normal[axis], point[axis] = -1.0 if upper else 1.0, place
+        self.bodies.add(name, self.shapes.add(Plane(vector(normal))), point, np.array([1.0, 0.0, 0.0, 0.0]))
 
     @property
     def known_shapes(self) -> dict[Hashable, Solid]:
