@@ -88,6 +88,22 @@ class BodyState:
 
 
 @dataclass(frozen=True)
+class Nodes:
+    """The nodes of a soft body, cloth or rope at the present time.
+
+    position, velocity, rest (n, 3) [m], [m/s], [m], rest being where they started; mass (n,) [kg; 2D kg/m]; elements
+    (m, k): the nodes of each tetrahedron (k = 4), triangle (3) or edge (2).
+    """
+
+    name: str
+    position: Array
+    velocity: Array
+    rest: Array
+    mass: Array
+    elements: Array
+
+
+@dataclass(frozen=True)
 class BodyForces:
     """Forces on a body over the last step [N; 2D N/m] and the torque of the fluid and of contact and joints [N m; 2D
     N], about its centre of mass, or its position where it has no mass."""

@@ -54,11 +54,11 @@ def test_a_python_that_is_given_and_has_no_peer_is_refused(
 
 
 def test_the_memory_counted_is_that_of_points_lists_boundary_contacts_and_bodies() -> None:
-    model: Any = ut.Simulation(sph_step.make_scene(16), threads=1).model
-    fluid, forcing = model.fluid, model.forcing
+    scheme: Any = ut.Simulation(sph_step.make_scene(16), threads=1).scheme
+    fluid, forcing = scheme.particles.fluid, scheme.forcing
     parts = [*fluid.points.spec, *fluid.neighbours.spec, *fluid.boundary, *forcing._near, *forcing._contacts]
     counted = sum(array.nbytes for array in parts)
-    assert counted + forcing.local.nbytes < held_bytes(model) < 1.5 * counted
+    assert counted + forcing.local.nbytes < held_bytes(scheme) < 1.5 * counted
     # no force is asked for at the walls
     assert fluid.boundary.force.shape == (len(forcing.local), 6) and len(fluid.boundary.where) > 2 * len(forcing.local)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from undertow.output import particles
+from undertow.sph import surface
 
 pytest.importorskip("pysplashsurf", reason='pysplashsurf is not installed; pip install "undertow[sph]"')
 
@@ -20,7 +20,7 @@ def _ball(radius: float) -> np.ndarray:
 
 
 def _surface(place: np.ndarray, velocity: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    return particles.particle_surface(place, velocity, SPACING, np.zeros(3), np.full(3, 2.0))
+    return surface.particle_surface(place, velocity, SPACING, np.zeros(3), np.full(3, 2.0))
 
 
 def test_a_ball_of_particles_has_a_closed_surface_of_its_size_that_moves_with_it() -> None:

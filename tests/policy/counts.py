@@ -13,9 +13,6 @@ FOLDERS = ("run", "coupling", "solids", "fluid", "linalg", "rigid")
 
 
 TO_GO = {
-    "models": [
-        "SolidsModel", "SoftModel", "SphModel",
-    ],
     "solves": [
         "PressureSolve", "CoupledSolve", "MonolithicSolve", "LumpedSolve", "SoftSolve", "RigidFluidSolve",
     ],
@@ -32,6 +29,7 @@ GONE = [
     "FluidModel", "WaterModel", "BodiesInWater", "CoupledModel", "CoupledWaterModel", "RigidFluidModel",
     "SoftCoupledModel", "SoftWaterModel", "WaterAround", "SolvedWithSoft", "_FluidAround", "_SolvedTwice",
     "_CoupledWater", "_WaterAround",
+    "SolidsModel", "SoftModel", "SphModel",
 ]  # fmt: skip
 """Classes that parts, phases and walls have replaced."""
 

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import undertow as ut
+from undertow.solids.rigid_part import RigidPart
+from undertow.solids.soft_part import SoftPart
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "frozen"))
 
@@ -40,6 +42,7 @@ CALLS: dict[str, Callable[[ut.Simulation, Path], Any]] = {
     "grid": lambda sim, _: sim.grid,
     "next_frame_time": lambda sim, _: sim.next_frame_time(),
     "nodes": lambda sim, _: [sim.nodes(name) for name in sim.scene.softs] or sim.nodes("none"),
+    "part": lambda sim, _: [sim.part(type(part)) for part in sim.parts],
     "particles": lambda sim, _: sim.particles,
     "remove": lambda sim, _: sim.remove(next(iter(sim.scene.bodies), "none")),
     "restore": lambda sim, _: sim.restore(sim.checkpoint()),
@@ -72,6 +75,13 @@ def test_it_answers(kind: str, tmp_path: Path) -> None:
     row = sim.step().ledger
     assert np.isfinite(list(row.values())).all()
     assert all(name in sim.ledger.units for name in row)
+
+
+def test_a_part_is_found_by_its_type_or_those_that_there_are_are_named() -> None:
+    sim = ut.Simulation(ut.Scene(name="bodies", **SCENES["solids"]))
+    assert sim.part(RigidPart) is sim.parts[0]
+    with pytest.raises(ut.UserError, match="bodies: the simulation has no SoftPart; its parts are RigidPart, RigidSch"):
+        sim.part(SoftPart)
 
 
 def test_water_starts_from_the_velocity_that_is_set() -> None:

@@ -11,6 +11,7 @@ import undertow as ut
 import undertow.geometry as geometry
 from undertow.errors import UserError
 from undertow.scene import toml
+from undertow.solids.rigid_part import RigidPart
 
 SCENE = """
 name = "small"
@@ -113,7 +114,7 @@ def test_in_two_dimensions_a_disc_rolls_in_the_plane(tmp_path: Path) -> None:
     pull = 9.81 * 0.5 / 1.25**0.5
     assert np.linalg.norm(disc.velocity) == pytest.approx(2 / 3 * pull * 0.5, rel=0.02)
     assert disc.position[2] == 0.0 and disc.angular_velocity[0] == 0.0 and disc.angular_velocity[2] < 0
-    assert sim.model.body_state("disc", 0.5).velocity[0] > 0
+    assert sim.part(RigidPart).body_state("disc", 0.5).velocity[0] > 0
 
 
 def test_bodies_that_start_overlapping_are_named_or_refused() -> None:
@@ -224,10 +225,10 @@ def test_the_inertia_of_a_body_can_be_given(tmp_path: Path) -> None:
     scene = toml.scene_from_dict(data)
     assert toml.scene_from_dict(toml.parse(toml.write(scene))).bodies["box"].inertia == (1.0, 2.0, 3.0)
     sim = ut.Simulation(scene)
-    b = sim.model.bodies.index("box")  # type: ignore[attr-defined]
-    momentum = sim.model.bodies.L_b[b].copy()  # type: ignore[attr-defined]
+    b = sim.part(RigidPart).bodies.index("box")
+    momentum = sim.part(RigidPart).bodies.L_b[b].copy()
     assert np.allclose(momentum, (1.0, 0.4, 0.9))
-    assert sim.model.bodies.mass_b[b] == 4.0  # type: ignore[attr-defined]
+    assert sim.part(RigidPart).bodies.mass_b[b] == 4.0
     sim.advance_to(0.5)
     turned = sim.body("box").matrix
     assert np.allclose(turned @ np.diag((1.0, 1 / 2, 1 / 3)) @ turned.T @ momentum, sim.body("box").angular_velocity)
@@ -273,7 +274,7 @@ def test_in_two_dimensions_the_inertia_is_one_number() -> None:
         )  # fmt: skip
         return ut.Simulation(ut.Scene(name="disc", time=ut.Time(end=0.1), objects={"disc": disc}))
 
-    assert spin(0.5).model.bodies.L_b[0, 2] == pytest.approx(1.5)  # type: ignore[attr-defined]
+    assert spin(0.5).part(RigidPart).bodies.L_b[0, 2] == pytest.approx(1.5)
     with pytest.raises(UserError, match="objects.disc: .* in 2D give one number"):
         spin((1.0, 1.0, 1.0))
 
@@ -324,7 +325,7 @@ def test_a_ball_joint_bends_as_far_as_the_scene_says() -> None:
     sim.advance_to(1.0)
     assert sim.body("rod").position[1] == pytest.approx(1.0 - 0.2 * 0.5, abs=1e-6)
     assert np.abs(sim.body("rod").velocity).max() < 1e-6
-    torque = sim.model.joints.torque_j[0]  # type: ignore[attr-defined]
+    torque = sim.part(RigidPart).joints.torque_j[0]
     assert torque[2] == pytest.approx(2.0 * 9.81 * 0.2 * np.cos(np.pi / 6), rel=1e-6)
 
 
@@ -332,7 +333,7 @@ def test_joints_can_be_solved_one_after_the_other() -> None:
     ends = []
     for solver in ("global", "pairwise"):
         sim = ut.Simulation(make(f"solids.joint_solver='{solver}'", "time.end=0.3"))
-        assert sim.model.joints.method == solver  # type: ignore[attr-defined]
+        assert sim.part(RigidPart).joints.method == solver
         sim.advance_to(0.3)
         ends.append(sim.body("rod").position)
     assert np.allclose(*ends, atol=1e-9)

@@ -11,6 +11,7 @@ import undertow as ut
 from undertow.soft import Elastic, SoftBodies, find_equilibrium, make_bending, make_membrane
 from undertow.soft.clamping import fit_to_region
 from undertow.soft.meshes import grid_triangles
+from undertow.solids.soft_part import SoftPart
 from undertow.validation.soft_bodies import DOWN
 
 GAMMA = 0.05
@@ -47,7 +48,7 @@ def _strip(along: int, end: float, **hold: Any) -> Any:
         size=(1.2, 0.1), position=(0.6, 1.0, 0.0), element_size=1.2 / along, density=1.0, stretching=3e4,
         poisson_ratio=0.0, bending=1.0, holds=(box,),
     )  # fmt: skip
-    return ut.Simulation(ut.Scene(name="strip", time=ut.Time(end=0.1), objects={"strip": strip})).model.soft  # type: ignore[union-attr]
+    return ut.Simulation(ut.Scene(name="strip", time=ut.Time(end=0.1), objects={"strip": strip})).part(SoftPart).soft
 
 
 @pytest.mark.parametrize("end", [0.2, 0.23, 0.25, 0.27])

@@ -13,6 +13,7 @@ from undertow.soft.boxes import BoxTree
 from undertow.soft.collision import SurfaceCollisions, _sweep_stencils
 from undertow.soft.meshes import grid_triangles
 from undertow.soft.outlines import OutlineCollisions
+from undertow.solids.soft_part import SoftPart
 from undertow.validation.cloth_knot.case import drop
 
 
@@ -133,7 +134,7 @@ def test_soft_bodies_bounce_off_each_other() -> None:
     assert max(row["soft_collisions"] for row in rows) > 0
     assert rows[-1]["momentum_x"] == pytest.approx(0.0, abs=0.05)
     assert sim.body("left").velocity[0] < -0.1 < 0.1 < sim.body("right").velocity[0]
-    assert sim.model.soft_solids.surfaces.crossings(sim.model.soft.x) == 0  # type: ignore[attr-defined]
+    assert sim.part(SoftPart).soft_solids.surfaces.crossings(sim.part(SoftPart).soft.x) == 0
 
 
 def test_outlines_find_what_brute_force_finds() -> None:
@@ -178,7 +179,7 @@ def test_discs_in_the_plane_bounce_off_each_other(stepper: Any) -> None:
         },
     )  # fmt: skip
     sim = ut.Simulation(scene)
-    solids, soft = sim.model.soft_solids, sim.model.soft  # type: ignore[attr-defined]
+    solids, soft = sim.part(SoftPart).soft_solids, sim.part(SoftPart).soft
     rows, before = [], soft.momentum()[1][2]
     while sim.time < 0.15:
         rows.append(sim.step().ledger)
@@ -203,7 +204,7 @@ def test_a_rope_hangs_over_another() -> None:
         },
     )  # fmt: skip
     sim = ut.Simulation(scene)
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.part(SoftPart).soft
     energy = []
     while sim.time < 0.3:
         energy.append(sim.step().ledger["energy"])
@@ -229,7 +230,7 @@ def test_a_rope_of_the_plane_catches_a_disc() -> None:
         },
     )  # fmt: skip
     sim = ut.Simulation(scene)
-    solids, soft = sim.model.soft_solids, sim.model.soft  # type: ignore[attr-defined]
+    solids, soft = sim.part(SoftPart).soft_solids, sim.part(SoftPart).soft
     energy = []
     while sim.time < 0.35:
         energy.append(sim.step().ledger["energy"])

@@ -10,6 +10,8 @@ import pytest
 import undertow as ut
 from undertow.errors import UserError
 from undertow.output.frames import write_frame
+from undertow.solids.rigid_part import RigidPart
+from undertow.solids.soft_part import SoftPart
 from undertow.validation.ball_row.case import strike
 from undertow.validation.incline_mixed.case import expected, slide_soft
 from undertow.validation.mixed_stack.case import settle
@@ -74,10 +76,10 @@ def test_what_is_let_go_falls_as_a_whole(stepper: str) -> None:
     sim = ut.Simulation(scene.model_copy(update=chosen))
     sim.advance_to(0.02)
     for _ in range(3):
-        time, before = sim.time, sim.model.soft.momentum()[0][1]  # type: ignore[attr-defined]
+        time, before = sim.time, sim.part(SoftPart).soft.momentum()[0][1]
         sim.step()
-        given = (sim.model.soft.momentum()[0][1] - before) / (sim.time - time)  # type: ignore[attr-defined]
-        assert given / sim.model.soft.mass.sum() == pytest.approx(-10.0, rel=1e-6)  # type: ignore[attr-defined]
+        given = (sim.part(SoftPart).soft.momentum()[0][1] - before) / (sim.time - time)
+        assert given / sim.part(SoftPart).soft.mass.sum() == pytest.approx(-10.0, rel=1e-6)
 
 
 @pytest.mark.parametrize("stepper", ["implicit", "linearised"])
@@ -91,7 +93,7 @@ def test_wind_takes_a_light_sheet_along_and_no_faster(stepper: str) -> None:
     scene = _scene(sheet=sheet)
     chosen = {"soft": ut.Soft(stepper=stepper), "time": ut.Time(end=2.0, frame_rate=24, max_step=1 / 24)}
     sim = ut.Simulation(scene.model_copy(update={**chosen, "gravity": (0.0, 0.0, 0.0)}))
-    soft, speeds = sim.model.soft, []  # type: ignore[attr-defined]
+    soft, speeds = sim.part(SoftPart).soft, []
     for _ in range(24):
         sim.step()
         speeds.append(soft.v[:, 1].copy())
@@ -120,11 +122,11 @@ def test_cloth_and_rope_hang_from_what_holds_them(tmp_path: Any) -> None:
         holds=(ut.Hold(shape=corner, position=(0.5, 1.0, 0.0)), ut.Hold(shape=corner, position=(1.0, 1.0, 0.0))),
     )  # fmt: skip
     sim = ut.Simulation(_scene(cloth=cloth, rope=rope))
-    drag = sim.model._drag().sum(axis=0)  # type: ignore[attr-defined]
+    drag = sim.part(SoftPart).wind_force().sum(axis=0)
     assert drag == pytest.approx([0.0, -0.5 * 1.2 * 1.1 * 0.4**2 * 2.0**2, 0.0])
     for _ in range(10):
         sim.step()
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.part(SoftPart).soft
     lifted = np.flatnonzero((soft.inv_mass == 0) & (soft.x[:, 1] > 1.01))
     assert len(lifted) == 1 and soft.x[lifted[0], 1] == pytest.approx(1.0 + 0.5 * sim.time, abs=1e-12)
     assert soft.x[soft.part("rope").nodes, 1].min() < 0.85
@@ -136,7 +138,7 @@ def test_cloth_and_rope_hang_from_what_holds_them(tmp_path: Any) -> None:
     sim.save(tmp_path / "half.h5")
     again = ut.load(tmp_path / "half.h5")
     sim.step(), again.step()
-    assert np.array_equal(soft.x, again.model.soft.x) and np.array_equal(soft.v, again.model.soft.v)  # type: ignore[attr-defined]
+    assert np.array_equal(soft.x, again.part(SoftPart).soft.x) and np.array_equal(soft.v, again.part(SoftPart).soft.v)
 
 
 def test_a_soft_body_bound_to_a_bone() -> None:
@@ -152,13 +154,13 @@ def test_a_soft_body_bound_to_a_bone() -> None:
     )  # fmt: skip
     scene = _scene(bone=bone, box=box)
     sim = ut.Simulation(scene.model_copy(update={"gravity": (0.0, 0.0, 0.0), "soft": ut.Soft(tolerance=1e-6)}))
-    solids = sim.model.soft_solids  # type: ignore[attr-defined]
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    solids = sim.part(SoftPart).soft_solids
+    soft = sim.part(SoftPart).soft
     assert len(solids.bound) == 8
     size = np.linalg.norm(soft.x[solids.bound], axis=1)
-    flesh = float(sim.model._lumped[solids.bound].sum())  # type: ignore[attr-defined]
+    flesh = float(sim.part(SoftPart).lumped_mass[solids.bound].sum())
     assert 0.5 < flesh < 0.5 * 27.0 and soft.mass[solids.bound].max() == 0.0
-    assert 1.0 / sim.model.bodies.inv_mass_b[0] == pytest.approx(3.0 + flesh)  # type: ignore[attr-defined]
+    assert 1.0 / sim.part(RigidPart).bodies.inv_mass_b[0] == pytest.approx(3.0 + flesh)
     start = sim.step().ledger
     for _ in range(20):
         row = sim.step().ledger
@@ -202,7 +204,7 @@ def test_two_dimensions_and_incompressible() -> None:
     assert max(row["soft_contacts"] for row in rows) >= 3
     assert max(row["soft_volume_error"] for row in rows) < 0.01
     assert max(row["soft_penetration"] for row in rows) < 0.003
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.part(SoftPart).soft
     assert np.abs(soft.x[:, 2]).max() == 0.0
     assert np.ptp(soft.x[:, 0]) > 0.41
 
@@ -263,7 +265,7 @@ def test_a_fine_surface_is_carried_by_coarse_elements() -> None:
     """The weights reproduce the surface at rest and every affine motion of it."""
     ball = _box(shape=ut.Sphere(radius=0.3), element_size=0.2, embed=True, position=(0.1, 0.4, 0.0))
     sim = ut.Simulation(_scene(box=_box(position=(2.0, 0.1, 0.0)), ball=ball))
-    soft, part = sim.model.soft, sim.model.soft.part("ball")  # type: ignore[attr-defined]
+    soft, part = sim.part(SoftPart).soft, sim.part(SoftPart).soft.part("ball")
     before = next(body for body in sim.frame_data().bodies if body.name == "ball")
     away = before.vertices - np.array([0.1, 0.4, 0.0])
     assert np.allclose(np.linalg.norm(away, axis=1), 0.3, atol=1e-6)

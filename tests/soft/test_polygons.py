@@ -13,6 +13,7 @@ from undertow.geometry.sheets import outline_of
 from undertow.soft import find_equilibrium
 from undertow.soft.materials import cell_volumes
 from undertow.soft.polygons import is_inside, mesh_polygon, polygon_distance
+from undertow.solids.soft_part import SoftPart
 from undertow.validation.soft_bodies import DOWN
 
 STAR = [(r * np.cos(a), r * np.sin(a)) for a, r in ((np.pi * i / 5, 1.0 if i % 2 == 0 else 0.45) for i in range(10))]
@@ -56,9 +57,11 @@ def _beam(shape: Any) -> float:
     body = ut.SoftBody(
         shape=shape, position=(0.5, 0.0), element_size=0.05, youngs_modulus=1e6, density=100.0, holds=(hold,)
     )
-    soft = ut.Simulation(
-        ut.Scene(name="beam", gravity=(0.0, -9.81), time=ut.Time(end=0.1), objects={"beam": body})
-    ).model.soft  # type: ignore[union-attr]
+    soft = (
+        ut.Simulation(ut.Scene(name="beam", gravity=(0.0, -9.81), time=ut.Time(end=0.1), objects={"beam": body}))
+        .part(SoftPart)
+        .soft
+    )
     assert soft.mass.sum() == pytest.approx(20.0)
     find_equilibrium(soft, 0.01 * soft.mass[:, None] * DOWN, 1e-9)
     return float(-soft.x[soft.rest[:, 0] > 1 - 1e-9, 1].mean() + soft.rest[soft.rest[:, 0] > 1 - 1e-9, 1].mean())

@@ -14,6 +14,7 @@ from undertow.soft.implicit import Joined
 from undertow.soft.meshes import grid_tetrahedra
 from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
+from undertow.solids.soft_part import SoftPart
 
 
 def _blocks() -> tuple[SoftBodies, Joined, Held]:
@@ -160,7 +161,7 @@ def test_a_resumed_run_goes_on_bit_for_bit(solve: Any, tmp_path: Any) -> None:
     again = ut.load(tmp_path / "half.h5")
     for _ in range(3):
         sim.step(), again.step()
-    one, two = sim.model.soft, again.model.soft  # type: ignore[attr-defined]
+    one, two = sim.part(SoftPart).soft, again.part(SoftPart).soft
     assert np.array_equal(one.x, two.x) and np.array_equal(one.v, two.v)
 
 
@@ -183,7 +184,7 @@ def test_plates_pay_for_the_flow_they_press_out() -> None:
     and the pressures and the pushes of a long step in a short one threw nodes out at ten times its speed.)"""
     scene = make_scene(4, 0.2)
     sim = ut.Simulation(scene.model_copy(update={"time": ut.Time(end=1.0, frame_rate=1, max_step=0.1)}))
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.part(SoftPart).soft
     start, work, count = soft.volume(soft.parts[0]), 0.0, 0
     while sim.time < 0.8 - 1e-9:
         length = 1e-5 if count % 5 == 4 else min(0.03, 0.06 * (1.0 - sim.time))
@@ -205,7 +206,7 @@ def test_corrections_of_volume_lead_no_node_into_plates() -> None:
     """Nodes that the solve leaves free; they went 0.005 elements deep here, 0.17 of the gap of thin ones."""
     scene = make_scene(5, 0.13)
     sim = ut.Simulation(scene.model_copy(update={"time": ut.Time(end=1.0, frame_rate=1, max_step=1 / 48)}))
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.part(SoftPart).soft
     while sim.time < 0.6:
         sim.step()
         assert float(np.abs(soft.x[:, 1]).max()) - 0.5 * (1.0 - sim.time) < 1e-3 * 0.2

@@ -11,12 +11,14 @@ import undertow as ut
 from undertow.errors import UserError
 from undertow.scene import find_scene
 from undertow.scene.gallery import armadillo_drop, chain_twist, fish_flop, maggot, pile_1600, snake, tori_pile
+from undertow.solids.rigid_part import RigidPart
+from undertow.solids.soft_part import SoftPart
 
 
 def _mass(sim: ut.Simulation) -> float:
     """All that can move [kg]."""
-    inverse = sim.model.bodies.inv_mass_b  # type: ignore[attr-defined]
-    return float((1.0 / inverse[inverse > 0]).sum() + sim.model.soft.mass.sum())  # type: ignore[attr-defined]
+    inverse = sim.part(RigidPart).bodies.inv_mass_b
+    return float((1.0 / inverse[inverse > 0]).sum() + sim.part(SoftPart).soft.mass.sum())
 
 
 def _flop(scene: ut.Scene, name: str, end: float) -> tuple[float, float, float]:
@@ -88,7 +90,7 @@ def test_a_pile_of_soft_and_rigid_bodies_loses_energy() -> None:
     rise = max(now - min(energy[: i + 1]) for i, now in enumerate(energy))
     assert rise < 5e-3 * (energy[0] - energy[-1]) and energy[-1] < 0.9 * energy[0]
     assert max(row["joint_error"] for row in rows) < 1e-8
-    assert sim.model.soft.x[:, 1].min() > -2e-3  # type: ignore[attr-defined]
+    assert sim.part(SoftPart).soft.x[:, 1].min() > -2e-3
 
 
 def test_rings_pile_up_without_energy_or_crossings() -> None:
@@ -98,7 +100,7 @@ def test_rings_pile_up_without_energy_or_crossings() -> None:
     rows, crossings = [], 0
     while sim.time < 0.26:
         rows.append(sim.step().ledger)
-        crossings += sim.model.soft_solids.surfaces.crossings(sim.model.soft.x)  # type: ignore[attr-defined]
+        crossings += sim.part(SoftPart).soft_solids.surfaces.crossings(sim.part(SoftPart).soft.x)
     energy = [row["energy"] for row in rows]
     assert max(row["soft_collisions"] for row in rows) > 20 and crossings == 0
     assert np.diff(energy).max() < 1e-3 * (energy[0] - energy[-1]) and energy[-1] < 0.7 * energy[0]
@@ -108,7 +110,7 @@ def test_rings_pile_up_without_energy_or_crossings() -> None:
 def test_a_rabbit_keeps_its_volume() -> None:
     """It lands on its ears, whose elements have every node on the ground: rings that nothing can change."""
     sim = ut.Simulation(armadillo_drop.make_scene(resolution=8), threads=1)
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.part(SoftPart).soft
     start = soft.volume(soft.parts[0])
     error, most = 0.0, 0.0
     while sim.time < 0.45:

@@ -15,6 +15,7 @@ from undertow.errors import UserError
 from undertow.soft.materials import cell_volumes
 from undertow.soft.meshes import grid_tetrahedra
 from undertow.soft.tetfiles import load_tetrahedra
+from undertow.solids.soft_part import SoftPart
 
 X, CELLS = grid_tetrahedra((0.2, 0.2, 0.2), (1, 1, 1))
 
@@ -57,7 +58,7 @@ def test_tetrahedra_from_a_file_fall_as_the_box_they_are(tmp_path: Path, kind: s
     else:
         path.write_text(_msh(int(kind), CELLS, 1000 * X))
     sim = _simulate(_body(path, scale=1e-3))
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.part(SoftPart).soft
     assert soft.count == len(X) and soft.mass.sum() == pytest.approx(8.0)
     box = _simulate(ut.SoftBody(shape=ut.Box(size=(0.2, 0.2, 0.2)), position=(0.0, 0.2, 0.0), element_size=0.2))
     for _ in range(5):
@@ -174,7 +175,7 @@ def test_cloth_of_a_file_has_no_stress_in_its_shape(tmp_path: Path) -> None:
     cloth = ut.Cloth(shape=ut.Mesh(file=str(tmp_path / "cap.obj"), scale=2.0), position=(0.0, 1.0, 0.0), bending=1e-3)
     scene = ut.Scene(name="cap", time=ut.Time(end=1.0, max_step=0.01), gravity=(0.0, 0.0, 0.0), objects={"cap": cloth})
     sim = ut.Simulation(scene)
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.part(SoftPart).soft
     p = 2.0 * vertices[cap]
     area = 0.5 * np.linalg.norm(np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]), axis=1).sum()
     assert soft.mass.sum() == pytest.approx(0.2 * area, rel=1e-12) and soft.count == len(np.unique(cap))

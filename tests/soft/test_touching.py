@@ -10,6 +10,7 @@ import pytest
 import undertow as ut
 from undertow.soft.implicit import Joined
 from undertow.soft.touching import Touching, effective_mass, point_rows
+from undertow.solids.soft_part import SoftPart
 
 
 def _rows() -> tuple[Touching, np.ndarray, np.ndarray]:
@@ -109,7 +110,7 @@ def test_soft_solids_that_meet_do_not_gain_energy(incompressible: bool, solve: A
     assert np.diff(energy).max() < 1e-3 * energy[0]
     assert abs(rows[-1]["momentum_x"]) < 1e-3 * 8.0 * 1.5
     assert max(row["soft_volume_error"] for row in rows) < 0.01
-    assert sim.model.soft_solids.surfaces.crossings(sim.model.soft.x) == 0  # type: ignore[attr-defined]
+    assert sim.part(SoftPart).soft_solids.surfaces.crossings(sim.part(SoftPart).soft.x) == 0
     # it bounces: the contact stores what it stops
     assert sim.body("left").velocity[0] < -0.05 < 0.05 < sim.body("right").velocity[0]
 
@@ -119,8 +120,8 @@ def test_what_a_correction_would_let_meet_is_joined() -> None:
     leaves them their velocity towards each other."""
     sim = ut.Simulation(_pair(True))
     sim.step()
-    solids = sim.model.soft_solids  # type: ignore[attr-defined]
-    soft, none = sim.model.soft, Joined()  # type: ignore[attr-defined]
+    solids = sim.part(SoftPart).soft_solids
+    soft, none = sim.part(SoftPart).soft, Joined()
     way = np.where(soft.x[:, :1] < 0, 8.0, -8.0) * np.array([1.0, 0.0, 0.0])
     joined = solids.touches.join_met(none, way)
     assert len(joined.nodes) > 3
@@ -147,7 +148,7 @@ def test_a_solid_alone_touches_itself() -> None:
         objects={"ring": ring},
     )  # fmt: skip
     sim = ut.Simulation(scene)
-    soft, solids = sim.model.soft, sim.model.soft_solids  # type: ignore[attr-defined]
+    soft, solids = sim.part(SoftPart).soft, sim.part(SoftPart).soft_solids
     soft.v[:, 0] = -12.0 * soft.x[:, 0]
     rows = []
     for _ in range(16):
@@ -177,7 +178,7 @@ def test_a_strip_slides_over_a_bar_that_its_friction_cannot_hold() -> None:
             objects={"bar": bar, "strip": strip},
         )
     )
-    soft = sim.model.soft  # type: ignore[union-attr]
+    soft = sim.part(SoftPart).soft
     short = soft.rest[:, 0] < soft.rest[:, 0].min() + 1e-9
     height = []
     for end in (0.6, 1.5):

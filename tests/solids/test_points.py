@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import undertow as ut
+from undertow.solids.soft_part import SoftPart
 
 BLOCK = ut.SoftBody(
     shape=ut.Box(size=(0.4, 0.2, 0.4)), position=(0.0, 0.0, 0.0), element_size=0.2, youngs_modulus=5e4, damping=2e-3,
@@ -31,7 +32,7 @@ def _simulate(body: ut.RigidBody, gravity: float, **more: Any) -> ut.Simulation:
 
 def _depth(sim: ut.Simulation) -> float:
     """How far the deepest point of the body is below the top of the block [m]."""
-    soft, points = sim.model.soft, sim.model.soft_solids.touches.points  # type: ignore[attr-defined]
+    soft, points = sim.part(SoftPart).soft, sim.part(SoftPart).soft_solids.touches.points
     points._collect(1.0)
     p = points.points()
     low = np.argmin(p[:, 1])
@@ -88,7 +89,7 @@ def test_a_corner_rests_on_a_coarse_face() -> None:
 
 def _top(sim: ut.Simulation, x: float) -> float:
     """Height of the outline of a 2D block at x [m]."""
-    ends = sim.model.soft.x[sim.model.soft_solids.touches.points.triangles]  # type: ignore[attr-defined]
+    ends = sim.part(SoftPart).soft.x[sim.part(SoftPart).soft_solids.touches.points.triangles]
     low, high = ends[:, :, 0].min(axis=1), ends[:, :, 0].max(axis=1)
     a, b = ends[(low <= x) & (x < high)].transpose(1, 0, 2)
     return float((a[:, 1] + (b[:, 1] - a[:, 1]) * (x - a[:, 0]) / (b[:, 0] - a[:, 0])).max())
@@ -123,7 +124,7 @@ def test_in_the_plane_and_by_explicit_schemes(dimensions: int, shape: str, stepp
         if dimensions == 3:
             deepest = max(deepest, _depth(sim))
         else:
-            points = sim.model.soft_solids.touches.points  # type: ignore[attr-defined]
+            points = sim.part(SoftPart).soft_solids.touches.points
             points._collect(1.0)
             p = points.points()
             low = np.argmin(p[:, 1])

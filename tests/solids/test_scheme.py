@@ -12,6 +12,7 @@ from undertow.geometry import Box
 from undertow.soft import SoftBodies
 from undertow.solids import SolidsWorld
 from undertow.solids.scheme import advance
+from undertow.solids.soft_part import SoftPart
 from undertow.solids.soft_stages import ImpulseRows
 
 STAGES = ["evolve", "collide", "hold", "move", "advance", "settle", "finish"]
@@ -87,7 +88,7 @@ def test_a_ball_thrown_on_a_linearised_sheet_keeps_momentum(goes_on: Any) -> Non
     momenta, energy = np.array([_momentum(row) for row in rows]), np.array([row["energy"] for row in rows])
     assert np.abs(momenta - momenta[0])[:, :3].max() < 1e-13
     assert np.diff(energy).max() < 1e-3 * energy[0] and energy[-1] < energy[0]
-    assert sim.model.soft.v[:, 1].mean() < -0.3, "the ball takes the sheet along"  # type: ignore[attr-defined]
+    assert sim.part(SoftPart).soft.v[:, 1].mean() < -0.3, "the ball takes the sheet along"
     goes_on(sim, 2)
 
 

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import undertow as ut
+from undertow.solids.rigid_part import RigidPart
 from undertow.sph import PERIODIC, WALL, ImplicitFluid, SphBox, SphFluid, SphSettings
 from undertow.sph.neighbours import GHOST
+from undertow.sph.part import SphPart
 
 
 def make_scene(dimensions: int, resolution: int = 20, **changes: Any) -> ut.Scene:
@@ -63,7 +65,7 @@ def missed_neighbours(fluid: Any) -> int:
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_lists_that_are_kept_hold_all_neighbours_of_moving_bodies_and_fluid(dimensions: int) -> None:
     sim = ut.Simulation(make_scene(dimensions, 20 if dimensions == 2 else 16), threads=1)
-    fluid: Any = sim.model.fluid  # type: ignore[attr-defined]
+    fluid: Any = sim.part(SphPart).fluid
     kept, moved, last = 0, 0.0, -1
     for n in range(60):
         sim.step()
@@ -106,7 +108,7 @@ def test_bits_with_bodies_do_not_depend_on_the_number_of_threads(handed_over: li
         numba.set_num_threads(threads)
         for _ in range(40):
             sim.step()
-        assert sim.model.forcing.contacts > 0  # type: ignore[attr-defined]
+        assert sim.scheme.forcing.contacts > 0  # type: ignore[attr-defined]
         answers.append({name: np.array(array) for name, array in sim.arrays().items()})
     assert {"_measure_distances", "_sum_forces", "_sum_reactions", "_fill_neighbours"} <= set(handed_over)
     for name, array in answers[0].items():
@@ -122,7 +124,7 @@ def test_a_weight_on_a_joint_under_water_hangs_with_its_weight_less_its_buoyancy
         "pin": ut.Joint(kind="hinge", child="ball", position=(0.3, 0.2)),
     })  # fmt: skip
     sim = ut.Simulation(scene, threads=1)
-    model: Any = sim.model
+    forcing: Any = sim.scheme.forcing  # type: ignore[attr-defined]
     sim.advance_to(0.3)
     rows, joints = [], []
     while sim.time < 0.5:
@@ -135,8 +137,8 @@ def test_a_weight_on_a_joint_under_water_hangs_with_its_weight_less_its_buoyancy
     assert fluid == pytest.approx(pressure + viscous + control) and viscous == 0.0
     assert fluid == pytest.approx(1000.0 * 9.81 * volume, rel=0.1)
     assert np.mean(joints) == pytest.approx(1500.0 * 9.81 * volume, rel=0.1)
-    assert np.abs(model._solids.joints.errors()).max() < 1e-8
-    assert not model.forcing.unfinished_rounds and model.forcing.rounds > 1
+    assert np.abs(sim.part(RigidPart).joints.errors()).max() < 1e-8
+    assert not forcing.unfinished_rounds and forcing.rounds > 1
 
 
 def test_control_forces_are_a_column_of_their_own(tmp_path: Path) -> None:
@@ -172,7 +174,7 @@ def test_particles_that_nothing_can_free_are_counted_and_said() -> None:
         "paddle": ut.RigidBody(shape=ut.Box(size=(0.12, 0.03, 1.0)), position=(0.315, 0.205), motion=falling),
     }
     sim = ut.Simulation(make_scene(2, 20, gravity=(0.0, 0.0), objects=objects), threads=1)
-    assert sim.model.fluid.totals.particles == 1  # type: ignore[attr-defined]
+    assert sim.part(SphPart).fluid.totals.particles == 1
     events: list[str] = []
     while sim.time < 0.12 and not events:
         report = sim.step()
@@ -184,7 +186,7 @@ def test_a_pressure_solve_that_stops_at_its_limit_is_counted_and_said(monkeypatc
     monkeypatch.setattr("undertow.sph.implicit.MOST_SWEEPS", 2)
     sim = ut.Simulation(make_scene(2, 20, sph=ut.Sph(method="iisph")), threads=1)
     reports = [sim.step() for _ in range(12)]
-    assert isinstance(sim.model.fluid, ImplicitFluid)  # type: ignore[attr-defined]
+    assert isinstance(sim.part(SphPart).fluid, ImplicitFluid)
     assert sum(report.ledger["pressure_unconverged"] for report in reports) > 1
     said = [event for report in reports for event in report.events if "pressure solve" in event]
     assert len(said) == 1 and reports[-1].ledger["density_error"] > 1e-3 and reports[-1].ledger["sweeps"] == 2
@@ -203,7 +205,7 @@ def test_a_source_gives_area_times_speed(dimensions: int) -> None:
     })  # fmt: skip
     scene = scene.model_copy(update={"objects": {name: scene.objects[name] for name in ("water", "tap")}})
     sim = ut.Simulation(scene, threads=1)
-    fluid: Any = sim.model.fluid  # type: ignore[attr-defined]
+    fluid: Any = sim.part(SphPart).fluid
     before = fluid.totals.particles
     sim.advance_to(end)
     layer = width ** (dimensions - 1) / fluid.spacing ** (dimensions - 1)

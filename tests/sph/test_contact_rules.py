@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import undertow as ut
+from undertow.sph.part import SphPart
 
 OPEN_SIDES = {name: "open" for name in ("x_low", "x_high", "y_low", "y_high")}
 DX = 0.02
@@ -43,7 +44,7 @@ def make_plate(height: float, density: float | None = 1000.0, speed: float = 0.0
 def test_a_particle_that_moves_away_is_not_pulled(slip: float, scheme: str) -> None:
     """(9): it touches, and leaves with the normal velocity it has; along the body it slips as eps says, once a step."""
     sim = make_sim({"drop": make_drop(0.19, (0.3, 0.05)), "plate": make_plate(0.16, x=0.235)}, slip=slip, scheme=scheme)
-    fluid, forcing = sim.model.fluid, sim.model.forcing
+    fluid, forcing = sim.part(SphPart).fluid, sim.scheme.forcing
     place = fluid.points.spec.place
     place[fluid.fluid_rows(), 1] = 0.18 + 0.9 * fluid.radius  # a tenth of the radius too near
     before = fluid.velocities()[0].copy()
@@ -76,7 +77,7 @@ def test_a_particle_between_two_plates_keeps_them_apart(density: float, slip: fl
         "high": make_plate(0.25, 2 * density, -0.2),
     }
     sim = make_sim(objects, slip=slip)
-    fluid, forcing = sim.model.fluid, sim.model.forcing
+    fluid, forcing = sim.part(SphPart).fluid, sim.scheme.forcing
     bodies = forcing.bodies
 
     def momentum() -> Any:
@@ -103,7 +104,7 @@ def test_a_particle_between_bodies_is_solved_with_all_of_them() -> None:
     """Two plates of different mass with four particles between them: every constraint and both momenta, densely."""
     drop = ut.SphFluid(shape=ut.Box(size=(0.076, 0.016)), position=(0.20, 0.19))
     sim = make_sim({"drop": drop, "low": make_plate(0.16, 3e4, 0.2), "high": make_plate(0.22, 7e4, -0.1)})
-    forcing, fluid = sim.model.forcing, sim.model.fluid
+    forcing, fluid = sim.scheme.forcing, sim.part(SphPart).fluid
     bodies = forcing.bodies
     assert fluid.totals.particles == 4
     mass, speed = np.append(bodies.mass_b, 4 * fluid.mass), np.append(bodies.v_b[:, 1], 0.0)
@@ -126,7 +127,7 @@ def test_every_pair_of_particle_and_body_is_listed_once() -> None:
     }
     sim = make_sim({"drop": drop, **plates})
     sim.step()
-    forcing, fluid = sim.model.forcing, sim.model.fluid
+    forcing, fluid = sim.scheme.forcing, sim.part(SphPart).fluid
     pairs = forcing._near.pair[: forcing._near_count]
     assert sorted(map(tuple, pairs.tolist())) == sorted((i, b) for i in fluid.fluid_rows().tolist() for b in (0, 1))
 
@@ -148,15 +149,16 @@ def test_static_bodies_by_algorithm_2_are_those_of_algorithm_1(
     for one_way in (True, False):
         post = ut.RigidBody(shape=ut.Box(size=(0.04, 0.08, 1.0)), position=(0.2, 0.1))
         sim = make_basin(post, slip=slip, scheme=scheme)
-        assert sim.model.forcing.is_one_way
+        assert sim.scheme.forcing.is_one_way
         if not one_way:
             monkeypatch.setattr(DirectForcing, "is_one_way", property(lambda self: False))
         contacts = 0
         while sim.time < 0.1:
             sim.step()
-            contacts = max(contacts, sim.model.forcing.contacts)
+            contacts = max(contacts, sim.scheme.forcing.contacts)
         assert contacts > 8
-        answers.append((sim.model.fluid.positions(), sim.model.fluid.velocities(), sim.body("body").force))
+        particles = sim.particles
+        answers.append((particles.position, particles.velocity, sim.body("body").force))
     (x, v, f), (y, w, g) = answers
     # the ends of the post's edges round contacts: distances measured before and after the correction differ there
     assert np.abs(x - y).max() < 2e-3 * DX and np.abs(v - w).max() < 0.02
@@ -171,11 +173,11 @@ def test_one_way_bodies_fall_as_if_there_were_no_fluid_and_the_fluid_feels_them(
             shape=ut.Box(size=(0.08, 0.04, 1.0)), position=(0.2, 0.23), density=density, velocity=(0.3, -1.0)
         )
         sim = make_basin(stone, one_way=one_way, sound_speed=30.0)
-        assert sim.model.forcing.is_one_way == one_way
+        assert sim.scheme.forcing.is_one_way == one_way
         contacts, dt = 0, 0.0
         for time in np.arange(0.002, 0.0501, 0.002):
             dt = max(dt, sim.advance_to(float(time)).time_step)
-            contacts = max(contacts, sim.model.forcing.contacts)
+            contacts = max(contacts, sim.scheme.forcing.contacts)
         assert contacts > 4
         state = sim.body("body")
         assert state.velocity == pytest.approx([0.3, -1.0 - 9.81 * sim.time, 0.0], abs=1e-7)
@@ -183,7 +185,7 @@ def test_one_way_bodies_fall_as_if_there_were_no_fluid_and_the_fluid_feels_them(
         fallen = sim.time + 0.5 * 9.81 * sim.time**2
         assert state.position == pytest.approx([0.2 + 0.3 * sim.time, 0.23 - fallen, 0.0], abs=9.81 * dt * sim.time)
         assert np.abs(state.force).max() > 10.0, "what the fluid exerts is told all the same"
-        answers.append((sim.time, sim.model.fluid.positions(), sim.model.fluid.velocities()))
+        answers.append((sim.time, sim.part(SphPart).fluid.positions(), sim.part(SphPart).fluid.velocities()))
     assert answers[0][0] == pytest.approx(answers[1][0], abs=1e-12)
     assert np.median(np.abs(answers[0][1] - answers[1][1])) < 1e-3 * DX
     assert np.abs(answers[0][1] - answers[1][1]).max() < 0.05 * DX

@@ -10,6 +10,7 @@ import pytest
 
 import undertow as ut
 from undertow.errors import UserError
+from undertow.sph.part import SphPart
 from undertow.validation.sph_momentum.case import exchange, make_scene
 
 
@@ -17,7 +18,7 @@ def touching(scheme: str, slip: float) -> Any:
     """A simulation in the step in which particles touch its bodies."""
     sim = ut.Simulation(make_scene(slip, scheme), threads=1)
     sim.step()
-    while sim.model.forcing.contacts < 4:  # type: ignore[attr-defined]
+    while sim.scheme.forcing.contacts < 4:  # type: ignore[attr-defined]
         sim.step()
     return sim
 
@@ -33,12 +34,12 @@ def test_momentum_is_exchanged_and_angular_momentum_follows_the_points_of_attack
 def test_the_global_scheme_is_the_solution_of_all_constraints_and_momenta() -> None:
     """Unknowns: impulses of all contacts and changes of the twists, solved by dense least squares."""
     sim = ut.Simulation(make_scene(0.0, "global"), threads=1)
-    forcing = sim.model.forcing  # type: ignore[attr-defined]
+    forcing = sim.scheme.forcing  # type: ignore[attr-defined]
     fluid, bodies = forcing.fluid, forcing.bodies
     while True:
-        dt = 0.9 * min(forcing.limits().values())
+        dt = 0.9 * min([*fluid.limits().values(), *forcing.limits().values()])
         fluid.prepare()
-        forcing._find_near()
+        forcing.find_near()
         fluid.accelerate(dt)
         fluid.kick(dt)
         twists = forcing._twists
@@ -90,9 +91,9 @@ def test_one_contact_is_the_same_in_both_schemes() -> None:
         drop = ut.SphFluid(shape=ut.Box(size=(0.04, 0.04, 0.04)), position=(0.525, 0.525, 0.525), velocity=(2.0, 0, 0))
         ball = ut.RigidBody(shape=ut.Sphere(radius=0.12), position=(0.72, 0.5, 0.5), density=300.0)
         sim = ut.Simulation(scene.model_copy(update={"objects": {"drop": drop, "ball": ball}}), threads=1)
-        assert sim.model.fluid.totals.particles == 1  # type: ignore[attr-defined]
+        assert sim.part(SphPart).fluid.totals.particles == 1
         sim.advance_to(0.06)
-        answers.append((sim.model.fluid.velocities(), sim.body("ball").velocity))  # type: ignore[attr-defined]
+        answers.append((sim.part(SphPart).fluid.velocities(), sim.body("ball").velocity))
     assert np.allclose(answers[0][0], answers[1][0], rtol=1e-12) and np.allclose(*[a[1] for a in answers], rtol=1e-12)
     assert answers[0][1][0] > 0
 
@@ -110,7 +111,7 @@ def test_a_particle_rests_at_its_radius_and_a_bouncing_one_returns() -> None:
             },
         )
         sim = ut.Simulation(scene, threads=1)
-        fluid = sim.model.fluid  # type: ignore[attr-defined]
+        fluid = sim.part(SphPart).fluid
         heights = []
         while sim.time < 0.34:
             sim.step()
@@ -139,7 +140,7 @@ def test_what_rests_is_not_thrown_up_by_restitution() -> None:
             objects={"drop": ut.SphFluid(shape=ut.Box(size=(0.016, 0.016)), position=(0.21, height)), **bodies},
         )
         sim = ut.Simulation(scene, threads=1)
-        fluid = sim.model.fluid  # type: ignore[attr-defined]
+        fluid = sim.part(SphPart).fluid
         for _ in range(50):
             sim.step()
             assert fluid.totals.speed < 1e-12
@@ -150,7 +151,7 @@ def test_schemes_and_shares_are_checked() -> None:
     sim = touching("global", 1.0)
     for change in ({"slip": 1.5}, {"restitution": -0.1}, {"scheme": "other"}):
         with pytest.raises(UserError):
-            replace(sim.model.forcing.settings, **change)
+            replace(sim.scheme.forcing.settings, **change)
 
 
 def test_control_forces_and_contact_among_bodies_agree(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +161,7 @@ def test_control_forces_and_contact_among_bodies_agree(monkeypatch: pytest.Monke
     for rounds in (1, 8):
         monkeypatch.setattr("undertow.coupling.direct_forcing.ROUNDS", rounds)
         sim = ut.Simulation(make_stack(18), threads=1)
-        forcing = sim.model.forcing  # type: ignore[attr-defined]
+        forcing = sim.scheme.forcing  # type: ignore[attr-defined]
         errors[rounds] = 0.0
         for _ in range(60):
             report = sim.step()

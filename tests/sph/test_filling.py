@@ -12,6 +12,7 @@ import undertow as ut
 from undertow.geometry import Box, Capsule, Solid, Sphere
 from undertow.geometry.motion import Static
 from undertow.sph import deepest, move_out, share_inside
+from undertow.sph.part import SphPart
 
 Distance = Callable[[np.ndarray], np.ndarray]
 
@@ -89,7 +90,7 @@ def full_box(radius: float, offset: tuple[float, float, float]) -> Any:
 @pytest.mark.parametrize(("radius", "offset"), [(2.5, (0.0, 0.0, 0.0)), (2.2, (0.3, -0.2, 0.45))])
 def test_a_full_box_settles_at_its_rest_density(radius: float, offset: tuple[float, float, float]) -> None:
     sim = full_box(radius, offset)
-    fluid = sim.model.fluid
+    fluid = sim.part(SphPart).fluid
     volume = 4.0 / 3.0 * np.pi * radius**3
     assert 12**3 - fluid.totals.particles == pytest.approx(volume, abs=1.0)
     away = np.linalg.norm(fluid.positions() - (0.06 + 0.01 * np.array(offset)), axis=1)
@@ -115,20 +116,20 @@ def test_bodies_on_the_lattice_leave_it_as_it_is() -> None:
         time=ut.Time(end=0.2, frame_rate=20), objects=objects,
     )  # fmt: skip
     sim = ut.Simulation(scene, threads=1)
-    fluid: Any = sim.model.fluid  # type: ignore[attr-defined]
+    fluid: Any = sim.part(SphPart).fluid
     assert fluid.totals.particles == 200 - 16
     assert np.allclose(np.mod(fluid.positions()[:, :2] / 0.03, 1.0), 0.5) and np.all(fluid.velocities()[:, 0] == 0.5)
     # half a spacing higher as many are displaced, and velocities are kept while the rest find their places
     block = objects["block"].model_copy(update={"position": (0.3, 0.165)})
     sim = ut.Simulation(scene.model_copy(update={"objects": {**objects, "block": block}}), threads=1)
-    fluid = sim.model.fluid  # type: ignore[attr-defined]
+    fluid = sim.part(SphPart).fluid
     assert fluid.totals.particles == 200 - 16 and np.all(fluid.velocities() == [0.5, 0.0, 0.0])
     assert fluid.densities().max() < 1030.0
     # fluids keep their own velocities, also when some of their particles are gone
     other = ut.SphFluid(shape=ut.Box(size=(0.6, 0.3)), position=(0.3, 0.45), velocity=(0.0, 0.25))
     changed = {"objects": {**objects, "block": block, "other": other}}
     sim = ut.Simulation(scene.model_copy(update=changed), threads=1)
-    fluid, forcing = sim.model.fluid, sim.model.forcing  # type: ignore[attr-defined]
+    fluid, forcing = sim.part(SphPart).fluid, sim.scheme.forcing  # type: ignore[attr-defined]
     gone = np.zeros(fluid.count, dtype=bool)
     gone[fluid.fluid_rows()[::7]] = True
     fluid.remove(gone)

@@ -9,6 +9,7 @@ import pytest
 
 import undertow as ut
 from undertow.sph import OPEN, WALL, ImplicitFluid, SphBox, SphFluid, SphSettings, add_penalty
+from undertow.sph.part import SphPart
 from undertow.validation.sph_buoyancy.case import SIZE, make_scene
 
 
@@ -78,7 +79,7 @@ def test_a_cuboid_floats_by_either_method(method: str) -> None:
     scene = make_scene(0.5, 20, 2, 1.5, 1.0).model_copy(update={"sph": ut.Sph(method=method)})
     sim = ut.Simulation(scene, threads=1)
     sim.advance_to(1.5)
-    fluid: Any = sim.model.fluid  # type: ignore[attr-defined]
+    fluid: Any = sim.part(SphPart).fluid
     level = (fluid.totals.particles * fluid.spacing**2 + 0.5 * SIZE[0] * SIZE[1]) / 0.6
     assert sim.body("cuboid").position[1] == pytest.approx(level, abs=fluid.spacing)
 
@@ -87,7 +88,7 @@ def test_the_penalty_method_repels_with_equal_and_opposite_forces() -> None:
     scene = make_scene(0.5, 20, 2, 1.0).model_copy(update={"coupling": "penalty"})
     sim = ut.Simulation(scene, threads=1)
     sim.advance_to(0.1)
-    fluid: Any = sim.model.fluid  # type: ignore[attr-defined]
+    fluid: Any = sim.part(SphPart).fluid
     fluid.prepare()
     fluid.accelerate(1e-3)
     rows = fluid.fluid_rows()

@@ -12,9 +12,10 @@ import pytest
 import undertow as ut
 from undertow.errors import UserError
 from undertow.output import read_frame
-from undertow.output.particles import particle_surface
 from undertow.sph import sample_box, sample_surface
+from undertow.sph.part import SphPart
 from undertow.sph.sampling import _measure_nodes
+from undertow.sph.surface import particle_surface
 
 
 def make_scene(**changes: Any) -> ut.Scene:
@@ -44,8 +45,8 @@ def test_a_run_resumes_bit_for_bit(tmp_path: Path) -> None:
     )
     whole = ut.Simulation(scene, threads=1)
     whole.advance_to(0.2)
-    model: Any = whole.model
-    assert model._drained > 0 and model.fluid.totals.particles > 200
+    part = whole.part(SphPart)
+    assert part.drained > 0 and part.fluid.totals.particles > 200
     half = ut.Simulation(scene.model_copy(update={"time": ut.Time(end=0.1, frame_rate=20)}), threads=1)
     half.run(out=tmp_path / "run")
     resume(tmp_path / "run", threads=1, frames=2)
@@ -56,7 +57,7 @@ def test_a_run_resumes_bit_for_bit(tmp_path: Path) -> None:
         assert np.array_equal(checkpoint.arrays[name], array), name
     frame = read_frame(tmp_path / "run" / "frames" / "000004")
     assert frame.particles is not None and frame.surface is None and frame.bodies[0].name == "float"
-    assert np.allclose(frame.particles.position, model.fluid.positions(), atol=1e-6)
+    assert np.allclose(frame.particles.position, part.fluid.positions(), atol=1e-6)
     assert frame.particles.spacing == pytest.approx(0.03) and frame.extent()[1][0] == pytest.approx(0.6)
 
 
@@ -137,7 +138,7 @@ def test_a_mesh_is_sampled_by_the_nearest_points_of_its_surface() -> None:
     water = ut.SphFluid(shape=ut.Box(size=(1.8, 0.2, 1.0)), position=(0.9, 0.1, 0.5))
     domain = ut.Domain(upper=(1.8, 1.2, 1.0), resolution=18)
     sim = ut.Simulation(make_scene(domain=domain, objects={"water": water, "float": body}), threads=1)
-    forcing, dx = sim.model.forcing, 0.1  # type: ignore[attr-defined]
+    forcing, dx = sim.scheme.forcing, 0.1  # type: ignore[attr-defined]
     along = forcing.local[:, np.argsort(np.ptp(forcing.local, axis=0))]  # principal axes by length
     depth = (np.array([0.2, 0.3, 0.5]) - np.abs(along)).min(axis=1)
     # those that come from next to an edge lie less deep below the other face
@@ -171,7 +172,7 @@ def test_nodes_near_a_surface_are_measured_and_the_others_have_its_sign() -> Non
 
 
 def test_the_surface_of_a_block_is_closed_and_where_the_particles_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("undertow.output.particles.has_splashsurf", lambda: False)
+    monkeypatch.setattr("undertow.sph.surface.has_splashsurf", lambda: False)
     steps = 0.1 * np.arange(10) + 0.05
     x = np.stack(np.meshgrid(steps, steps[:5], steps, indexing="ij"), axis=-1).reshape(-1, 3)
     vertices, triangles, normals, moving = particle_surface(x, np.ones((len(x), 3)), 0.1, np.zeros(3), np.ones(3))
@@ -218,7 +219,7 @@ def test_the_sound_speed_that_is_told_works() -> None:
     sim = ut.Simulation(make_scene(sph=ut.Sph(sound_speed=float(told[1]))), threads=1)
     assert not any("sound_speed" in note for note in sim.notes)
     sim.advance_to(0.2)
-    fluid: Any = sim.model.fluid  # type: ignore[attr-defined]
+    fluid: Any = sim.part(SphPart).fluid
     assert fluid.totals.density < 1.03 * 1000.0
 
 
@@ -238,7 +239,7 @@ def test_the_sound_speed_follows_every_motion_that_the_scene_gives() -> None:
     }  # fmt: skip
     for speed, scene in scenes.items():
         fall = 0.4 if speed == 9.0 else 0.55 if speed == 8.0 else 0.3
-        fluid: Any = ut.Simulation(scene, threads=1).model.fluid  # type: ignore[attr-defined]
+        fluid: Any = ut.Simulation(scene, threads=1).part(SphPart).fluid
         assert fluid.sound_speed == pytest.approx(10.0 * np.sqrt(speed**2 + 2.0 * 9.81 * fall), rel=1e-6)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from undertow.output import particles
 from undertow.output.ply import write_ply
+from undertow.sph import surface
 
 
 def test_the_surface_is_that_of_pysplashsurf_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,9 +27,9 @@ def test_the_surface_is_that_of_pysplashsurf_where_it_is_installed(monkeypatch: 
 
     fake = SimpleNamespace(reconstruction_pipeline=reconstruction_pipeline)
     monkeypatch.setitem(sys.modules, "pysplashsurf", fake)
-    monkeypatch.setattr(particles, "has_splashsurf", lambda: True)
+    monkeypatch.setattr(surface, "has_splashsurf", lambda: True)
     place, velocity = np.arange(12.0).reshape(4, 3), np.ones((4, 3))
-    found = particles.particle_surface(place, velocity, 0.2, np.zeros(3), np.full(3, 12.0))
+    found = surface.particle_surface(place, velocity, 0.2, np.zeros(3), np.full(3, 12.0))
     assert asked["particle_radius"] == 0.1 and asked["place"].flags.c_contiguous
     np.testing.assert_array_equal(found[0], place[:3])
     assert found[1].dtype.kind == "i" and found[1].tolist() == [[0, 1, 2]] and np.all(found[3] == 1.0)
@@ -38,7 +39,7 @@ def test_the_order_in_which_pysplashsurf_finds_a_surface_does_not_matter(monkeyp
     corners = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     faces = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
     draw, answers = np.random.default_rng(3), []
-    monkeypatch.setattr(particles, "has_splashsurf", lambda: True)
+    monkeypatch.setattr(surface, "has_splashsurf", lambda: True)
     for _ in range(4):
         order, turn = draw.permutation(4), int(draw.integers(3))
         mesh = SimpleNamespace(vertices=corners[order], triangles=np.roll(np.argsort(order)[faces], turn, axis=1)[::-1])
@@ -46,7 +47,7 @@ def test_the_order_in_which_pysplashsurf_finds_a_surface_does_not_matter(monkeyp
         found = SimpleNamespace(mesh=mesh, point_attributes=given)
         fake = SimpleNamespace(reconstruction_pipeline=lambda *_, found=found, **__: (found, None))
         monkeypatch.setitem(sys.modules, "pysplashsurf", fake)
-        answers.append(particles.particle_surface(corners, corners, 0.2, np.zeros(3), np.ones(3)))
+        answers.append(surface.particle_surface(corners, corners, 0.2, np.zeros(3), np.ones(3)))
     for answer in answers:
         assert all(np.array_equal(a, b) for a, b in zip(answers[0], answer, strict=True))
         assert np.array_equal(answer[3], 2.0 * answer[0]) and len(np.unique(answer[1], axis=0)) == 4
@@ -56,10 +57,10 @@ def test_the_order_in_which_pysplashsurf_finds_a_surface_does_not_matter(monkeyp
 
 
 def test_without_pysplashsurf_the_surface_is_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(particles, "has_splashsurf", lambda: False)
+    monkeypatch.setattr(surface, "has_splashsurf", lambda: False)
     steps = 0.1 * np.arange(8) + 0.05
     place = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)
-    vertices, triangles, _, _ = particles.particle_surface(place, 0.0 * place, 0.1, np.zeros(3), np.full(3, 1.2))
+    vertices, triangles, _, _ = surface.particle_surface(place, 0.0 * place, 0.1, np.zeros(3), np.full(3, 1.2))
     corners = vertices[triangles]
     volume = np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])).sum() / 6.0
     assert volume == pytest.approx(0.512, rel=0.08)

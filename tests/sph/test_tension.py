@@ -8,6 +8,7 @@ import pytest
 import undertow as ut
 from undertow.errors import UserError
 from undertow.sph import SphBox, SphFluid, SphSettings, kernel, lattice_sums
+from undertow.sph.part import SphPart
 from undertow.sph.sides import OPEN
 
 
@@ -50,7 +51,7 @@ def test_a_square_drop_turns_round_and_has_the_pressure_of_laplace() -> None:
     from undertow.validation.sph_drop.case import TENSION, make_scene, rim
 
     sim = ut.Simulation(make_scene(18))
-    fluid = sim.model.fluid  # type: ignore[attr-defined]
+    fluid = sim.part(SphPart).fluid
     assert rim(fluid.positions()).max() / rim(fluid.positions()).min() > 1.3
     sim.advance_to(0.1)
     place = fluid.positions()

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import undertow as ut
+from undertow.solids.soft_part import SoftPart
 
 THESIS_RATE = 24.0
 """Frames per second."""
@@ -27,7 +28,7 @@ def seconds_per_frame(scene: ut.Scene, start: float, end: float, threads: int, t
         iterations += sim.step().iterations
         steps += 1
     seconds = time.perf_counter() - begun
-    count = sum(len(part.cells) for part in sim.model.soft.parts)  # type: ignore[attr-defined]
+    count = sum(len(part.cells) for part in sim.part(SoftPart).soft.parts)
     per_frame = seconds / (sim.time - first) / THESIS_RATE
     return {
         "quantity": "seconds_per_frame",

@@ -8,6 +8,7 @@ from typing import Any
 
 import undertow as ut
 from undertow.scene.gallery.cloth_knot import make_scene
+from undertow.solids.soft_part import SoftPart
 
 RESOLUTION = 122
 START, END = 10 / 24, 12 / 24
@@ -29,7 +30,7 @@ def run(threads: int) -> Iterator[dict[str, Any]]:
     seconds = time.perf_counter() - start
     if met == 0:
         raise RuntimeError("cloth-step: the sheet does not touch itself in the frames that are timed")
-    count = len(sim.model.soft.parts[0].cells)  # type: ignore[attr-defined]
+    count = len(sim.part(SoftPart).soft.parts[0].cells)
     yield {
         "quantity": "seconds_per_frame",
         "size": count,

@@ -29,9 +29,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import undertow as ut
-from undertow.run.solids_model import SolidsModel
 from undertow.scene import Scene, Solids
 from undertow.scene.gallery.rigid_pile import make_boxes, make_scene
+from undertow.solids.rigid_part import RigidPart
 
 WARM, MEASURED = 100, 200
 """Steps of the pile of 100 before and while memory is watched."""
@@ -106,8 +106,7 @@ def _time_piles(piles: list[_Pile], start: float, end: float) -> None:
 
 def _deepest(sim: ut.Simulation) -> float:
     """Deepest overlap of any pair now [m]."""
-    assert isinstance(sim.model, SolidsModel)
-    return max((depth for _, _, depth in sim.model.solids.overlapping()), default=0.0)
+    return max((depth for _, _, depth in sim.part(RigidPart).solids.overlapping()), default=0.0)
 
 
 def _settle(scene: Scene, until: float, end: float) -> Settled:

@@ -8,6 +8,7 @@ from typing import Any
 
 import undertow as ut
 from undertow.scene.gallery.soft_sphere_drop import make_scene
+from undertow.solids.soft_part import SoftPart
 
 RESOLUTION, STEPS = 25, 4
 THESIS = 18.0
@@ -28,7 +29,7 @@ def run(threads: int) -> Iterator[dict[str, Any]]:
         iterations += sim.step().iterations
     seconds = time.perf_counter() - start
     simulated = sim.time - simulated
-    count = len(sim.model.soft.parts[0].cells)  # type: ignore[attr-defined]
+    count = len(sim.part(SoftPart).soft.parts[0].cells)
     per_frame = seconds / simulated / 24.0
     yield {
         "quantity": "seconds_per_frame",

@@ -11,7 +11,7 @@ pysplishsplash: the one that the environment variable ``UNDERTOW_SPLISHSPLASH`` 
 Without it the ratio is to the figure recorded below, and the line says so. Its wheels bring a libGLdispatch that may
 clash with that of the system (the import crashes): put a link to the system's in its place, in ``pysplishsplash.libs``.
 
-Memory counts every array that the model holds, bodies, contacts and lists included.
+Memory counts every array that the simulation holds, bodies, contacts and lists included.
 """
 
 from __future__ import annotations
@@ -101,19 +101,19 @@ def run(threads: int) -> Iterator[dict[str, Any]]:
     try:
         for name, resolution in SIZES.items():
             sim = ut.Simulation(make_scene(resolution), threads=threads)
-            model: Any = sim.model
-            fluid = model.fluid
+            scheme: Any = sim.scheme
+            fluid = scheme.particles.fluid
             for _ in range(3):
                 sim.step()
             fluid.refresh()  # the lists are made at least once in the time
             begin, rebuilds, contacts = clock.perf_counter(), fluid.rebuilds, 0
             for _ in range(STEPS):
                 sim.step()
-                contacts += model.forcing.contacts
+                contacts += scheme.forcing.contacts
             seconds = (clock.perf_counter() - begin) / STEPS
-            particles, size = fluid.totals.particles, held_bytes(model)
+            particles, size = fluid.totals.particles, held_bytes(scheme)
             rate, lists = particles / seconds, fluid.rebuilds - rebuilds
-            del sim, model, fluid  # their memory is the peer's
+            del sim, scheme, fluid  # their memory is the peer's
             against = compare(rate, resolution, threads)
             common = {"size": f"{particles} particles, 16 bodies", "threads": threads, "memory_mb": size / 2**20}
             yield common | {

@@ -72,10 +72,10 @@ def lower_bodies(scene: ut.Scene, by: float) -> ut.Scene:
 def develop(name: str, resolution: int, threads: int) -> ut.Simulation:
     """A scene of the table with its bodies in touch with the fluid."""
     sim = ut.Simulation(lower_bodies(find_scene(name, resolution=resolution), TABLE[name].lowered), threads=threads)
-    model: Any = sim.model
+    scheme: Any = sim.scheme
     for steps in range(1, PATIENCE + 1):
         sim.step()
-        if model.forcing.contacts > 0 and steps >= WARM:
+        if scheme.forcing.contacts > 0 and steps >= WARM:
             return sim
     raise PhysicsError(f"sph-table: {name}: the fluid touches no body after {PATIENCE} steps; lower the bodies")
 
@@ -95,8 +95,8 @@ def run(threads: int) -> Iterator[dict[str, Any]]:
 def measure(name: str, row: Row, threads: int) -> dict[str, Any]:
     """One row of the table."""
     sim = develop(name, row.resolution, threads)
-    model: Any = sim.model
-    fluid, forcing = model.fluid, model.forcing
+    scheme: Any = sim.scheme
+    fluid, forcing = scheme.particles.fluid, scheme.forcing
     fluid.refresh()  # the lists are made at least once in the time
     begin, rebuilds, contacts = clock.perf_counter(), fluid.rebuilds, []
     for _ in range(STEPS):
@@ -114,7 +114,7 @@ def measure(name: str, row: Row, threads: int) -> dict[str, Any]:
         "seconds_per_step": seconds,
         "throughput": particles / seconds,
         "unit": "particles/s",
-        "memory_mb": held_bytes(model) / 2**20,
+        "memory_mb": held_bytes(scheme) / 2**20,
         "ratio": ratio,
         "measured": ratio,
         "against": f"table I: {row.particles} particles, {row.body_particles} of bodies, {row.seconds} s on one 2.13 "

@@ -9,12 +9,12 @@ import numpy as np
 import undertow.geometry as geometry
 from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.motion import BodyMotion, MotionAhead
-from undertow.coupling.solid_parts import RigidSolids
 from undertow.fluid import SolidForce
 from undertow.fluid.phase import FullTank, Phase
 from undertow.grid import INFLOW, SIDE_NAMES, WALL, Array, Grid, Sides
-from undertow.part import ENERGY, Limit, Part, Quantity, vector
+from undertow.part import ENERGY, Limit, Part, Quantity
 from undertow.rigid.bodies import DYNAMIC
+from undertow.solids.rigid_part import RigidPart
 
 NONE = SolidForce((0.0,) * 3, (0.0,) * 3, (0.0,) * 3)
 
@@ -31,7 +31,7 @@ class BodiesInFluid(Part):
     phase: Phase
 
     def __init__(
-        self, grid: Grid, sides: Sides, rigid: RigidSolids, solids: Sequence[geometry.Solid], volume_b: Array,
+        self, grid: Grid, sides: Sides, rigid: RigidPart, solids: Sequence[geometry.Solid], volume_b: Array,
         gravity: Sequence[float], joined: bool,
     ) -> None:  # fmt: skip
         """solids: as the scene places them. volume_b (len(solids),): what dynamic ones displace [m3; 2D m2]. joined:
@@ -58,13 +58,9 @@ class BodiesInFluid(Part):
 
     def _add_walls(self, sides: Sides) -> None:
         for side, axis, end in self.grid.sides():
-            if sides.spec.kind[side] not in (WALL, INFLOW):
-                continue
-            normal = np.zeros(3)
-            normal[axis] = 1.0 - 2.0 * end
-            place = np.array(self.grid.upper if end else self.grid.lower) * np.abs(normal)
-            shape = self.rigid.shapes.add(geometry.Plane(vector(normal)))
-            self.bodies.add(f"{SIDE_NAMES[side]} of the domain", shape, place, np.array([1.0, 0.0, 0.0, 0.0]))
+            if sides.spec.kind[side] in (WALL, INFLOW):
+                place = (self.grid.upper if end else self.grid.lower)[axis]
+                self.rigid.add_wall(f"{SIDE_NAMES[side]} of the domain", axis, bool(end), place)
 
     def _size(self, b: int) -> float:
         """Largest distance of a point of a dynamic body from its centre of mass that turning moves [m]."""

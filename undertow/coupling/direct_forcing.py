@@ -1,6 +1,6 @@
 """Particles and rigid bodies by direct forcing (Becker, Tessendorf and Teschner 2009 [@becker2009], algorithm 1).
 
-A step:
+A step (the box is ``forcing_schemes``):
 
     neighbours, fluid and body forces                   1, 2
     v*, x* of fluid and bodies                          3    prediction
@@ -30,6 +30,7 @@ impulses last found, over-relaxed by the change they made (Aitken), until they c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -55,10 +56,10 @@ from undertow.coupling.forcing_contacts import (
 from undertow.coupling.forcing_solves import _largest_error, _solve_global, _solve_local, _sum_control
 from undertow.errors import UserError
 from undertow.grid import Array, share
-from undertow.rigid.bodies import DYNAMIC, STATIC, BodySpec, RigidBodies
+from undertow.rigid.bodies import DYNAMIC, STATIC, BodySpec, RigidBodies, rotation_matrix_of
 from undertow.rigid.shapes import CollisionShapes
 from undertow.solids import Solids, SolidsReport
-from undertow.sph import SphFluid, add_penalty, check_share
+from undertow.sph import SphFluid, check_share
 
 ROUNDS = 8
 """Of control forces and contact among bodies, at most."""
@@ -91,6 +92,13 @@ class ForcingSettings:
         check_share("restitution", self.restitution)
         if self.scheme not in ("local", "global"):
             raise UserError(f"sph.scheme = {self.scheme!r}: the schemes are local and global")
+
+
+def body_frames(bodies: RigidBodies, position: Sequence[Array]) -> tuple[Array, Any]:
+    """Boundary particles of every body b, position[b] (n_b, 3) [m] in the world, all together in the principal frames
+    (n, 3) [m], and the bodies they belong to (n,)."""
+    local = [(p - bodies.x_b[b]) @ rotation_matrix_of(bodies.q_b[b]) for b, p in enumerate(position)]
+    return np.concatenate(local), np.repeat(np.arange(len(position)), [len(p) for p in position])
 
 
 class DirectForcing:
@@ -137,30 +145,22 @@ class DirectForcing:
         self.fluid.move_bodies(self._place, self._velocity)
 
     def limits(self) -> dict[str, float]:
-        """Longest step [s]: a body may come nearer to a particle by half its radius."""
-        found = self.fluid.limits()
+        """Longest step [s] beside those of the fluid: a body may come nearer to a particle by half its radius."""
         fastest = float(np.abs(self._velocity).max(initial=0.0))
-        if fastest > 0:
-            found["body"] = 0.5 * self.fluid.radius / fastest
-        return found
+        return {"body": 0.5 * self.fluid.radius / fastest} if fastest > 0 else {}
 
-    def step(self, time: float, dt: float) -> SolidsReport:
-        """One step from ``time`` by ``dt`` [s]."""
-        fluid = self.fluid
-        fluid.prepare()
-        self._find_near()
-        fluid.accelerate(dt)
-        self._repel()
-        _gather_forces(
-            self.bodies.spec, self._place, self.body, fluid.body_force, self.pressure_b, self.viscous_b, self.torque_b
-        )
-        fluid.kick(dt)
+    def gather_forces(self) -> None:
+        """Forces on the bodies out of those on their boundary particles."""
+        given = self.fluid.body_force
+        _gather_forces(self.bodies.spec, self._place, self.body, given, self.pressure_b, self.viscous_b, self.torque_b)
+
+    def move(self, time: float, dt: float) -> SolidsReport:
+        """Bodies and particles from ``time`` by ``dt`` [s], under control forces: lines 3 to 9 of algorithm 1, or those
+        of algorithm 2."""
         self.bodies.move_kinematic(time + dt, place=False)
         report = self._move_one_way(time, dt) if self.is_one_way else self._move_both(time, dt)
         # the torque of control forces is part of the fluid's
         self.torque_b += self._control_torque
-        fluid.measure()
-        fluid.check()
         return report
 
     @property
@@ -223,7 +223,7 @@ class DirectForcing:
         for steps in range(1, SETTLING + 1):
             dt = min(fluid.limits().values(), default=fluid.smoothing / fluid.sound_speed)
             fluid.prepare()
-            self._find_near()
+            self.find_near()
             fluid.accelerate(dt)
             fluid.points.spec.motion[: fluid.count, :3] *= DAMPING
             fluid.kick(dt)
@@ -293,10 +293,7 @@ class DirectForcing:
         if self.solids.joints is not None:
             self.solids.joints.restore(start)
 
-    def _repel(self) -> None:
-        """Control forces do it."""
-
-    def _find_near(self) -> None:
+    def find_near(self) -> None:
         """Pairs of particles and bodies that may touch before the lists are made anew."""
         fluid = self.fluid
         if self._built == fluid.rebuilds:
@@ -380,9 +377,6 @@ class PenaltyForcing(DirectForcing):
     def settle(self) -> int:
         """Repulsion moves particles to their places, where these are is not known before."""
         return 0
-
-    def _repel(self) -> None:
-        add_penalty(self.fluid)
 
     def _find_contacts(self, dt: float, before: BodySpec) -> None:
         self.contacts = 0

@@ -13,7 +13,6 @@ from undertow.coupling.contact_in_fluid import ContactOfBodiesAlone
 from undertow.coupling.coupled_soft import CoupledSoft
 from undertow.coupling.one_sided import ActiveSet, Contacts, gather, of_bodies, of_nodes
 from undertow.coupling.soft_solve import SoftSolve
-from undertow.coupling.solid_parts import DeformableSolids
 from undertow.coupling.solid_velocities import Bound
 from undertow.errors import UserError
 from undertow.fluid import SolidForce
@@ -23,6 +22,7 @@ from undertow.grid import GHOSTS, Array
 from undertow.part import ENERGY, MOMENTUM, NUMBER, SPEED, VOLUME, Limit, Part, Quantity, components, vector
 from undertow.soft.rings import RingRows
 from undertow.solids.soft_contacts import SoftContacts
+from undertow.solids.soft_part import SoftPart
 
 PUSH = 0.2
 """Part of an overlap of a node that is undone per step."""
@@ -61,7 +61,7 @@ class NodesInFluid(Part):
     name = "nodes_in_fluid"
     solve: SoftSolve
 
-    def __init__(self, bodies: BodiesInFluid, part: DeformableSolids, settings: NodeSettings) -> None:
+    def __init__(self, bodies: BodiesInFluid, part: SoftPart, settings: NodeSettings) -> None:
         self.within, self.part, self.rigid = bodies, part, bodies.rigid
         self.soft, self.bodies = part.soft, bodies.bodies
         soft_solids = part.soft_solids
@@ -163,7 +163,7 @@ class NodesInFluid(Part):
         self._dissipated += coupled.dissipated
         part.elastic_energy = self._measure_elastic()
         pressure = coupled.pressure / dt + coupled.buoyancy
-        names = part.soft_names
+        names = part.body_names()
         for one in soft.parts:
             nodes = one.nodes
             is_soft = one.name in names

@@ -27,7 +27,7 @@ from undertow.coupling.solid_walls import SolidWalls
 from undertow.fluid.pressure import PressureRows
 from undertow.grid import GHOSTS, Array
 from undertow.linalg import Stencil
-from undertow.soft import SoftBodies, SoftPart
+from undertow.soft import SoftBodies, SoftMesh
 
 CLOSE = 1e-5
 """Error of the volume at the end of the step, relative, that is good enough."""
@@ -37,7 +37,7 @@ CLOSE = 1e-5
 class _Pocket:
     """A closed shell, the volume it encloses at rest [m3; 2D m2], and 1 or -1 if its elements are turned inwards."""
 
-    part: SoftPart
+    part: SoftMesh
     wanted: float
     sign: float
 

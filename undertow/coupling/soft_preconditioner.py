@@ -10,7 +10,7 @@ from undertow.coupling.solid_walls import SolidWalls
 from undertow.fluid.pressure import PressureRows
 from undertow.grid import Array
 from undertow.linalg import ConstrainedInverse, Multigrid, NullSpace, Stencil, Woodbury
-from undertow.soft.bodies import SoftPart
+from undertow.soft.bodies import SoftMesh
 
 MOST_BYTES = 1.0e9
 """Of what is kept of the motions of light bodies; further ones are left to the iteration."""
@@ -127,7 +127,7 @@ class SoftPreconditioner:
         # a ball that turns moves nothing
         return np.asarray(U[:, swept > 1e-6 * swept.max(initial=0.0)])
 
-    def _best_motions(self, part: SoftPart) -> Array:
+    def _best_motions(self, part: SoftMesh) -> Array:
         """Velocities (free, k) of a soft body: of the quadratic functions of the place, as many as there are affine
         ones, those that move most fluid for their inertia, elasticity included: Ritz vectors of F^T F against Mt."""
         block, flux = self.walls.solids, self.walls.flux

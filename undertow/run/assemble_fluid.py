@@ -28,12 +28,12 @@ from undertow.geometry import Solid, SolidFields
 from undertow.grid import Grid, Sides
 from undertow.part import Part
 from undertow.run import build
+from undertow.run.assemble_solids import make_rigid, make_soft
 from undertow.run.assemble_water import check_water, make_water
 from undertow.run.assembly import Assembly
 from undertow.run.machine import check_memory
-from undertow.run.soft_model import SoftModel
-from undertow.run.solids_model import SolidsModel
 from undertow.scene import Scene, SoftBody
+from undertow.solids.rigid_part import RigidPart
 
 
 @dataclass
@@ -86,7 +86,7 @@ def _assemble_prescribed(box: _Box) -> Assembly:
     return Assembly([part, flow], AroundSolids(part, flow), box.notes)
 
 
-def _make_bodies(box: _Box, rigid: SolidsModel) -> BodiesInFluid:
+def _make_bodies(box: _Box, rigid: RigidPart) -> BodiesInFluid:
     scene, solids = box.scene, box.solids()
     box.notes[:0] = rigid.notes
     volume = np.array([rigid.displaced_volume(b) for b in range(len(solids))])
@@ -97,7 +97,7 @@ def _make_bodies(box: _Box, rigid: SolidsModel) -> BodiesInFluid:
 def _assemble_bodies(box: _Box) -> Assembly:
     """Rigid bodies that fluid and bodies are solved for together."""
     scene = box.scene
-    bodies = _make_bodies(box, SolidsModel(scene))
+    bodies = _make_bodies(box, make_rigid(scene))
     chosen, coupled = GRID_COUPLINGS[scene.coupling], bodies.coupled
     fields = chosen.fields(box.grid, bodies.placed)
     flow: GridFluid
@@ -122,9 +122,10 @@ def _assemble_bodies(box: _Box) -> Assembly:
 def _assemble_nodes(box: _Box) -> Assembly:
     """Soft bodies, cloth, ropes and thin rigid shells among rigid bodies, solved for together with the fluid."""
     scene = box.scene
-    solids = SoftModel(scene)
-    bodies = _make_bodies(box, solids)
-    soft = solids.soft
+    rigid, part = make_soft(scene)
+    box.notes += part.notes
+    bodies = _make_bodies(box, rigid)
+    soft = part.soft
     if scene.fluid.initial_vortices and not scene.has_surface:
         moved = soft.inv_mass > 0
         soft.v[moved] += np.stack(build.initial_velocity(scene)(*soft.x[moved].T), axis=1)
@@ -133,7 +134,7 @@ def _assemble_nodes(box: _Box) -> Assembly:
     settings = NodeSettings(
         scene.soft.stepper, min(densities, default=np.inf), scene.soft.volume_recovery, solves
     )  # fmt: skip
-    nodes = NodesInFluid(bodies, solids, settings)
+    nodes = NodesInFluid(bodies, part, settings)
     equal = scene.soft.shell_weights == "equal"
     flow: GridFluid
     if scene.has_surface:
@@ -174,15 +175,13 @@ def _coupled(
 
 
 def _parts(bodies: BodiesInFluid, nodes: list[NodesInFluid], flow: GridFluid) -> list[Part]:
-    rigid = bodies.rigid
-    assert isinstance(rigid, Part)
-    return [rigid, bodies, *nodes, flow]
+    return [bodies.rigid, *(one.part for one in nodes), bodies, *nodes, flow]
 
 
 def _assemble_rigid_fluid(box: _Box) -> Assembly:
     """Water and bodies that are solved as water."""
     scene = box.scene
-    bodies = _make_bodies(box, SolidsModel(scene))
+    bodies = _make_bodies(box, make_rigid(scene))
     _check_densities(scene, bodies)
     fields, moved = SolidFields(box.grid, bodies.prescribed), SolidFields(box.grid, bodies.moved)
     index = np.flatnonzero(bodies.dynamic_b)

@@ -15,7 +15,7 @@ import numpy as np
 
 from undertow.errors import UserError
 
-FORMAT = 3
+FORMAT = 4
 """Since 3 the viscosity of particles in the scene is dynamic [Pa s]."""
 
 

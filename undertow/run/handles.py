@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from undertow.grid import Array
+from undertow.part import Nodes
 
 
 @dataclass(frozen=True)
@@ -41,22 +42,6 @@ class Body:
         from undertow.rigid.bodies import quaternion_of_matrix
 
         return quaternion_of_matrix(self.matrix)
-
-
-@dataclass(frozen=True)
-class Nodes:
-    """The nodes of a soft body, cloth or rope at the present time.
-
-    position, velocity, rest (n, 3) [m], [m/s], [m], rest being where they started; mass (n,) [kg; 2D kg/m]; elements
-    (m, k): the nodes of each tetrahedron (k = 4), triangle (3) or edge (2).
-    """
-
-    name: str
-    position: Array
-    velocity: Array
-    rest: Array
-    mass: Array
-    elements: Array
 
 
 @runtime_checkable

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from undertow.output import FrameData
     from undertow.run.driver import Progress
     from undertow.run.record import Run
-    from undertow.run.solids_model import SolidsModel
+    from undertow.solids.rigid_part import RigidPart
     from undertow.sph import SphFluid
 
 Drawn = TypeVar("Drawn")
+Kind = TypeVar("Kind", bound=Part)
 VelocityFunction = Callable[[Array, Array, Array], tuple[Any, Any, Any]]
 
 
@@ -69,7 +70,6 @@ class Simulation:
         assembly = assemble(scene, checkpoint is None)
         self.scheme, self.notes = assembly.scheme, assembly.notes
         """The order of things in a step; what the user should know before the run."""
-        self.model: Any = self.scheme
         self.parts: list[Part] = [*assembly.parts, self.scheme]
         self.ledger = Ledger(self.parts)
         self.time = 0.0
@@ -83,13 +83,21 @@ class Simulation:
     @property
     def grid(self) -> Grid | None:
         """The grid of the fluid; None for solids alone and for particles."""
-        flow: Flow | None = getattr(self.model, "flow", None)
+        flow: Flow | None = getattr(self.scheme, "flow", None)
         return None if flow is None else flow.grid
+
+    def part(self, kind: type[Kind]) -> Kind:
+        """The part of a type."""
+        found = next((part for part in self.parts if isinstance(part, kind)), None)
+        if found is None:
+            known = ", ".join(type(part).__name__ for part in self.parts)
+            raise UserError(f"{self.scene.name}: the simulation has no {kind.__name__}; its parts are {known}")
+        return found
 
     @property
     def flow(self) -> Flow:
         """The fluid."""
-        flow = getattr(self.model, "flow", None)
+        flow = getattr(self.scheme, "flow", None)
         if flow is None:
             if self.scene.sph_fluids:
                 how = "use sim.particles, sim.field or sim.sample"
@@ -234,27 +242,29 @@ class Simulation:
         It may not lie deep inside another one; ``notes`` names those it overlaps and is pushed out of. A prescribed
         motion counts from t = 0. Checkpoints know it.
         """
+        from undertow.run.assemble_solids import read_body
+
         if not isinstance(body, RigidBody):
             raise UserError(f"{name!r}: {type(body).__name__} is no RigidBody; only these are added during a run")
-        model = self._rigid_model(name, "added")
+        part = self._rigid_alone(name, "added")
         if name in self.scene.objects:
             raise UserError(f"body {name!r}: the scene has or had an object of that name; choose another")
         scene = self._scene_with(name, body)
-        model.add(scene, name, self.time)
+        self.notes += part.add(read_body(scene, name, part.known_shapes), self.time)
         self.scene = scene
 
     def remove(self, name: str) -> None:
         """Take a rigid body out of a scene of rigid bodies alone; joints that held it are broken."""
         self.body(name)
-        self._rigid_model(name, "removed").remove(name)
+        self._rigid_alone(name, "removed").remove(name)
 
-    def _rigid_model(self, name: str, done: str) -> SolidsModel:
-        """The model of a scene of rigid bodies alone, whose bodies come and go."""
-        from undertow.run.solids_model import SolidsModel
-
-        if type(self.model) is not SolidsModel:
+    def _rigid_alone(self, name: str, done: str) -> RigidPart:
+        """The rigid bodies of a scene without anything else, where they come and go."""
+        if self.scene.domain is not None or self.scene.softs:
             raise UserError(f"body {name!r}: cannot be {done}: bodies come and go in scenes of rigid bodies alone")
-        return self.model
+        from undertow.solids.rigid_part import RigidPart
+
+        return self.part(RigidPart)
 
     def _scene_with(self, name: str, body: RigidBody) -> Scene:
         """The scene of now and one body more, checked as a whole."""
@@ -318,10 +328,9 @@ class Simulation:
         """The SPH fluid; None where the scene has none, and then nothing of it is imported."""
         if not self.scene.sph_fluids:
             return None
-        from undertow.run.sph_model import SphModel
+        from undertow.sph.part import SphPart
 
-        assert isinstance(self.model, SphModel)
-        return self.model.fluid
+        return self.part(SphPart).fluid
 
     def frame_data(self, fields: Sequence[str] | None = None) -> FrameData:
         """The present state as a frame; fields: of the cells, in the place of those that the scene asks for."""
@@ -364,8 +373,10 @@ class Simulation:
         """Take over a checkpoint of the same scene."""
         numbers = checkpoint.numbers
         for name, item in numbers.get("added", {}).items():
-            scene = self._scene_with(name, RigidBody.model_validate(item))
-            self._rigid_model(name, "added").include(scene, name, float(numbers["time"]))
+            from undertow.run.assemble_solids import read_body
+
+            scene, rigid = self._scene_with(name, RigidBody.model_validate(item)), self._rigid_alone(name, "added")
+            rigid.include(read_body(scene, name, rigid.known_shapes), float(numbers["time"]))
             self.scene = scene
         if checkpoint.arrays.keys() != self.arrays().keys():
             raise UserError("checkpoint: its arrays do not fit the scene; it belongs to another scene or resolution")

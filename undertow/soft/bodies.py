@@ -16,7 +16,7 @@ from undertow.soft.assembly import Forces, Group
 
 
 @dataclass(frozen=True)
-class SoftPart:
+class SoftMesh:
     """One soft body among the nodes: its nodes first ... stop, its surface triangles (m, 3) (2D: its outline edges
     (m, 2)), its cells (m, 4) or (m, 3) for volumes and files, all by number of all nodes; closed: it encloses a
     volume."""
@@ -49,7 +49,7 @@ class SoftBodies:
 
     def __init__(self, dimensions: int = 3) -> None:
         self.dimensions = dimensions
-        self.parts: list[SoftPart] = []
+        self.parts: list[SoftMesh] = []
         self.handles: list[Handle] = []
         self.x, self.v, self.rest = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3))
         self.mass, self.inv_mass = np.zeros(0), np.zeros(0)
@@ -74,7 +74,7 @@ class SoftBodies:
         closed: bool = False,
         velocity: Any = (0.0, 0.0, 0.0),
         rest: Array | None = None,
-    ) -> SoftPart:
+    ) -> SoftMesh:
         """Add a body of nodes (n, 3) [m] with masses (n,) [kg]; elements, cells and surface count its own nodes from
         0."""
         if any(part.name == name for part in self.parts):
@@ -83,7 +83,7 @@ class SoftBodies:
         if len(loose):
             raise UserError(f"{name}: node {loose[0]} has no mass; remove the nodes that belong to no element")
         first, stop = self.count, self.count + len(position)
-        part = SoftPart(name, first, stop, np.asarray(surface) + first, np.asarray(cells) + first, closed)
+        part = SoftMesh(name, first, stop, np.asarray(surface) + first, np.asarray(cells) + first, closed)
         self.parts.append(part)
         self.x = np.concatenate([self.x, position])
         self.rest = np.concatenate([self.rest, position if rest is None else rest])
@@ -94,7 +94,7 @@ class SoftBodies:
         self._forces = None
         return part
 
-    def part(self, name: str) -> SoftPart:
+    def part(self, name: str) -> SoftMesh:
         """A body by name."""
         for part in self.parts:
             if part.name == name:
@@ -160,7 +160,7 @@ class SoftBodies:
         # the power iteration ends a little below the largest value
         return 2.0 / np.sqrt(1.1 * omega_sq) if omega_sq > 0 else float("inf")
 
-    def volume(self, part: SoftPart) -> float:
+    def volume(self, part: SoftMesh) -> float:
         """Volume of a closed body [m3; 2D m2]."""
         from undertow.soft.materials import cell_volumes
 

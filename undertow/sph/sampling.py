@@ -8,11 +8,13 @@ the normal by r_P. In a plate as thick as the spacing they meet in its middle; t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
+from undertow.geometry import AnimatedMesh, Box, MeshShape, Solid
 from undertow.grid import Array
 from undertow.sph.kernels import lattice_sums, make_numbers
 
@@ -37,6 +39,21 @@ def sample_box(size: Array, spacing: float, dimensions: int) -> Array:
     last = np.array([len(a) - 1 for a in axes])
     outer = (index[:, :dimensions] == 0) | (index[:, :dimensions] == last[:dimensions])
     return np.ascontiguousarray(points[outer.any(axis=1)])
+
+
+def sample_solid(solid: Solid, lower: Array, upper: Array, spacing: float, dimensions: int) -> Array:
+    """Boundary particles (n, 3) [m] of a solid at t = 0, as far as it is near the domain from lower to upper (3,)
+    [m]."""
+    position, rotation = solid.motion.pose(0.0)
+    if isinstance(solid.shape, Box) and (dimensions == 3 or abs(rotation[2, 2]) > 1.0 - 1e-9):
+        return np.asarray(sample_box(np.array(solid.shape.size), spacing, dimensions) @ rotation.T + position)
+    low, high = solid.bounds(0.0)
+    margin = 3.0 * spacing
+    low, high = np.maximum(low, lower - margin), np.minimum(high, upper + margin)
+    meshed = dimensions == 3 and isinstance(solid.shape, MeshShape | AnimatedMesh)
+    nearest = partial(solid.nearest, t=0.0) if meshed else None
+    distance = partial(solid.distance, t=0.0, dimensions=dimensions)
+    return sample_surface(distance, low, high, spacing, dimensions, nearest)
 
 
 def sample_surface(

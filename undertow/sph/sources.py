@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any
 
 import numpy as np
 
 from undertow.errors import UserError
+from undertow.geometry import Solid
 from undertow.grid import Array
 from undertow.sph.fluid import SphFluid
 
@@ -54,17 +56,16 @@ def _room(fluid: SphFluid, layer: Array) -> Any:
     return (np.einsum("ijk,ijk->ij", away, away) >= (CLOSEST * fluid.spacing) ** 2).all(axis=1)
 
 
-def make_source(
-    name: str,
-    distance: Distance,
-    centre: Array,
-    reach: float,
-    velocity: Array,
-    fluid: SphFluid,
-    start: float,
-    stop: float,
-) -> SphSource:
-    """A source at ``centre`` (3,) of the shape with a signed distance, that reaches ``reach`` [m] from there."""
+def region_distance(solid: Solid, dimensions: int) -> Distance:
+    """Signed distance [m] of points (n, 3) [m] from a shape at t = 0."""
+    return partial(solid.distance, t=0.0, dimensions=dimensions)
+
+
+def make_source(solid: Solid, velocity: Array, fluid: SphFluid, start: float, stop: float) -> SphSource:
+    """A source of the shape of ``solid`` at t = 0, that pushes out fluid with a velocity (3,) [m/s]."""
+    name, centre, distance = solid.name, solid.motion.pose(0.0)[0], region_distance(solid, fluid.dimensions)
+    lower, upper = solid.bounds(0.0)
+    reach = float(np.linalg.norm((upper - lower)[: fluid.dimensions]))
     speed = float(np.linalg.norm(velocity))
     if speed == 0.0:
         raise UserError(f"objects.{name}.velocity: a source of particles needs a velocity; give one")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import undertow as ut
 from undertow.scene.gallery.cloth_knot import make_scene
+from undertow.solids.soft_part import SoftPart
 from undertow.validation.analysis import Quantity, quantity
 
 
@@ -14,8 +15,8 @@ def drop(resolution: int, end: float) -> tuple[int, int, int, float, float]:
     largest rise of the energy above the least so far, over that of the start)."""
     scene = make_scene(resolution)
     sim = ut.Simulation(scene.model_copy(update={"time": scene.time.model_copy(update={"end": end})}))
-    surfaces = sim.model.soft_solids.surfaces  # type: ignore[attr-defined]
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    surfaces = sim.part(SoftPart).soft_solids.surfaces
+    soft = sim.part(SoftPart).soft
     worst, met, joined, lowest = surfaces.crossings(soft.x), 0, 0, 1.0
     least, rise, start = float("inf"), 0.0, 0.0
     frames = round(end * scene.time.frame_rate)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import undertow as ut
+from undertow.sph.part import SphPart
 from undertow.validation.analysis import Quantity, observed_order, quantity
 
 RATIO = 8.0
@@ -26,7 +27,7 @@ def depth(alpha: float, slip: float, resolution: int) -> dict[str, float]:
     normals and across them."""
     scene = ut.scene("viscous-spheres", resolution=resolution)
     sim = ut.Simulation(scene.model_copy(update={"sph": ut.Sph(alpha=alpha, slip=slip)}))
-    forcing = sim.model.forcing  # type: ignore[attr-defined]
+    forcing = sim.scheme.forcing  # type: ignore[attr-defined]
     b = forcing.bodies.index("sphere")
     start = float(sim.body("sphere").position[1])
     found = dict.fromkeys(("pressure", "viscous", "normal", "tangential"), 0.0)
@@ -70,8 +71,7 @@ def terminal(per_radius: float, place: tuple[float, float, float] = PLACES[0]) -
         },
     )
     sim = ut.Simulation(scene)
-    model = sim.model
-    fluid, forcing = model.fluid, model.forcing  # type: ignore[attr-defined]
+    fluid, forcing = sim.part(SphPart).fluid, sim.scheme.forcing  # type: ignore[attr-defined]
     mass = float(forcing.bodies.mass_b[0])
     forcing.solids.gravity[1] = -force / mass
     fluid.gravity[1] = force / (fluid.mass * fluid.totals.particles)
@@ -81,8 +81,8 @@ def terminal(per_radius: float, place: tuple[float, float, float] = PLACES[0]) -
     end, speeds, times = 0.12 * length**2 / VISCOSITY, [], []
     time = 0.0
     while time < end:
-        dt = min(forcing.limits().values())
-        forcing.step(time, dt)
+        dt = min([*fluid.limits().values(), *forcing.limits().values()])
+        sim.scheme.step(time, dt)
         time += dt
         drift = fluid.totals.momentum + forcing.bodies.p_b[0]
         speeds.append(-float(forcing.bodies.v_b[0, 1] - drift[1] / (mass + fluid.mass * fluid.totals.particles)))

@@ -70,7 +70,7 @@ def measure(scheme: str, count: int, resolution: int, steps: int) -> dict[str, f
     """Mean error of the velocities [m/s], contacts and dropped ones per step, share of the step, and time per contact
     [s] beyond that of the first."""
     sim = ut.Simulation(make_scene(scheme, 0.5, count, resolution), threads=1)
-    forcing = sim.model.forcing  # type: ignore[attr-defined]
+    forcing = sim.scheme.forcing  # type: ignore[attr-defined]
     while forcing.contacts == 0:  # compiled when bodies first touch the fluid
         sim.step()
     plain, watch = forcing._solve, Watch(forcing._solve)

@@ -10,6 +10,7 @@ import numpy as np
 
 import undertow as ut
 from undertow.grid import Array
+from undertow.sph.part import SphPart
 from undertow.validation.analysis import Quantity, quantity
 
 STEPS = 20_000
@@ -47,7 +48,7 @@ def ship_side(place: Array, radius: float) -> Array:
 def crossings(scene: ut.Scene, body: str, side: Callable[[Array, float], Array], steps: int) -> dict[str, Any]:
     """Particles that went through a wall of a body, and how many are inside at the end."""
     sim = ut.Simulation(scene)
-    fluid = sim.model.fluid  # type: ignore[attr-defined]
+    fluid = sim.part(SphPart).fluid
     crossed, last, known = 0, np.zeros(0, dtype=int), np.zeros(0, dtype=int)
     for n in range(steps):
         sim.step()
@@ -80,7 +81,7 @@ def rest_distance(layers: int, slip: float, coupling: str = "none") -> dict[str,
         },
     )
     sim = ut.Simulation(scene)
-    fluid, forcing = sim.model.fluid, sim.model.forcing  # type: ignore[attr-defined]
+    fluid, forcing = sim.part(SphPart).fluid, sim.scheme.forcing  # type: ignore[attr-defined]
     sim.advance_to(1.0)
     found, touching, pressed = [], [], []
     while sim.time < 1.5 - 1e-9:

@@ -9,6 +9,7 @@ import numpy as np
 
 import undertow as ut
 from undertow.grid import Array
+from undertow.sph.part import SphPart
 from undertow.validation.analysis import Quantity, quantity
 
 START, END, EVERY = 0.7, 1.0, 0.02
@@ -24,7 +25,7 @@ PERIODIC_END = 0.25
 
 def on_ramp(sim: ut.Simulation) -> tuple[Array, Array]:
     """Velocities down the ramp of the particles that touch it [m/s], and their numbers."""
-    fluid, ramp = sim.model.fluid, sim.body("ramp")  # type: ignore[attr-defined]
+    fluid, ramp = sim.part(SphPart).fluid, sim.body("ramp")
     shape = sim.scene.bodies["ramp"].shape
     assert isinstance(shape, ut.Box)
     # the ramp falls to the right: its own x points down the slope
@@ -88,5 +89,5 @@ def run(full: bool = False) -> Iterator[Quantity]:
     yield quantity("sticking", found[0.0]["largest"], touching=found[0.0]["touching"])
     sim = ut.Simulation(make_layer(60 if full else 30))
     sim.advance_to(PERIODIC_END)
-    u = sim.model.fluid.velocities()[:, 0]  # type: ignore[attr-defined]
+    u = sim.part(SphPart).fluid.velocities()[:, 0]
     yield quantity("frictionless_layer", float(u.mean()) / (9.81 * float(np.sin(SLOPE)) * PERIODIC_END))

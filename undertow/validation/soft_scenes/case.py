@@ -25,6 +25,8 @@ from undertow.scene.gallery import (
     tori_pile,
 )
 from undertow.scene.gallery.soft_sphere_stairs import RISE, STEPS, TREAD
+from undertow.solids.rigid_part import RigidPart
+from undertow.solids.soft_part import SoftPart
 from undertow.validation.analysis import Quantity, quantity
 
 GRAVITY = np.array([0.0, -9.81, 0.0])
@@ -40,10 +42,10 @@ class Story:
     def __init__(self, scene: ut.Scene, end: float | None = None) -> None:
         self.scene, self.sim = scene, ut.Simulation(scene)
         self.end = scene.time.end if end is None else end
-        self.model: Any = self.sim.model
-        self.soft = self.model.soft
+        self.part, rigid = self.sim.part(SoftPart), self.sim.part(RigidPart)
+        self.soft = self.part.soft
         self.volume = sum(float(self.soft.volume(part)) for part in self.soft.parts)
-        bodies = self.model.bodies
+        bodies = self.bodies = rigid.bodies
         self._fixed = [name for name, inverse in zip(bodies.names, bodies.inv_mass_b, strict=True) if inverse == 0]
         weight = np.where(bodies.inv_mass_b > 0, bodies.mass_b, 0.0)
         self.mass = float(weight.sum() + self.soft.mass.sum())
@@ -55,7 +57,7 @@ class Story:
     def steps(self) -> Iterator[None]:
         """Go through the scene, a step at a time."""
         times, total, given = [], np.zeros(3), []
-        frame, surfaces = 0.0, self.model.soft_solids.surfaces
+        frame, surfaces = 0.0, self.part.soft_solids.surfaces
         while self.sim.time < self.end - 1e-9:
             before, begun = self.sim.time, clock.process_time()
             self.rows.append(self.sim.step().ledger)
@@ -212,7 +214,7 @@ def chain(story: Story, links: int) -> Iterator[tuple[str, float]]:
 
 def _centre_line(story: Story, i: int) -> Array:
     """Closed polygon (n, 3) through the middle of the tube of a link of ``chain-twist``."""
-    name, bodies = f"link-{i}", story.model.bodies
+    name, bodies = f"link-{i}", story.bodies
     if name in story.scene.softs:
         part = next(part for part in story.soft.parts if part.name == name)
         rest = story.soft.rest[part.nodes] - story.soft.rest[part.nodes].mean(axis=0)

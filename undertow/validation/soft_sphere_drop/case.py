@@ -8,6 +8,7 @@ from typing import Any
 
 import undertow as ut
 from undertow.scene.gallery.soft_sphere_drop import make_scene
+from undertow.solids.soft_part import SoftPart
 from undertow.validation.analysis import Quantity, quantity
 
 
@@ -17,7 +18,7 @@ def drop(name: str, resolution: int, end: float) -> tuple[float, dict[str, Any]]
     scene = make_scene(resolution)
     objects = {key: scene.objects[key] for key in ("ground", name)}
     sim = ut.Simulation(scene.model_copy(update={"objects": objects}))
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.part(SoftPart).soft
     volume, started = soft.volume(soft.parts[0]), time.process_time()
     error, squeeze, deepest = 0.0, 0.0, 0.0
     while sim.time < end - 1e-9:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import undertow as ut
+from undertow.sph.part import SphPart
 from undertow.validation.analysis import Quantity, quantity
 
 SIZE = (0.24, 0.12)
@@ -58,7 +59,7 @@ def heights(
 ) -> tuple[list[float], float, float]:
     """Heights of the cuboid's centre at ten times up to ``end``, the level of the water then and the spacing [m]."""
     sim = ut.Simulation(make_scene(ratio, resolution, dimensions, end, above))
-    fluid = sim.model.fluid  # type: ignore[attr-defined]
+    fluid = sim.part(SphPart).fluid
     found = [float(sim.body("cuboid").position[1])]
     for time in np.linspace(0.0, end, 11)[1:]:
         sim.advance_to(float(time))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import undertow as ut
+from undertow.sph.part import SphPart
 from undertow.validation.analysis import Quantity, quantity
 
 TANK, WATER = 0.6, 0.35
@@ -39,8 +40,7 @@ def make_scene(resolution: int) -> ut.Scene:
 def run(full: bool = False) -> Iterator[Quantity]:
     """36 particles across the tank (72 with ``full``)."""
     sim = ut.Simulation(make_scene(72 if full else 36))
-    model = sim.model
-    forcing, fluid = model.forcing, model.fluid  # type: ignore[attr-defined]
+    forcing, fluid = sim.scheme.forcing, sim.part(SphPart).fluid  # type: ignore[attr-defined]
     sim.advance_to(0.2)
     pressure, contact, errors, rounds = [], [], [], []
     while sim.time < 0.5:

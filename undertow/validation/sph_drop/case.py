@@ -8,6 +8,7 @@ import numpy as np
 
 import undertow as ut
 from undertow.grid import Array
+from undertow.sph.part import SphPart
 from undertow.validation.analysis import Quantity, quantity
 
 TENSION = 0.07
@@ -46,7 +47,7 @@ def rim(place: Array) -> Array:
 def run(full: bool = False) -> Iterator[Quantity]:
     """40 particles along the side (80 with ``full``): 23 and 45 spacings per radius."""
     sim = ut.Simulation(make_scene(80 if full else 40))
-    fluid = sim.model.fluid  # type: ignore[attr-defined]
+    fluid = sim.part(SphPart).fluid
     start, pressures = rim(fluid.positions()), []
     for time in np.linspace(0.0, END, 31)[1:]:
         sim.advance_to(float(time))

@@ -9,6 +9,7 @@ import numpy as np
 
 import undertow as ut
 from undertow.grid import Array
+from undertow.sph.part import SphPart
 from undertow.validation.analysis import Quantity, quantity
 
 HEIGHT = 0.5
@@ -59,7 +60,7 @@ def settle(resolution: int, method: str, name: str) -> Iterator[Quantity]:
     """One method, ``resolution`` particles across; disturbed at the start if it has a name."""
     end = 2.0
     sim = ut.Simulation(make_scene(resolution, end, method))
-    fluid = sim.model.fluid  # type: ignore[attr-defined]
+    fluid = sim.part(SphPart).fluid
     start = fluid.positions()[:, 1].max()
     at_start = disturb(fluid) if name else 0.0
     steps, unconverged, fastest = 0, 0, 0.0

@@ -10,6 +10,8 @@ import numpy as np
 
 import undertow as ut
 from undertow.grid import Array
+from undertow.solids.rigid_part import RigidPart
+from undertow.sph.part import SphPart
 from undertow.validation.analysis import Quantity, quantity
 
 RADIUS = 0.12
@@ -42,10 +44,10 @@ def make_scene(slip: float, scheme: str) -> ut.Scene:
     )  # fmt: skip
 
 
-def momenta(model: object, place: Array, centre: Array) -> Array:
+def momenta(sim: ut.Simulation, place: Array, centre: Array) -> Array:
     """Linear and, about the origin, angular momentum of all particles and bodies (2, 3), with the velocities they have
     now and particles at place (n, 3), centres of mass at centre (bodies, 3) [m]."""
-    fluid, bodies = model.fluid, model.forcing.bodies  # type: ignore[attr-defined]
+    fluid, bodies = sim.part(SphPart).fluid, sim.part(RigidPart).bodies
     p = fluid.mass * fluid.velocities()
     linear = p.sum(axis=0) + bodies.p_b.sum(axis=0)
     angular = np.cross(place, p).sum(axis=0) + (np.cross(centre, bodies.p_b) + bodies.L_b).sum(axis=0)
@@ -61,19 +63,18 @@ def exchange(at_surface: bool, slip: float, scheme: str, steps: int = 40) -> dic
     radius: the way of a step at most where they act at the surface, as contacts are found at its end.
     """
     sim = ut.Simulation(make_scene(slip, scheme))
-    model = sim.model
-    forcing, fluid = model.forcing, model.fluid  # type: ignore[attr-defined]
+    forcing, fluid = sim.scheme.forcing, sim.part(SphPart).fluid  # type: ignore[attr-defined]
     forcing.settings = replace(forcing.settings, at_surface=at_surface)
     ball = forcing.bodies.index("ball")
     found = dict.fromkeys(("linear", "angular", "contacts", "made", "drift", "off_surface"), 0.0)
-    first, made_in_all = momenta(model, fluid.positions(), forcing.bodies.x_b), np.zeros(3)
+    first, made_in_all = momenta(sim, fluid.positions(), forcing.bodies.x_b), np.zeros(3)
     for _ in range(steps):
         place, centre = fluid.positions(), forcing.bodies.x_b.copy()
-        before, velocity = momenta(model, place, centre), fluid.velocities()
+        before, velocity = momenta(sim, place, centre), fluid.velocities()
         momentum = float(fluid.mass * np.abs(velocity).sum())
         scale = float(fluid.mass * np.abs(np.cross(place, velocity)).sum())
         sim.step()
-        change = momenta(model, place, centre) - before
+        change = momenta(sim, place, centre) - before
         found["linear"] = max(found["linear"], float(np.abs(change[0]).max()) / momentum)
         n, contacts = forcing.contacts, forcing._contacts
         found["contacts"] += n / steps
@@ -86,7 +87,7 @@ def exchange(at_surface: bool, slip: float, scheme: str, steps: int = 40) -> dic
         made_in_all += made
         on_ball = np.linalg.norm(arm[owner == ball], axis=1)
         found["off_surface"] = max(found["off_surface"], float(np.abs(on_ball - RADIUS).max(initial=0.0)) / RADIUS)
-    change = momenta(model, fluid.positions(), forcing.bodies.x_b) - first
+    change = momenta(sim, fluid.positions(), forcing.bodies.x_b) - first
     found["drift"] = float(np.abs(change[1] - made_in_all).max()) / scale
     return found
 

@@ -8,6 +8,7 @@ import numpy as np
 
 import undertow as ut
 from undertow.scene.gallery.sphere_press import DIAMETER, make_scene
+from undertow.solids.soft_part import SoftPart
 from undertow.validation.analysis import Quantity, quantity
 
 STAGES = ((0.13, "13"), (0.023, "2_3"), (0.014, "1_4"))
@@ -19,7 +20,7 @@ def press(resolution: int, stages: tuple[float, ...]) -> tuple[list[float], list
     errors, depths, thick, error, depth = [], [], [], 0.0, 0.0
     scene = make_scene(resolution, stages[-1])
     sim = ut.Simulation(scene.model_copy(update={"time": scene.time.model_copy(update={"max_step": 1 / 96})}))
-    soft = sim.model.soft  # type: ignore[attr-defined]
+    soft = sim.part(SoftPart).soft
     start = soft.volume(soft.parts[0])
     for share in stages:
         while sim.time < DIAMETER - share - 1e-9:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import undertow as ut
 from undertow.scene.gallery.trampoline import make_scene
+from undertow.solids.rigid_part import RigidPart
+from undertow.solids.soft_part import SoftPart
 from undertow.validation.analysis import Quantity, quantity
 
 STROKE = 0.4
@@ -28,8 +30,8 @@ class Toss(NamedTuple):
 def toss(resolution: int, balls: int, rings: int, end: float) -> Toss:
     """Balls and rings fall on the sheet, which is moved at 1.5 s."""
     sim = ut.Simulation(make_scene(resolution, balls, rings))
-    soft = sim.model.soft  # type: ignore[attr-defined]
-    surfaces = sim.model.soft_solids.surfaces  # type: ignore[attr-defined]
+    soft = sim.part(SoftPart).soft
+    surfaces = sim.part(SoftPart).soft_solids.surfaces
     names = [f"ball-{i}" for i in range(balls)]
     rest, highest, crossings, frame = 0.0, 0.0, 0, 0.0
     work, least, gain = 0.0, float("inf"), 0.0
@@ -48,7 +50,7 @@ def toss(resolution: int, balls: int, rings: int, end: float) -> Toss:
     lowest = float(soft.x[soft.parts[0].nodes, 1].min())
     fallen = [*names, *(f"ring-{i}" for i in range(rings))]
     through = sum(float(sim.body(name).position[1]) < lowest for name in fallen)
-    bodies = sim.model.bodies  # type: ignore[attr-defined]
+    bodies = sim.part(RigidPart).bodies
     weight = 9.81 / float(bodies.inv_mass_b[bodies.index(names[0])])
     return Toss(through, highest - rest, crossings, gain, work, weight)
 

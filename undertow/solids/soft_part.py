@@ -1,0 +1,371 @@
+"""The soft bodies, cloth and ropes of a simulation as a part of it, beside its rigid bodies.
+
+In fluid thin rigid shells have nodes too, for the fluid to see: their bodies carry them, and all of their mass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from undertow.errors import UserError
+from undertow.frames import BodyFrame, SoftFrame
+from undertow.geometry.sheets import thicken
+from undertow.grid import Array
+from undertow.part import (
+    ANGULAR_MOMENTUM,
+    ENERGY,
+    LENGTH,
+    MOMENTUM,
+    VOLUME,
+    BodyForces,
+    BodyState,
+    ForceTable,
+    Limit,
+    Nodes,
+    Part,
+    Quantity,
+    Vector,
+    components,
+    restore_arrays,
+)
+from undertow.soft import SoftBodies, SoftMesh, meshes
+from undertow.soft.collision import SurfaceCollisions
+from undertow.soft.embedding import Embedding
+from undertow.soft.outlines import OutlineCollisions
+from undertow.soft.ring_system import RingSystem
+from undertow.soft.rings import RingProjection
+from undertow.solids.points import RigidPoints
+from undertow.solids.rigid_part import RigidPart
+from undertow.solids.soft_contacts import SoftContacts
+from undertow.solids.soft_stages import SoftStepReport
+from undertow.solids.soft_step import SoftSolids
+
+
+@dataclass(frozen=True)
+class SoftLook:
+    """What is given of one soft body beside its mesh.
+
+    kind: a rope may be a closed ring. thickness [m]: of cloth and ropes. element_size [m]: None for the mean length of
+    the edges. convex: it does not come near itself. surface: its own, carried by the elements and drawn in the place of
+    theirs.
+    """
+
+    kind: Literal["solid", "cloth", "rope", "ring"]
+    color: Vector
+    friction: float
+    thickness: float = 0.0
+    element_size: float | None = None
+    incompressible: bool = False
+    convex: bool = False
+    surface: Embedding | None = None
+
+
+@dataclass
+class SoftNodes:
+    """The nodes of a simulation before it has rigid bodies: soft bodies with their looks, then thin rigid shells.
+
+    attached: by name of a rigid body the nodes (k,) that move with it. heavier: the bodies whose mass they are parts
+    of; in fluid there are none, and nodes weigh on their bodies in the solve of all solids.
+    """
+
+    soft: SoftBodies
+    looks: dict[str, SoftLook] = field(default_factory=dict)
+    attached: dict[str, Any] = field(default_factory=dict)
+    heavier: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+    def attach(self, where: str, body: str, nodes: Any) -> None:
+        """Nodes (k,) move with a rigid body; ``where``: the object that says so. A node has one body."""
+        own = np.union1d(self.attached.get(body, np.zeros(0, dtype=np.int64)), nodes)
+        for other, taken in self.attached.items():
+            if other != body and len(np.intersect1d(taken, own)):
+                raise UserError(
+                    f"{where}: nodes lie inside the holds of both {other!r} and {body!r}; a node moves with one body: "
+                    f"make the holds smaller"
+                )
+        self.attached[body] = own
+
+    def add_shell(self, name: str, x: Array, elements: Any, sizes: Array) -> None:
+        """Nodes x (n, 3) [m] of a thin rigid shell, all of them attached to it; sizes (m,): volumes of its elements
+        [m3; 2D m2], by which its mass is shared among them."""
+        elements = np.asarray(elements, dtype=np.int64)
+        corners = elements.shape[1]
+        mass = np.asarray(np.bincount(elements.ravel(), np.repeat(sizes / corners, corners)), dtype=float)
+        mesh = self.soft.add(name, x, mass, [], elements, elements)
+        own = np.arange(mesh.first, mesh.stop)
+        self.attached[name] = np.union1d(self.attached.get(name, own), own)
+
+    def carried_by(self, body: str) -> tuple[Array, Array]:
+        """Points (k, 3) [m] and masses (k,) [kg] that are parts of a rigid body's mass."""
+        none = np.zeros(0, dtype=np.int64)
+        nodes = self.attached.get(body, none) if body in self.heavier else none
+        return self.soft.x[nodes], self.soft.mass[nodes]
+
+
+@dataclass(frozen=True)
+class SoftSettings:
+    """What can be chosen of the soft bodies' step.
+
+    gravity (3,) [m/s2]; stepper: implicit, linearised, newmark or leapfrog; tolerance of the implicit ones;
+    volume_recovery, volume_solve: of incompressible bodies, see ``soft.rings`` and ``soft.ring_system``; collisions: of
+    soft surfaces with each other.
+    """
+
+    gravity: Vector
+    stepper: str
+    tolerance: float
+    volume_recovery: float
+    volume_solve: str
+    collisions: bool
+
+
+class SoftPart(Part):
+    """Soft bodies, what they touch, and what their step needs.
+
+    rigid: the rigid bodies beside them. soft: all nodes, ``soft_parts`` those of soft bodies and ``shell_parts`` those
+    of thin rigid shells. soft_solids: their contacts and solves.
+    """
+
+    name = "soft"
+
+    def __init__(self, rigid: RigidPart, nodes: SoftNodes, settings: SoftSettings) -> None:
+        soft, self.rigid, self.looks = nodes.soft, rigid, nodes.looks
+        self.soft = soft
+        self.soft_parts: list[SoftMesh] = soft.parts[: len(self.looks)]
+        """Those that are soft."""
+        self.shell_parts: list[SoftMesh] = soft.parts[len(self.looks) :]
+        """Those that are thin rigid shells."""
+        self.notes = list(nodes.notes)
+        self.lumped_mass: Array = soft.mass.copy()
+        """Masses of all nodes (n,), of those too that have become parts of rigid bodies."""
+        for body, own in nodes.attached.items():
+            if body in nodes.heavier:
+                soft.mass[own] = soft.inv_mass[own] = 0.0
+        for part in self.shell_parts:
+            soft.mass[part.nodes] = soft.inv_mass[part.nodes] = 0.0
+        self.element_size = min(self._element_size(part) for part in self.soft_parts or self.shell_parts)
+        """Of the body with the smallest elements [m]."""
+        contacts = self._make_contacts()
+        self.soft_solids = SoftSolids(
+            soft,
+            contacts,
+            settings.stepper,
+            self.element_size,
+            settings.tolerance,
+            self._make_rings(settings.volume_recovery, settings.volume_solve),
+            self._make_surfaces() if settings.collisions else None,
+            self._make_points(self.element_size),
+        )
+        if nodes.attached:
+            of = nodes.attached.items()
+            body_of = np.concatenate([np.full(len(own), rigid.bodies.index(body)) for body, own in of])
+            self.soft_solids.bind(np.concatenate(list(nodes.attached.values())), body_of)
+            if not rigid.in_fluid or self.shell_parts:
+                self.soft_solids.follow()
+        self.gravity: Array = np.array(settings.gravity)
+        self.weight: Array = soft.mass[:, None] * self.gravity
+        """Of the nodes (n, 3) [N]."""
+        self.soft_forces = ForceTable(len(self.looks))
+        self.soft_report, self.elastic_energy = SoftStepReport(), 0.0
+        self._stable = soft.stable_step() if settings.stepper in ("newmark", "leapfrog") else math.inf
+        if self.soft_parts:
+            count = sum(len(part.cells) for part in self.soft_parts)
+            self.notes.append(f"soft bodies: {self.soft_parts[-1].stop} nodes, {count} elements")
+
+    def _element_size(self, part: SoftMesh) -> float:
+        """Size of the elements of a body [m]: as given, or the mean length of their edges."""
+        look = self.looks.get(part.name)
+        if look is not None and look.element_size is not None:
+            return look.element_size
+        ends = self.soft.rest[meshes.edges_of(part.cells)]
+        return float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).mean())
+
+    def _make_contacts(self) -> SoftContacts:
+        """Nodes of soft surfaces and the rigid bodies that they may touch."""
+        nodes, radius, friction = [np.zeros(0, dtype=np.int64)], [np.zeros(0)], [np.zeros(0)]
+        for part in self.soft_parts:
+            look, own = self.looks[part.name], np.unique(part.surface)
+            nodes.append(own)
+            radius.append(np.full(len(own), 0.5 * look.thickness))
+            friction.append(np.full(len(own), look.friction))
+        bodies, shapes = self.rigid.bodies, self.rigid.shapes
+        return SoftContacts(
+            self.soft, bodies, shapes, np.concatenate(nodes), np.concatenate(radius), np.concatenate(friction)
+        )
+
+    def _make_rings(self, recovery: float, solve: str) -> RingProjection | None:
+        """What keeps the volume of the incompressible bodies, by projections or by a single system."""
+        found = [np.arange(part.first, part.stop) for part in self.soft_parts if self.looks[part.name].incompressible]
+        if not found:
+            return None
+        nodes = np.concatenate(found)
+        if solve == "sweeps":
+            return RingProjection(self.soft, nodes, recovery)
+        return RingSystem(self.soft, nodes, recovery, folded=solve == "folded")
+
+    def _make_surfaces(self) -> SurfaceCollisions | None:
+        """Surfaces of cloth, solids and ropes that can meet, in 2D outlines and ropes without fluid; none of one convex
+        solid alone."""
+        parts, flat = self.soft_parts, self.soft.dimensions == 2
+        alone = len(parts) == 1 and self.looks[parts[0].name].convex
+        if not parts or alone or (flat and self.rigid.in_fluid):
+            return None
+        reach, friction = np.zeros(self.soft.count), np.zeros(self.soft.count)
+        for part in parts:
+            look, size = self.looks[part.name], self._element_size(part)
+            wanted = 0.01 * size if look.kind == "solid" else 0.5 * look.thickness
+            # thinner than the elements, or neighbours would repel each other
+            reach[part.nodes] = min(wanted, 0.2 * size)
+            friction[part.nodes] = look.friction
+        surfaces = {2: [np.zeros((0, 2), dtype=np.int64)], 3: [np.zeros((0, 3), dtype=np.int64)]}
+        for part in parts:
+            surfaces[part.surface.shape[1]].append(part.surface)
+        triangles, edges = np.concatenate(surfaces[3]), np.concatenate(surfaces[2])
+        if flat:
+            return OutlineCollisions(self.soft.x, edges, reach, friction)
+        return SurfaceCollisions(self.soft.x, triangles, reach, friction, edges)
+
+    def _make_points(self, length: float) -> RigidPoints | None:
+        """What keeps points of rigid bodies out of faces of solids and cloth; in 2D out of outlines and ropes."""
+        bodies, shapes = self.rigid.bodies, self.rigid.shapes
+        parts = [part for part in self.soft_parts if part.surface.shape[1] == self.soft.dimensions]
+        if not parts or not bodies.count:
+            return None
+        radius, friction = np.zeros(self.soft.count), np.zeros(self.soft.count)
+        for part in parts:
+            look = self.looks[part.name]
+            radius[part.nodes] = 0.5 * look.thickness
+            friction[part.nodes] = look.friction
+        triangles = np.concatenate([part.surface for part in parts])
+        closed = np.concatenate([np.full(len(part.surface), part.closed) for part in parts])
+        return RigidPoints(self.soft, bodies, shapes, triangles, closed, radius, friction, length)
+
+    # the step -------------------------------------------------------------------------------------------------------
+
+    def limits(self, time: float) -> list[Limit]:
+        """Explicit schemes are stable up to the period of the fastest vibration."""
+        explicit = not self.rigid.in_fluid and math.isfinite(self._stable)
+        return [Limit("elastic", 0.8 * self._stable)] if explicit else []
+
+    def external_force(self) -> Array:
+        """Weight and wind on the nodes (n, 3) [N] in the step that begins."""
+        return np.asarray(self.weight + self.wind_force())
+
+    def wind_force(self) -> Array:
+        """Force of the wind (n, 3) [N] in the step that begins; implicit steps have its part that damps as such."""
+        soft = self.soft
+        soft.air.measure(soft.x, soft.v)
+        return soft.air.force(soft.v if self.soft_solids.implicit is None else np.zeros_like(soft.v))
+
+    def take_report(self, report: SoftStepReport) -> None:
+        """What a step without fluid did."""
+        self.soft_report, self.elastic_energy = report, report.elastic
+
+    def add_forces_on_rigid(self) -> None:
+        """Of soft bodies on the rigid ones over the last step, beside those of rigid contact."""
+        if len(self.soft_solids.force_b):
+            self.rigid.force_table.contact[...] += self.soft_solids.force_b
+
+    # a part of a simulation -----------------------------------------------------------------------------------------
+
+    def quantities(self) -> Iterator[Quantity]:
+        soft, of = self.soft, "_solids" if self.rigid.in_fluid else ""
+        linear, angular = soft.momentum()
+        kinetic, potential = soft.kinetic_energy(), -float((self.weight * soft.x).sum())
+        yield from components(f"momentum{of}", linear, MOMENTUM)
+        yield from components(f"angular_momentum{of}", angular, ANGULAR_MOMENTUM)
+        yield Quantity(f"kinetic_energy{of}", kinetic, ENERGY)
+        yield Quantity(f"potential_energy{of}", potential, ENERGY)
+        yield Quantity(f"energy{of}", kinetic + potential + self.elastic_energy, ENERGY)
+        yield Quantity("soft_elastic_energy", self.elastic_energy, ENERGY)
+        yield Quantity("soft_volume", sum(soft.volume(part) for part in soft.parts if part.closed), VOLUME)
+        if self.rigid.in_fluid:
+            yield from self.soft_forces.quantities(self.looks)
+        else:
+            yield from self._solve_quantities(self.soft_report)
+
+    def _solve_quantities(self, done: SoftStepReport) -> Iterator[Quantity]:
+        """Of the solves of a step without fluid."""
+        solids = self.soft_solids
+        yield Quantity("soft_volume_error", done.volume_error, merge="max")
+        yield Quantity("soft_contacts", done.contacts)
+        yield Quantity("soft_newton", done.newton)
+        yield Quantity("soft_iterations", done.iterations)
+        yield Quantity("soft_penetration", done.penetration, LENGTH, "max")
+        yield Quantity("soft_collisions", solids.pressing + solids.met.pushed)
+        yield Quantity("soft_joined", solids.met.joined)
+        yield Quantity("soft_work", done.work, ENERGY)
+        yield Quantity("soft_stuck", done.stuck)
+
+    def body_names(self) -> list[str]:
+        return list(self.looks)
+
+    def body_state(self, name: str, time: float) -> BodyState:
+        nodes = self.soft.part(name).nodes
+        mass = self.lumped_mass[nodes, None]
+        centre = (mass * self.soft.x[nodes]).sum(axis=0) / mass.sum()
+        velocity = (mass * self.soft.v[nodes]).sum(axis=0) / mass.sum()
+        return BodyState(centre, np.eye(3), velocity, np.zeros(3))
+
+    def body_forces(self, name: str) -> BodyForces:
+        return self.soft_forces.of(list(self.looks).index(name))
+
+    def nodes(self, name: str) -> Nodes:
+        """The nodes of a soft body."""
+        part, soft = self.soft.part(name), self.soft
+        own, elements = part.nodes, np.asarray(part.cells) - part.first
+        mass = self.lumped_mass[own]
+        return Nodes(name, soft.x[own].copy(), soft.v[own].copy(), soft.rest[own].copy(), mass, elements)
+
+    def frames(self, time: float) -> list[object]:
+        found: list[object] = []
+        for part in self.soft_parts:
+            look = self.looks[part.name]
+            vertices, triangles, velocity = self._surface(part, look)
+            found.append(BodyFrame(part.name, vertices, triangles, look.color, velocity))
+        soft, n = self.soft, max((part.stop for part in self.soft_parts), default=0)
+        if n:
+            cells = {part.name: part.cells for part in self.soft_parts}
+            found.append(SoftFrame(soft.x[:n].copy(), soft.x[:n] - soft.rest[:n], soft.v[:n].copy(), cells))
+        return found
+
+    def _surface(self, part: SoftMesh, look: SoftLook) -> tuple[Array, Any, Array]:
+        """Vertices, triangles and velocities of the closed surface that is drawn."""
+        x, v = self.soft.x, self.soft.v
+        if look.kind == "cloth":
+            used, local = np.unique(part.surface, return_inverse=True)
+            local = local.reshape(-1, 3)
+            return (*thicken(x[used], local, 0.5 * look.thickness), np.concatenate([v[used]] * 2))
+        if look.kind in ("rope", "ring"):
+            nodes = np.arange(part.first, part.stop)
+            if look.kind == "ring":
+                nodes = np.append(nodes, part.first)
+            vertices, triangles = meshes.tube(x[nodes], 0.5 * look.thickness)
+            return vertices, triangles, np.repeat(v[nodes], len(vertices) // len(nodes), axis=0)
+        if self.soft.dimensions == 2:
+            return meshes.extrude(x, part.surface, v)
+        if look.surface is not None:
+            return look.surface.carry(x), look.surface.triangles, look.surface.carry(v)
+        used, local = np.unique(part.surface, return_inverse=True)
+        return x[used], local.reshape(-1, 3), v[used]
+
+    def arrays(self) -> dict[str, Array]:
+        return {**self.soft.arrays(), **self.soft_solids.arrays(), "soft_forces": self.soft_forces.values}
+
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
+        restore_arrays({**self.soft.arrays(), "soft_forces": self.soft_forces.values}, arrays)
+        self.soft_solids.restore(arrays)
+
+    def locate(self, name: str, index: tuple[int, ...]) -> str:
+        if name == "soft_forces":
+            return f"first of objects.{list(self.looks)[index[0]]}"
+        if name in ("soft_x", "soft_v", "soft_acceleration"):
+            for part in self.soft.parts:
+                if part.first <= index[0] < part.stop:
+                    return f"first at node {index[0] - part.first} of objects.{part.name}"
+        return super().locate(name, index)
