@@ -16,13 +16,14 @@ from undertow.geometry.motion import (
     rotation_matrix,
 )
 from undertow.geometry.occlusion import Occlusion
+from undertow.geometry.shape import Shape
 from undertow.geometry.shapes import AnalyticShape, Box, Capsule, Cylinder, Plane, Sphere, Torus
 from undertow.geometry.sheets import Sheet
 from undertow.geometry.solids import BAND, Solid, SolidFields, SolidSpec
 
 __all__ = [
     "BAND", "AnalyticShape", "AnimatedMesh", "Box", "Capsule", "ConstantCurve", "Curve", "Cylinder", "Keyframes",
-    "MeshShape", "Motion", "Occlusion", "Plane", "Sheet", "SineCurve", "Solid", "SolidFields", "SolidSpec",
+    "MeshShape", "Motion", "Occlusion", "Plane", "Shape", "Sheet", "SineCurve", "Solid", "SolidFields", "SolidSpec",
     "Sphere", "Static", "TableCurve", "Torus", "VelocityCurves", "load_mesh", "load_sequence", "load_triangles",
     "make_boat", "make_bunny", "make_gear", "make_hull", "measure_fractions", "rotation_matrix",
 ]  # fmt: skip

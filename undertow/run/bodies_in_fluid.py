@@ -62,11 +62,7 @@ class BodiesInFluid(Part):
 
     def _size(self, b: int) -> float:
         """Largest distance of a point of a dynamic body from its centre of mass that turning moves [m]."""
-        shape = self.placed[b].shape
-        if not self.dynamic_b[b] or isinstance(shape, geometry.Sphere):
-            return 0.0
-        lower, upper = self.placed[b].shape_at(0.0).bounds()
-        return float(np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper))))
+        return self.placed[b].shape_at(0.0).turning_reach() if self.dynamic_b[b] else 0.0
 
     def limits(self, time: float) -> Iterator[Limit]:
         """Bodies move at most one cell, by what they have and by what gravity adds."""

@@ -29,32 +29,24 @@ from undertow.part import (
 from undertow.run import build
 from undertow.run.handles import Nodes
 from undertow.run.models import ModelStep
+from undertow.run.shapes import mesh_soft
 from undertow.run.solids_model import SolidsModel
 from undertow.scene import (
-    Box,
-    Capsule,
     Cloth,
-    Cylinder,
     Hold,
-    Polygon,
     RigidBody,
     Rope,
     Scene,
     SoftBody,
-    Sphere,
-    Tetrahedra,
 )
 from undertow.soft import Elastic, SoftBodies, make_bending, make_edges, make_membrane, make_solid, meshes
 from undertow.soft.clamping import fit_to_region
 from undertow.soft.collision import SurfaceCollisions
 from undertow.soft.embedding import Embedding, split_long
-from undertow.soft.fitting import fit_edges
 from undertow.soft.materials import cell_volumes, find_hinges
 from undertow.soft.outlines import OutlineCollisions
-from undertow.soft.polygons import mesh_polygon
 from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
-from undertow.soft.tetfiles import load_tetrahedra
 from undertow.solids.points import RigidPoints
 from undertow.solids.scheme import advance
 from undertow.solids.soft_contacts import SoftContacts
@@ -150,8 +142,8 @@ class SoftModel(SolidsModel):
 
     def _add_shell(self, name: str, body: RigidBody) -> None:
         """Nodes of a sheet, all of them carried; their masses are those of their body."""
-        sheet = build.make_shape(name, body, self.scene.dimensions)
-        assert isinstance(sheet, geometry.Sheet)
+        sheet = build.make_shape(name, body, self.scene.dimensions).as_sheet()
+        assert sheet is not None
         elements, corners = np.asarray(sheet.elements, dtype=np.int64), sheet.dimensions
         share = np.repeat(sheet.thick * sheet.sizes() / corners, corners)
         mass = np.asarray(np.bincount(elements.ravel(), share), dtype=float)
@@ -173,7 +165,6 @@ class SoftModel(SolidsModel):
         surface = meshes.surface_of(cells) if cells.shape[1] == 4 else outline_of(cells)
         if item.embed:
             solid = build.make_shape(name, item)
-            assert not isinstance(solid, geometry.AnimatedMesh)
             assert item.element_size is not None
             vertices, triangles = split_long(*solid.surface(48), item.element_size)
             points = self._place(item, vertices)
@@ -182,36 +173,10 @@ class SoftModel(SolidsModel):
 
     def _mesh(self, name: str, item: SoftBody) -> meshes.Mesh:
         """Nodes and elements of a solid in its own frame."""
-        h, shape = item.element_size, item.shape
-        if isinstance(shape, Tetrahedra):
-            if self.soft.dimensions == 2:
-                raise UserError(f"objects.{name}.shape: a 2D scene has no tetrahedra; use a box or a sphere (disc)")
-            try:
-                return load_tetrahedra(shape.file, shape.scale)
-            except UserError as error:
-                raise UserError(f"objects.{name}.shape: {error}") from None
-        assert h is not None
-        if isinstance(shape, Polygon):
-            corners = np.array(shape.points if shape.area() > 0 else shape.points[::-1])
-            return mesh_polygon(f"objects.{name}.shape", corners, h)
-        if isinstance(shape, Box):
-            counts = [max(1, round(s / h)) for s in shape.size[: self.soft.dimensions]]
-            if self.soft.dimensions == 2:
-                return meshes.grid_triangles((shape.size[0], shape.size[1]), (counts[0], counts[1]))
-            return meshes.grid_tetrahedra(
-                (shape.size[0], shape.size[1], shape.size[2]), (counts[0], counts[1], counts[2])
-            )
-        if self.soft.dimensions == 2:
-            if not isinstance(shape, Sphere):
-                raise UserError(f"objects.{name}.shape: soft bodies in 2D are polygons, boxes and spheres (discs)")
-            return meshes.disc_triangles(shape.radius, h)
-        solid = build.make_shape(name, item)
-        assert not isinstance(solid, geometry.AnimatedMesh)
-        lower, upper = solid.bounds()
-        x, cells = meshes.fill_shape(f"objects.{name}", solid.distance, lower, upper, h)
-        if isinstance(solid, geometry.MeshShape):
-            x, cells = fit_edges(solid, x, cells, h)
-            self._check_filled(name, float(cell_volumes(x, cells).sum()) / solid.volume(), h)
+        x, cells, solid = mesh_soft(name, item.shape, item.element_size, self.soft.dimensions)
+        if solid is not None and item.element_size is not None:
+            share = float(cell_volumes(x, cells).sum()) / solid.volume()
+            self._check_filled(name, share, item.element_size)
         return x, cells
 
     def _check_filled(self, name: str, share: float, size: float) -> None:
@@ -380,7 +345,7 @@ class SoftModel(SolidsModel):
     def _is_convex(self, name: str) -> bool:
         """Whether a solid is one that does not come near itself."""
         item = self.scene.softs[name]
-        return isinstance(item, SoftBody) and isinstance(item.shape, Box | Capsule | Cylinder | Sphere)
+        return isinstance(item, SoftBody) and not item.shape.can_touch_itself
 
     def _make_points(self, length: float) -> RigidPoints | None:
         """What keeps points of rigid bodies out of faces of solids and cloth; in 2D out of outlines and ropes."""

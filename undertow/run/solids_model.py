@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +50,7 @@ class _Form:
     """A shape with what bodies of it share: index of its collision shape, mass properties at density 1 (or with the
     inertia given) of dynamic ones, and its surface for drawing."""
 
-    shape: build.SolidShape
+    shape: geometry.Shape
     index: int
     found: MassProperties | None
     surface: tuple[Array, Any]
@@ -116,7 +116,6 @@ class SolidsModel(Model):
                 own = found.centre
                 found = add_points(found, (points - position) @ R, masses)
                 velocity = velocity + np.cross(omega, R @ (found.centre - own))
-                assert not isinstance(form.shape, geometry.AnimatedMesh)
                 index = self.shapes.add(form.shape, found.centre, found.rotation)
             options["velocity"], options["angular_velocity"] = velocity, omega
         place_body(self.bodies, name, index, position, R, found, **options)
@@ -130,10 +129,9 @@ class SolidsModel(Model):
         key = (body.shape, body.is_dynamic, body.inertia)
         if key not in self._forms:
             shape = build.make_shape(name, body, self.scene.dimensions)
-            if isinstance(shape, geometry.AnimatedMesh):
+            if shape.is_animated:
                 raise UserError(f"objects.{name}.shape: an animated mesh needs a [domain] with fluid; use a mesh")
-            if isinstance(shape, geometry.Plane):
-                shape = replace(shape, extent=self._reach())
+            shape = shape.drawn_to(self._reach())
             found = None
             if body.is_dynamic:
                 try:
@@ -177,7 +175,7 @@ class SolidsModel(Model):
     def displaced_volume(self, b: int) -> float:
         """Volume of body b, what it displaces in a fluid [m3; 2D m2]; 0 unless it is dynamic, and of a sheet."""
         form = self._form_of[self.bodies.names[b]]
-        return 0.0 if form.found is None or isinstance(form.shape, geometry.Sheet) else form.found.mass
+        return 0.0 if form.found is None else form.found.volume
 
     def _reach(self) -> float:
         """How far planes are drawn [m]."""
@@ -325,7 +323,7 @@ class SolidsModel(Model):
             placed = vertices @ rotation.T + position
             velocity = self.bodies.v_b[b] + np.cross(self.bodies.omega_b[b], placed - self.bodies.x_b[b])
             color = build.vector3(self.scene.bodies[name].color)
-            endless = isinstance(form.shape, geometry.Plane)
+            endless = form.shape.is_endless
             frames.append(BodyFrame(name, placed, triangles, color, velocity, endless))
         return frames
 

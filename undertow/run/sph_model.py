@@ -34,7 +34,6 @@ from undertow.sph import (
     SphSource,
     boundary_volumes,
     make_source,
-    sample_box,
     sample_surface,
     viscosity_of_alpha,
 )
@@ -227,13 +226,14 @@ class SphModel(Model):
                 f"make it thicker, or raise domain.resolution to {finer}"
             )
         position, rotation = solid.motion.pose(0.0)
-        if isinstance(solid.shape, geometry.Box) and (dimensions == 3 or abs(rotation[2, 2]) > 1.0 - 1e-9):
-            return np.asarray(sample_box(np.array(solid.shape.size), dx, dimensions) @ rotation.T + position)
+        even = solid.shape.boundary_lattice(dx, dimensions)
+        if even is not None and (dimensions == 3 or abs(rotation[2, 2]) > 1.0 - 1e-9):
+            return np.asarray(even @ rotation.T + position)
         lower, upper = solid.bounds(0.0)
         margin = 3.0 * dx
         lower = np.maximum(lower, np.array(grid.lower) - margin)
         upper = np.minimum(upper, np.array(grid.upper) + margin)
-        meshed = dimensions == 3 and isinstance(solid.shape, geometry.MeshShape | geometry.AnimatedMesh)
+        meshed = dimensions == 3 and solid.shape_at(0.0).as_mesh() is not None
         nearest = partial(solid.nearest, t=0.0) if meshed else None
         distance = partial(solid.distance, t=0.0, dimensions=dimensions)
         return sample_surface(distance, lower, upper, dx, dimensions, nearest)

@@ -40,8 +40,7 @@ from undertow.scene.curves import AngleCurve
 from undertow.scene.faults import suggest
 from undertow.scene.materials import SOLID_MATERIALS, check_density
 from undertow.scene.motion import Keyframes, Motion, Rotation, Static
-from undertow.scene.shapes import MeshSequence, Plane, Shape
-from undertow.scene.shells import RigidShape
+from undertow.scene.shapes import RigidShape, Shape
 from undertow.scene.soft import Cloth, Rope, SoftBody
 
 
@@ -127,7 +126,7 @@ class RigidBody(Model):
             first = motion.rotations[0] if motion.rotations else self.rotation
             if motion.positions[0] != self.position or first != self.rotation:
                 raise complain("position and rotation differ from the first keyframe; leave them out")
-        if isinstance(self.shape, MeshSequence) and (self.is_dynamic or not isinstance(motion, Static)):
+        if self.shape.is_animated and (self.is_dynamic or not isinstance(motion, Static)):
             raise complain("an animated mesh carries its own motion; remove motion, density and mass")
         if self.density is not None and self.mass is not None:
             raise complain("has both a density and a mass; give one of them")
@@ -135,7 +134,7 @@ class RigidBody(Model):
             raise complain("has a density or mass and a prescribed motion; forces move it, or motion does: remove one")
         if self.inertia is not None and not self.is_dynamic:
             raise complain("inertia has no effect without a density or mass; add one of them or remove it")
-        if self.is_dynamic and isinstance(self.shape, Plane):
+        if self.is_dynamic and self.shape.is_endless:
             raise complain("a plane has no end and no mass; remove density and mass, or use a box")
         if not self.is_dynamic and (any(self.velocity) or any(self.angular_velocity)):
             raise complain(
@@ -282,7 +281,7 @@ class Emitter(Model):
     def _check(self) -> Emitter:
         if self.stop is not None and self.stop <= self.start:
             raise complain(f"stop = {self.stop:g} must come after start = {self.start:g}")
-        if isinstance(self.shape, MeshSequence):
+        if self.shape.is_animated:
             raise complain("an emitter cannot be an animated mesh; use a mesh")
         return self
 
@@ -301,7 +300,7 @@ class Water(Model):
 
     @model_validator(mode="after")
     def _check(self) -> Water:
-        if isinstance(self.shape, MeshSequence):
+        if self.shape.is_animated:
             raise complain("water cannot be an animated mesh; use a mesh")
         return self
 
@@ -324,7 +323,7 @@ class WaterSource(Model):
     def _check(self) -> WaterSource:
         if self.stop is not None and self.stop <= self.start:
             raise complain(f"stop = {self.stop:g} must come after start = {self.start:g}")
-        if isinstance(self.shape, MeshSequence):
+        if self.shape.is_animated:
             raise complain("a source cannot be an animated mesh; use a mesh")
         return self
 
@@ -344,7 +343,7 @@ class Drain(Model):
     def _check(self) -> Drain:
         if self.stop is not None and self.stop <= self.start:
             raise complain(f"stop = {self.stop:g} must come after start = {self.start:g}")
-        if isinstance(self.shape, MeshSequence):
+        if self.shape.is_animated:
             raise complain("a drain cannot be an animated mesh; use a mesh")
         return self
 
@@ -360,7 +359,7 @@ class SphFluid(Model):
 
     @model_validator(mode="after")
     def _check(self) -> SphFluid:
-        if isinstance(self.shape, MeshSequence):
+        if self.shape.is_animated:
             raise complain("a fluid cannot be an animated mesh; use a mesh")
         return self
 

@@ -25,20 +25,6 @@ _BLOCK = 4
 """Nodes along each axis that are asked for one distance first: of n^3 nodes only n^2 are near a surface."""
 
 
-def sample_box(size: Array, spacing: float, dimensions: int) -> Array:
-    """Boundary particles (n, 3) [m] of a box (3,) [m] about the origin, on an even lattice of its faces."""
-    inner = np.maximum(np.asarray(size, dtype=float) - spacing, 0.0)
-    counts = np.round(inner / spacing).astype(int)
-    axes = [np.linspace(-0.5 * a, 0.5 * a, n + 1) if n else np.zeros(1) for a, n in zip(inner, counts, strict=True)]
-    if dimensions == 2:
-        axes[2] = np.zeros(1)
-    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    index = np.stack(np.meshgrid(*[np.arange(len(a)) for a in axes], indexing="ij"), axis=-1).reshape(-1, 3)
-    last = np.array([len(a) - 1 for a in axes])
-    outer = (index[:, :dimensions] == 0) | (index[:, :dimensions] == last[:dimensions])
-    return np.ascontiguousarray(points[outer.any(axis=1)])
-
-
 def sample_surface(
     distance: Distance,
     lower: Array,
