@@ -186,7 +186,7 @@ def slice_loops(vertices: Array, triangles: Any) -> list[Array]:
                 ends[key] = (vertices[low] + part * (vertices[high] - vertices[low])) * np.array([1.0, 1.0, 0.0])
                 cut[up[a]] = key
         # seen from above, with the solid on the left
-        following[cut[False]] = cut[True]
+        following[cut[True]] = cut[False]
     loops = []
     while following:
         first = i = min(following)
