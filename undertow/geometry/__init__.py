@@ -1,6 +1,7 @@
 """Shapes, meshes, signed distances, prescribed motions, and what solids do to the faces and cells of a grid."""
 
 from undertow.geometry.bunny import make_bunny
+from undertow.geometry.compound import Compound, Part
 from undertow.geometry.fractions import measure_fractions
 from undertow.geometry.generated import make_boat, make_gear, make_hull
 from undertow.geometry.meshes import AnimatedMesh, MeshShape, load_mesh, load_sequence, load_triangles
@@ -22,8 +23,9 @@ from undertow.geometry.sheets import Sheet
 from undertow.geometry.solids import BAND, Solid, SolidFields, SolidSpec
 
 __all__ = [
-    "BAND", "AnalyticShape", "AnimatedMesh", "Box", "Capsule", "ConstantCurve", "Curve", "Cylinder", "Keyframes",
-    "MeshShape", "Motion", "Occlusion", "Plane", "Shape", "Sheet", "SineCurve", "Solid", "SolidFields", "SolidSpec",
-    "Sphere", "Static", "TableCurve", "Torus", "VelocityCurves", "load_mesh", "load_sequence", "load_triangles",
-    "make_boat", "make_bunny", "make_gear", "make_hull", "measure_fractions", "rotation_matrix",
+    "BAND", "AnalyticShape", "AnimatedMesh", "Box", "Capsule", "Compound", "ConstantCurve", "Curve", "Cylinder",
+    "Keyframes", "MeshShape", "Motion", "Occlusion", "Part", "Plane", "Shape", "Sheet", "SineCurve", "Solid",
+    "SolidFields", "SolidSpec", "Sphere", "Static", "TableCurve", "Torus", "VelocityCurves", "load_mesh",
+    "load_sequence", "load_triangles", "make_boat", "make_bunny", "make_gear", "make_hull", "measure_fractions",
+    "rotation_matrix",
 ]  # fmt: skip

@@ -14,13 +14,14 @@ class Moments(NamedTuple):
 
     volume [m3; 2D m2] that it displaces; mass [m3; 2D m2], which differs from the volume if parts of it have densities
     of their own, or if it is a sheet; centre (3,) of mass [m]; inertia about it: tensor (3, 3) [m5], in 2D the moment
-    about z alone, as the last of its entries [m4].
+    about z alone, as the last of its entries [m4]; centre_of_volume (3,) [m], None: the centre of mass.
     """
 
     volume: float
     mass: float
     centre: Array
     inertia: Array
+    centre_of_volume: Array | None = None
 
 
 def uniform(volume: float, centre: Array, inertia: Array) -> Moments:

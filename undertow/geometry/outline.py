@@ -37,6 +37,19 @@ class Outline(NamedTuple):
         angle = np.arctan2(turn, np.einsum("ij,ij->i", along, ahead))
         return bool(np.all(turn > -1e-9 * size) and abs(angle.sum() - 2.0 * np.pi) < 1e-6 and len(along) <= 64)
 
+    def as_loops(self) -> list[Array]:
+        """Polygons, of a disc with its area, of a stadium inside it."""
+        if self.loops:
+            return self.loops
+        if len(self.points) == 1:
+            return [circle(self.radius) + self.points[0]]
+        along = self.points[1] - self.points[0]
+        # half circles at either end, counterclockwise
+        start = np.arctan2(along[1], along[0]) - 0.5 * np.pi
+        angle = start + np.pi * np.arange(_CIRCLE // 2 + 1) / (_CIRCLE // 2)
+        arc = self.radius * np.stack([np.cos(angle), np.sin(angle), np.zeros(len(angle))], axis=1)
+        return [np.concatenate([self.points[1] + arc, self.points[0] - arc])]
+
     def measure(self) -> tuple[float, Array, float]:
         """Area [m2], centroid (3,) [m] and second moment about the centroid [m4]."""
         if self.loops:

@@ -81,6 +81,10 @@ class Shape(ABC):
         """Moments at density 1 of the section with the x-y plane, per metre of depth."""
         return planar(*self.section(np.eye(3)).measure())
 
+    def with_density(self, density: float | None) -> Shape:
+        """The same shape, of a body of ``density`` [kg/m3], against which densities of its parts count."""
+        return self
+
     def volume(self) -> float:
         """[m^3]"""
         return self.moments().volume
@@ -133,6 +137,11 @@ class Shape(ABC):
     def solid_entry(self, frame: Frame) -> CollisionEntry:
         """How it collides in 3D."""
         return field_entry(self, frame)
+
+    def collision_parts(self, frame: Frame, dimensions: int) -> list[CollisionEntry]:
+        """How its parts collide with rigid bodies, of a shape that has some; then ``collision_entry`` is for nodes and
+        particles alone."""
+        return []
 
     def identity(self) -> object:
         """Equal for shapes that are the same, to be shared."""

@@ -25,7 +25,7 @@ class MassProperties(NamedTuple):
 
     mass [kg; 2D kg/m]; centre (3,) of mass in the frame of the shape [m]; inertia (3,), principal moments [kg m2; 2D kg
     m: (0, 0, about z)]; rotation (4,): quaternion from the principal frame to the frame of the shape; volume [m3; 2D
-    m2] that it displaces.
+    m2] that it displaces; centre_of_volume (3,) in the frame of the shape [m], None: the centre of mass.
     """
 
     mass: float
@@ -33,6 +33,7 @@ class MassProperties(NamedTuple):
     inertia: Array
     rotation: Array
     volume: float = 0.0
+    centre_of_volume: Array | None = None
 
 
 def mass_properties(
@@ -41,12 +42,14 @@ def mass_properties(
     mass: float | None = None,
     dimensions: int = 3,
     inertia: object = None,
+    centre: Array | None = None,
     name: str = "body",
 ) -> MassProperties:
     """Mass properties of a solid of uniform density [kg/m3], or of the given mass [kg; 2D kg/m].
 
     inertia: (3, 3), or the moments (3,) about the axes of the shape, at the centre of mass [kg m2], instead of the one
-    of uniform density; 2D: the moment about z [kg m].
+    of uniform density; 2D: the moment about z [kg m]. centre: of mass (3,) in the frame of the shape [m], instead of
+    that of uniform density.
     """
     if shape.is_endless:
         raise UserError(f"{name}: a plane has no finite mass; make it static (no mass, no density)")
@@ -55,20 +58,37 @@ def mass_properties(
     for word, value in (("density", density), ("mass", mass)):
         if value is not None and not (np.isfinite(value) and value > 0):
             raise UserError(f"{name}: {word} = {value}: must be positive; a body without mass is static")
-    if dimensions == 2:
-        return _flat_properties(shape, density, mass, inertia, name)
-    volume, size, centre, tensor = shape.moments()
+    found = (_flat_properties if dimensions == 2 else _solid_properties)(shape, density, mass, inertia, name)
+    if centre is None:
+        return found
+    lower, upper = shape.bounds()
+    outside = [a for a in range(dimensions) if not lower[a] <= centre[a] <= upper[a]]
+    if outside:
+        a = outside[0]
+        raise UserError(
+            f"{name}: centre_of_mass = {np.round(centre[:dimensions], 6).tolist()} m: lies outside the shape, which "
+            f"reaches from {lower[a]:.4g} to {upper[a]:.4g} m along {'xyz'[a]}; give it in the frame of the shape"
+        )
+    middle = found.centre if found.centre_of_volume is None else found.centre_of_volume
+    return found._replace(centre=np.asarray(centre, dtype=float), centre_of_volume=middle)
+
+
+def _solid_properties(
+    shape: Shape, density: float | None, mass: float | None, inertia: object, name: str
+) -> MassProperties:
+    volume, size, centre, tensor, middle = shape.moments()
     if not size > 0:
         raise UserError(f"{name}: encloses no volume ({size:.3g} m3); check the mesh")
     total = float(mass if mass is not None else density * size)  # type: ignore[operator]
     tensor = total / size * tensor if inertia is None else _read_inertia(inertia, name)
     moments, frame = principal_axes(tensor)
     _check_moments(moments, name)
-    return MassProperties(total, centre, moments, quaternion_of_matrix(frame), volume)
+    return MassProperties(total, centre, moments, quaternion_of_matrix(frame), volume, middle)
 
 
 def add_points(found: MassProperties, points: Array, masses: Array) -> MassProperties:
     """Mass properties of a body with points (k, 3) of masses (k,) fixed to it, both in the frame of the shape."""
+    middle = found.centre if found.centre_of_volume is None else found.centre_of_volume
     total = found.mass + float(masses.sum())
     centre = (found.mass * found.centre + masses @ points) / total
     arms = np.concatenate([found.centre[None], points]) - centre
@@ -76,17 +96,17 @@ def add_points(found: MassProperties, points: Array, masses: Array) -> MassPrope
     second = np.einsum("k,ki,kj->ij", weights, arms, arms)
     if found.inertia[0] == 0.0:
         about_z = found.inertia[2] + second[0, 0] + second[1, 1]
-        return MassProperties(total, centre, np.array([0.0, 0.0, about_z]), found.rotation, found.volume)
+        return found._replace(mass=total, centre=centre, inertia=np.array([0.0, 0.0, about_z]), centre_of_volume=middle)
     R = rotation_matrix_of(found.rotation)
     moments, frame = principal_axes(R @ np.diag(found.inertia) @ R.T + np.trace(second) * np.eye(3) - second)
-    return MassProperties(total, centre, moments, quaternion_of_matrix(frame), found.volume)
+    return MassProperties(total, centre, moments, quaternion_of_matrix(frame), found.volume, middle)
 
 
 def _flat_properties(
     shape: Shape, density: float | None, mass: float | None, given: object, name: str
 ) -> MassProperties:
     """Of the section, per metre of depth; the principal frame has the world's z axis."""
-    area, size, centre, tensor = shape.planar_moments()
+    area, size, centre, tensor, middle = shape.planar_moments()
     total = float(mass if mass is not None else density * size)  # type: ignore[operator]
     about_z = total / size * tensor[2, 2]
     if given is not None:
@@ -95,7 +115,7 @@ def _flat_properties(
         about_z = float(given)  # type: ignore[arg-type]
         if not (np.isfinite(about_z) and about_z > 0):
             raise UserError(f"{name}: inertia = {about_z} kg m: must be positive")
-    return MassProperties(total, centre, np.array([0.0, 0.0, about_z]), np.array([1.0, 0.0, 0.0, 0.0]), area)
+    return MassProperties(total, centre, np.array([0.0, 0.0, about_z]), np.array([1.0, 0.0, 0.0, 0.0]), area, middle)
 
 
 def principal_axes(tensor: Array) -> tuple[Array, Array]:

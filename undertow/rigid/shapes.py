@@ -70,6 +70,7 @@ class CollisionShapes:
         self.dimensions = dimensions
         self._entries: list[CollisionEntry] = []
         self._known: dict[object, int] = {}
+        self._parts: dict[int, list[int]] = {}
         self._spec: CollisionSpec | None = None
 
     def __len__(self) -> int:
@@ -81,10 +82,20 @@ class CollisionShapes:
         q = np.array([1.0, 0.0, 0.0, 0.0]) if rotation is None else np.asarray(rotation, dtype=np.float64)
         key = (shape.identity(), c.tobytes(), q.tobytes())
         if key not in self._known:
-            self._entries.append(shape.collision_entry(Frame(c, rotation_matrix_of(q), q), self.dimensions))
-            self._known[key] = len(self._entries) - 1
-            self._spec = None
+            frame = Frame(c, rotation_matrix_of(q), q)
+            self._known[key] = self._put(shape.collision_entry(frame, self.dimensions))
+            parts = [self._put(entry) for entry in shape.collision_parts(frame, self.dimensions)]
+            self._parts[self._known[key]] = parts or [self._known[key]]
         return self._known[key]
+
+    def _put(self, entry: CollisionEntry) -> int:
+        self._entries.append(entry)
+        self._spec = None
+        return len(self._entries) - 1
+
+    def parts(self, index: int) -> list[int]:
+        """Shapes by which a shape collides with rigid bodies: its parts, or itself."""
+        return self._parts[index]
 
     def arrays(self) -> CollisionSpec:
         """The packed shapes."""

@@ -62,7 +62,11 @@ class BodiesInFluid(Part):
 
     def _size(self, b: int) -> float:
         """Largest distance of a point of a dynamic body from its centre of mass that turning moves [m]."""
-        return self.placed[b].shape_at(0.0).turning_reach() if self.dynamic_b[b] else 0.0
+        if not self.dynamic_b[b]:
+            return 0.0
+        moved = self.scene.bodies[self.placed[b].name].centre_of_mass is not None
+        beside = float(np.linalg.norm(self.bodies.shape_offset_b[b])) if moved else 0.0
+        return self.placed[b].shape_at(0.0).turning_reach() + beside
 
     def limits(self, time: float) -> Iterator[Limit]:
         """Bodies move at most one cell, by what they have and by what gravity adds."""

@@ -98,6 +98,16 @@ def _make_sequence(shape: Any, dimensions: int) -> geometry.Shape:
     return geometry.AnimatedMesh(shape.scale * moving.frames, moving.triangles, shape.frame_rate)
 
 
+def _make_compound(shape: Any, dimensions: int) -> geometry.Shape:
+    parts = []
+    for n, part in enumerate(shape.parts):
+        own = _make(f"parts.{n}.shape", part.shape, dimensions)
+        position = np.array((*part.position, 0.0)[:3], dtype=float)
+        turn = geometry.rotation_matrix(part.rotation.axis, part.rotation.degrees)
+        parts.append(geometry.Part(own, position, turn, part.density))
+    return geometry.Compound(parts)
+
+
 def _make_shell(shape: Any, dimensions: int) -> geometry.Shape:
     return SHEETS[shape.form.type](shape.form, shape.thickness, dimensions)
 
@@ -149,6 +159,7 @@ SHAPES: dict[str, ShapeKind] = {
     "hull": ShapeKind(lambda s, d: geometry.make_hull(np.array(s.points))),
     "boat": ShapeKind(lambda s, d: geometry.make_boat(s.length, s.width, s.height, s.wall)),
     "gear": ShapeKind(lambda s, d: geometry.make_gear(s.radius, s.thickness, s.teeth, s.depth, s.hole)),
+    "compound": ShapeKind(_make_compound),
     "shell": ShapeKind(_make_shell),
     "tetrahedra": ShapeKind(None, _load_tetrahedra),
     "polygon": ShapeKind(None, _mesh_polygon, (2,)),

@@ -74,6 +74,7 @@ class SolidsModel(Model):
         self.bodies = RigidBodies(scene.dimensions)
         self.shapes = CollisionShapes(scene.dimensions)
         self._forms: dict[Any, _Form] = {}
+        self._groups: dict[str, int] = {}
         self._said: set[str] = set()
         self._form_of: dict[str, _Form] = {}
         for name, body in scene.bodies.items():
@@ -102,12 +103,13 @@ class SolidsModel(Model):
             "restitution": body.restitution,
             "rolling": body.rolling_friction,
             "spinning": body.spinning_friction,
+            **self._groups_of(body),
         }
         found, index = form.found, form.index
         if found is None:
             options["motion"] = None if isinstance(body.motion, Static) else motion
         else:
-            mass = body.mass if body.mass is not None else (body.density or 0.0) * found.mass
+            mass = body.mass if body.mass is not None else (body.density or 1.0) * found.mass
             inertia = found.inertia if body.inertia is not None else found.inertia * (mass / found.mass)
             found = found._replace(mass=mass, inertia=inertia)
             velocity, omega = np.array(build.vector3(body.velocity)), np.array(body.angular_velocity)
@@ -120,24 +122,31 @@ class SolidsModel(Model):
             options["velocity"], options["angular_velocity"] = velocity, omega
         place_body(self.bodies, name, index, position, R, found, **options)
 
+    def _groups_of(self, body: RigidBody) -> dict[str, int]:
+        """Bits of the collision group of a body and of those it collides with."""
+        names = (body.collision_group, *(body.collides_with or ()))
+        bits = {name: 1 << self._groups.setdefault(name, len(self._groups)) for name in names}
+        mask = -1 if body.collides_with is None else sum(bits[name] for name in body.collides_with)
+        return {"group": bits[body.collision_group], "mask": mask}
+
     def carried_by(self, name: str) -> tuple[Array, Array]:
         """Points (k, 3) [m] and masses (k,) [kg] that a body carries from the start, as parts of it: none."""
         return np.zeros((0, 3)), np.zeros(0)
 
     def _form(self, name: str, body: RigidBody) -> _Form:
         """The form of a body; equal shapes share one."""
-        key = (body.shape, body.is_dynamic, body.inertia)
+        density = body.density if body.shape.part_densities() else None
+        key = (body.shape, body.is_dynamic, body.inertia, body.centre_of_mass, density)
         if key not in self._forms:
             shape = build.make_shape(name, body, self.scene.dimensions)
             if shape.is_animated:
                 raise UserError(f"objects.{name}.shape: an animated mesh needs a [domain] with fluid; use a mesh")
-            shape = shape.drawn_to(self._reach())
+            shape = shape.drawn_to(self._reach()).with_density(density)
             found = None
             if body.is_dynamic:
                 try:
-                    found = mass_properties(
-                        shape, density=1.0, dimensions=self.scene.dimensions, inertia=body.inertia, name="mass"
-                    )
+                    centre = None if body.centre_of_mass is None else np.array(build.vector3(body.centre_of_mass))
+                    found = mass_properties(shape, 1.0, None, self.scene.dimensions, body.inertia, centre, "mass")
                 except UserError as error:
                     raise UserError(f"objects.{name}: {error}") from None
             frame = () if found is None else (found.centre, found.rotation)

@@ -43,6 +43,7 @@ from undertow.scene.objects import (
     SphFluid,
     Water,
     WaterSource,
+    check_groups,
 )
 from undertow.scene.probes import ForceProbe, GaugeProbe, LineProbe, PointProbe, Probe, check_force_probes, check_probes
 from undertow.scene.rigid_fluid import RigidFluid, check_rigid_fluid
@@ -430,6 +431,7 @@ class Scene(Model):
             check_moving(self)
         for name, body in self.bodies.items():
             body.shape.check_dimensions(f"objects.{name}.shape", dimensions)
+        check_groups(self.bodies)
         for name, joint in self.joints.items():
             for end in (joint.parent, joint.child):
                 if end is not None and end not in self.bodies:

@@ -44,8 +44,9 @@ def check_slender(*lengths: float) -> None:
 class ShapeModel(Model):
     """A shape of a scene: what the checks of a scene ask it."""
 
-    roles: ClassVar[tuple[str, ...]] = ("region", "rigid", "soft")
-    """What it can be the shape of: a region (water, a source, a hold), a rigid body, a soft body, a sheet."""
+    roles: ClassVar[tuple[str, ...]] = ("region", "rigid", "soft", "part")
+    """What it can be the shape of: a region (water, a source, a hold), a rigid body, a soft body, a part of a compound,
+    a sheet."""
     is_endless: ClassVar[bool] = False
     """Without bounds and mass."""
     is_animated: ClassVar[bool] = False
@@ -88,12 +89,22 @@ class ShapeModel(Model):
         """The form of a thin shell; None of a solid."""
         return None
 
+    def part_densities(self) -> tuple[float | None, ...]:
+        """Densities [kg/m3] of the parts of a shape that has parts; None: that of the body."""
+        return ()
+
+    @property
+    def has_mass(self) -> bool:
+        """Whether all its parts have densities, so that a body of it needs none."""
+        found = self.part_densities()
+        return bool(found) and None not in found
+
 
 KNOWN: dict[str, dict[str, type[ShapeModel]]] = {}
 """All shapes, by their role and type."""
 
 
-def _choose(role: str) -> BeforeValidator:
+def choose_shape(role: str) -> BeforeValidator:
     """A table as the shape of its ``type``; the choices are looked up when it is used, not when it is declared."""
 
     def choose(value: Any) -> Any:
@@ -193,6 +204,7 @@ class Torus(ShapeModel):
 class Plane(ShapeModel):
     """The half space below a plane through the position; solid on the side the normal points away from."""
 
+    roles = ("region", "rigid", "soft")
     is_endless = True
     type: Literal["plane"] = "plane"
     normal: Direction = Field(description="normal out of the solid, any length")
@@ -210,7 +222,7 @@ class Plane(ShapeModel):
 class Mesh(ShapeModel):
     """A watertight triangle mesh from an OBJ, PLY, STL or glTF file."""
 
-    roles = ("region", "rigid", "soft", "sheet")
+    roles = ("region", "rigid", "soft", "part", "sheet")
     sheet_in = (3,)
     type: Literal["mesh"] = "mesh"
     file: Text = Field(description="path of the mesh file, relative to the scene file")
@@ -220,6 +232,7 @@ class Mesh(ShapeModel):
 class MeshSequence(ShapeModel):
     """An animated mesh: one file per frame, all with the same triangles; velocities come from the vertices."""
 
+    roles = ("region", "rigid", "soft")
     is_animated = True
     type: Literal["mesh_sequence"] = "mesh_sequence"
     files: tuple[Text, ...] = Field(description="paths of the mesh files in order, relative to the scene file")
@@ -386,10 +399,10 @@ class Polygon(ShapeModel):
 
 
 AnyShape = SerializeAsAny[ShapeModel]
-Shape = Annotated[AnyShape, _choose("region")]
-RigidShape = Annotated[AnyShape, _choose("rigid")]
+Shape = Annotated[AnyShape, choose_shape("region")]
+RigidShape = Annotated[AnyShape, choose_shape("rigid")]
 """What a rigid body can be."""
-SoftShape = Annotated[AnyShape, _choose("soft")]
+SoftShape = Annotated[AnyShape, choose_shape("soft")]
 """What a soft body can be made of."""
-FormShape = Annotated[AnyShape, _choose("sheet")]
+FormShape = Annotated[AnyShape, choose_shape("sheet")]
 """What a thin shell can be made of."""
