@@ -10,7 +10,8 @@ import pytest
 
 import undertow as ut
 from undertow.geometry import MeshShape, Sphere, load_mesh
-from undertow.geometry.meshes import MOST_SAMPLES, load_triangles
+from undertow.geometry.meshes import load_triangles
+from undertow.geometry.sdf_grid import MOST_SAMPLES
 
 PLY = """ply
 format ascii 1.0

@@ -54,7 +54,39 @@ def statements(folders: tuple[str, ...] = FOLDERS) -> int:
     return total
 
 
+def _names(node: ast.AST) -> set[str]:
+    """Last parts of all names in an expression."""
+    found = [n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)]
+    return {n.id if isinstance(n, ast.Name) else n.attr for n in found}
+
+
+def shape_classes() -> set[str]:
+    """Names of the classes of shapes: those under ``Shape`` of geometry and ``ShapeModel`` of scenes."""
+    bases: dict[str, set[str]] = {}
+    for path in (p for folder in ("geometry", "scene") for p in sorted((PACKAGE / folder).rglob("*.py"))):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                bases.setdefault(node.name, set()).update(*(_names(base) for base in node.bases))
+    found = {"Shape", "ShapeModel"}
+    while more := {name for name, above in bases.items() if above & found} - found:
+        found |= more
+    return found
+
+
+def shape_tests() -> list[str]:
+    """Places that ask a shape which class or type it is, in the place of asking it what they want to know."""
+    shapes, found = shape_classes(), []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            by_class = isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass")
+            by_type = isinstance(node, ast.Compare) and ast.unparse(node.left).endswith("shape.type")
+            if (by_class and shapes & _names(node.args[1])) or by_type:
+                found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    return found
+
+
 def summary() -> str:
     """One line per kind of class that is to go, and the size."""
     left = ", ".join(f"{kind} {len(names)}" for kind, names in TO_GO.items())
+    left += f", isinstance of shapes {len(shape_tests())}"
     return f"parts: to go: {left}; statements in {', '.join(FOLDERS)}: {statements()}"

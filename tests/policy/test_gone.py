@@ -33,5 +33,16 @@ def test_the_rows_of_incompressibility_are_one_class():
     assert not [name for name in classes() if "Divergence" in name]
 
 
+SHAPE_TESTS = 0
+"""How many tests of the class of a shape there are; it only ever shrinks."""
+
+
+def test_shapes_answer_for_themselves():
+    assert {"Sphere", "MeshShape", "Sheet", "Shell", "Polyline"} <= counts.shape_classes()
+    found = counts.shape_tests()
+    assert len(found) <= SHAPE_TESTS, f"ask the shape, not its class (geometry.Shape, scene.ShapeModel): {found}"
+    assert len(found) == SHAPE_TESTS, f"fewer than {SHAPE_TESTS} are left: lower SHAPE_TESTS to {len(found)}"
+
+
 def test_counts_can_be_printed():
     assert "statements" in summary()

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from undertow.errors import UserError
-from undertow.geometry import Box, Capsule, Cylinder, MeshShape, Plane, Sphere, Torus, rotation_matrix
+from undertow.geometry import AnimatedMesh, Box, Capsule, Cylinder, MeshShape, Plane, Sphere, Torus, rotation_matrix
+from undertow.geometry.moments import integrate_mesh
 from undertow.rigid.bodies import rotation_matrix_of
-from undertow.rigid.mass import add_points, integrate_mesh, mass_properties, principal_axes
-from undertow.rigid.sections import section_of
+from undertow.rigid.mass import add_points, mass_properties, principal_axes
 from undertow.rigid.shapes import CollisionShapes
 
 SHAPES = [Sphere(0.3), Box((1.0, 0.5, 0.2)), Capsule(0.2, 0.7), Cylinder(0.3, 0.8), Torus(0.5, 0.2)]
@@ -110,7 +110,7 @@ def test_sections_per_metre_of_depth():
     bar = mass_properties(Cylinder(0.15, 0.4), density=100.0, dimensions=2)
     assert bar.mass == pytest.approx(12.0) and bar.inertia[2] == pytest.approx(box.inertia[2])
     across = rotation_matrix((1.0, 0.0, 0.0), 90.0)
-    area, centre, moment = section_of(Cylinder(0.3, 0.4), across).measure()
+    area, centre, moment = Cylinder(0.3, 0.4).section(across).measure()
     assert 100 * area == pytest.approx(disc.mass) and 100 * moment == pytest.approx(disc.inertia[2])
     assert not centre.any()
     stadium = mass_properties(Capsule(0.2, 0.5), density=1.0, dimensions=2)
@@ -119,7 +119,7 @@ def test_sections_per_metre_of_depth():
     inside = p[Capsule(0.2, 0.5).distance(p) < 0]
     assert stadium.mass == pytest.approx(0.36 * len(inside) / len(p), rel=5e-3)
     assert stadium.inertia[2] / stadium.mass == pytest.approx((inside**2).sum(axis=1).mean(), rel=5e-3)
-    area, _, moment = section_of(Torus(0.5, 0.1), across).measure()
+    area, _, moment = Torus(0.5, 0.1).section(across).measure()
     assert area == pytest.approx(np.pi * (0.36 - 0.16), rel=1e-12)
     assert moment == pytest.approx(0.5 * np.pi * (0.6**4 - 0.4**4), rel=1e-5)
     given = mass_properties(Box((0.4, 0.3, 9.0)), density=100.0, dimensions=2, inertia=0.7)
@@ -172,10 +172,10 @@ def test_sections_that_cannot_be_are_refused():
     tilt = rotation_matrix((1, 0, 0), 30.0)
     for shape in (Capsule(0.1, 1.0), Box((1.0, 1.0, 1.0))):
         with pytest.raises(UserError, match="turn about z only"):
-            section_of(shape, tilt)
+            shape.section(tilt)
     v, t = Box((1.0, 1.0, 1.0)).surface()
     with pytest.raises(UserError, match="does not reach through the plane z = 0"):
-        section_of(MeshShape(v + (0.0, 0.0, 2.0), t), np.eye(3))
+        MeshShape(v + (0.0, 0.0, 2.0), t).section(np.eye(3))
     # two prisms that share one edge along z
     outline = np.array([(0, 0), (1, 0), (1, 1), (0, 1)], dtype=float)
     first, second = _prism(outline, 0.5), _prism(outline - 1.0, 0.5)
@@ -184,7 +184,7 @@ def test_sections_that_cannot_be_are_refused():
     same = {int(i): int(np.flatnonzero((vertices == vertices[i]).all(axis=1))[0]) for i in range(16)}
     joined = MeshShape(vertices, np.vectorize(same.get)(triangles))
     with pytest.raises(UserError, match="outlines that touch in a point"):
-        section_of(joined, np.eye(3))
+        joined.section(np.eye(3))
 
 
 def test_a_mesh_without_inside_has_no_mass():
@@ -194,9 +194,10 @@ def test_a_mesh_without_inside_has_no_mass():
         mass_properties(mesh, density=1.0, name="leaf")
 
 
-def test_only_shapes_collide():
-    with pytest.raises(UserError, match="collision shape: float is not a shape that can collide"):
-        CollisionShapes(3).add(1.0)
+def test_an_animated_mesh_does_not_collide():
+    v, t = Box((1.0, 1.0, 1.0)).surface()
+    with pytest.raises(UserError, match="an animated mesh cannot collide; use a mesh"):
+        CollisionShapes(3).add(AnimatedMesh([v, 2.0 * v], t, 10.0))
 
 
 def test_an_open_mesh_is_refused():

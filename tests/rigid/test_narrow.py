@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from undertow.geometry import Box, Capsule, Cylinder, MeshShape, Plane, Sphere, Torus
+from undertow.geometry.collision import find_polytope
 from undertow.grid import threads
 from undertow.rigid.bodies import rotation_matrix_of
 from undertow.rigid.narrow import Contacts, ContactSpec, find_contacts
-from undertow.rigid.shapes import BOUND, HALF, CollisionShapes, find_polytope
+from undertow.rigid.shapes import BOUND, HALF, CollisionShapes
 
 
 def quaternion(axis, degrees):

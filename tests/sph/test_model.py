@@ -11,8 +11,9 @@ import pytest
 
 import undertow as ut
 from undertow.errors import UserError
+from undertow.geometry import Box
 from undertow.output import read_frame
-from undertow.sph import sample_box, sample_surface
+from undertow.sph import sample_surface
 from undertow.sph.part import SphPart
 from undertow.sph.sampling import _measure_nodes
 from undertow.sph.surface import particle_surface
@@ -124,9 +125,10 @@ def test_samples_lie_half_a_spacing_deep_and_evenly() -> None:
         np.array([-0.5, -0.04, 0.0]), np.array([0.5, 0.07, 0.0]), dx, 2,
     )  # fmt: skip
     assert np.diff(np.sort(plate[:, 0])).max() < 1.5 * dx and np.abs(plate[:, 1] - 0.017).max() < 0.02
-    box = sample_box(np.array([0.3, 0.2, 0.1]), dx, 3)
-    assert len(box) == 6 and np.abs(box).max() == pytest.approx(0.1)
-    assert len(sample_box(np.array([0.4, 0.3, 1.0]), dx, 2)) == 10
+    box = Box((0.3, 0.2, 0.1)).boundary_lattice(dx, 3)
+    assert box is not None and len(box) == 6 and np.abs(box).max() == pytest.approx(0.1)
+    flat = Box((0.4, 0.3, 1.0)).boundary_lattice(dx, 2)
+    assert flat is not None and len(flat) == 10
 
 
 def test_a_mesh_is_sampled_by_the_nearest_points_of_its_surface() -> None:

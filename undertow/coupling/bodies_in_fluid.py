@@ -64,11 +64,10 @@ class BodiesInFluid(Part):
 
     def _size(self, b: int) -> float:
         """Largest distance of a point of a dynamic body from its centre of mass that turning moves [m]."""
-        shape = self.placed[b].shape
-        if not self.dynamic_b[b] or isinstance(shape, geometry.Sphere):
+        if not self.dynamic_b[b]:
             return 0.0
-        lower, upper = self.placed[b].shape_at(0.0).bounds()
-        return float(np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper))))
+        beside = float(np.linalg.norm(self.bodies.shape_offset_b[b])) if self.bodies.volume_arm_b[b].any() else 0.0
+        return self.placed[b].shape_at(0.0).turning_reach() + beside
 
     @property
     def moved(self) -> list[geometry.Solid]:

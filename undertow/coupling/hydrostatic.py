@@ -4,9 +4,9 @@ It acts on the wet walls of a rigid body as the impulse
 
     J = dt sum rho (g.x_w - c) F_c,
 
-x_w being the foot of the cell's centre on the wall. Over all walls of a body sum (g.x_w) F should be the force -V g
-without a torque, V being the true volume; what it misses is added in proportion to the wet part of the body, so that a
-submerged body feels exactly its buoyant weight.
+x_w being the foot of the cell's centre on the wall. Over all walls of a body sum (g.x_w) F should be the force -V g at
+its centre of volume, V being the true volume; what it misses is added in proportion to the wet part of the body, so
+that a submerged body feels exactly its buoyant weight.
 
 Where a body touches another solid or a wall of the domain the slit is closed and the grid has no wall there. Its walls
 then add up to F_s = sum F, not to zero: what is missing has the area vector -F_s, and since sum (g.x) F = -V g over a
@@ -59,6 +59,7 @@ class DisplacedWeight:
         coupled, out_b[...] = self.coupled, 0.0
         displaced = np.where(coupled.bodies.kind_b == DYNAMIC, self.phase.mass_of(coupled.volume_b), 0.0)
         out_b[:, :3] = -dt * displaced[:, None] * np.array(self.phase.gravity)
+        out_b[:, 3:] = np.cross(coupled.bodies.volume_arms(), out_b[:, :3])
 
 
 class Hydrostatic:
@@ -109,6 +110,7 @@ class Hydrostatic:
         self.lift_b[closed] = lift[closed]
         self.missed_b[...] = -found
         self.missed_b[:, :3] -= coupled.volume_b[:, None] * g
+        self.missed_b[:, 3:] -= np.cross(coupled.bodies.volume_arms(), coupled.volume_b[:, None] * g)
         if len(touching):
             self._find_slits(touching, sums)
 

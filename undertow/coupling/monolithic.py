@@ -359,6 +359,10 @@ class MonolithicSolve(SplitImplicit):
         pushed = np.where((bodies.kind_b == DYNAMIC)[:, None], self.coupled.impulse_b[:, :3], 0.0)
         self.moved.v[...] = twist
         self.moved.v[:, :3] += pushed / np.maximum(mass, 1e-300)[:, None]
+        # a torque alone moves water too, from rest there is nothing else to be relative to
+        own = self.block.own if isinstance(self.block, JoinedVelocities) else self.block
+        turned = np.einsum("nij,nj->ni", own.inv_mass[:, 3:, 3:], self.coupled.impulse_b[:, 3:])
+        self.moved.v[:, 3:] += turned * (bodies.mass_b / np.maximum(mass, 1e-300))[:, None]
         grid = self.domain.grid
         fastest = max(largest_entry(u_f), float(np.abs(self.moved.v[:, :3]).max(initial=0.0)))
         rounding = 1e-15 * grid.face_area * fastest * np.sqrt(grid.cell_count)

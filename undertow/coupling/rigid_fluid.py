@@ -169,8 +169,8 @@ class RigidRegions:
 
         What stands out of the water is a staircase of cells in the projection, and no pressure makes up for its weight:
         the sum over the faces, below the surface by the body's part of their dual cells, which ends where its bottom
-        does. Under water it is that of what bodies displace, displaced_b (n,) [kg], at their centres. Between, by how
-        little stands out.
+        does. Under water it is that of what bodies displace, displaced_b (n,) [kg], at their centres of volume.
+        Between, by how little stands out.
         """
         body, size, count = self.faces.body[: self.size], int(np.prod(self.domain.grid.padded)), len(displaced_b)
         fallen = self.sum_momentum(self.displaced_m, gravity[self.face // size])
@@ -179,6 +179,7 @@ class RigidRegions:
         sunk = np.clip(1.0 - STANDS_OUT * above / np.maximum(total, 1e-300), 0.0, 1.0)[:, None]
         true = np.zeros_like(fallen)
         true[:, :3] = displaced_b[:, None] * gravity
+        true[:, 3:] = np.cross(self.coupled.bodies.volume_arms(), true[:, :3])
         return np.asarray((sunk * true + (1.0 - sunk) * fallen) * self.wet_b[:, None])
 
     def velocity(self, twist_b: Array) -> Array:

@@ -1,6 +1,7 @@
 """Shapes, meshes, signed distances, prescribed motions, and what solids do to the faces and cells of a grid."""
 
 from undertow.geometry.bunny import make_bunny
+from undertow.geometry.compound import Compound, Part
 from undertow.geometry.fractions import measure_fractions
 from undertow.geometry.generated import make_boat, make_gear, make_hull
 from undertow.geometry.meshes import AnimatedMesh, MeshShape, load_mesh, load_sequence, load_triangles
@@ -16,13 +17,15 @@ from undertow.geometry.motion import (
     rotation_matrix,
 )
 from undertow.geometry.occlusion import Occlusion
+from undertow.geometry.shape import Shape
 from undertow.geometry.shapes import AnalyticShape, Box, Capsule, Cylinder, Plane, Sphere, Torus
 from undertow.geometry.sheets import Sheet
 from undertow.geometry.solids import BAND, Solid, SolidFields, SolidSpec
 
 __all__ = [
-    "BAND", "AnalyticShape", "AnimatedMesh", "Box", "Capsule", "ConstantCurve", "Curve", "Cylinder", "Keyframes",
-    "MeshShape", "Motion", "Occlusion", "Plane", "Sheet", "SineCurve", "Solid", "SolidFields", "SolidSpec",
-    "Sphere", "Static", "TableCurve", "Torus", "VelocityCurves", "load_mesh", "load_sequence", "load_triangles",
-    "make_boat", "make_bunny", "make_gear", "make_hull", "measure_fractions", "rotation_matrix",
+    "BAND", "AnalyticShape", "AnimatedMesh", "Box", "Capsule", "Compound", "ConstantCurve", "Curve", "Cylinder",
+    "Keyframes", "MeshShape", "Motion", "Occlusion", "Part", "Plane", "Shape", "Sheet", "SineCurve", "Solid",
+    "SolidFields", "SolidSpec", "Sphere", "Static", "TableCurve", "Torus", "VelocityCurves", "load_mesh",
+    "load_sequence", "load_triangles", "make_boat", "make_bunny", "make_gear", "make_hull", "measure_fractions",
+    "rotation_matrix",
 ]  # fmt: skip

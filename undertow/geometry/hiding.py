@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from undertow.geometry.meshes import AnimatedMesh, measure_thickness
-from undertow.geometry.sheets import Sheet
+from undertow.geometry.moments import measure_thickness
 from undertow.grid import Array, Grid
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class ThinSolids:
         element = [np.zeros((0, 2 if planar else 3), dtype=np.int64)]
         for solid in solids:
             thickness = solid.thickness(grid.dimensions)
-            if isinstance(solid.shape, AnimatedMesh | Sheet) or thickness >= THIN * grid.dx:
+            if solid.shape.is_animated or solid.shape.is_sheet or thickness >= THIN * grid.dx:
                 continue
             rotation = solid.motion.pose(0.0)[1]
             vertices, triangles = solid.shape_at(0.0).surface(SEGMENTS)

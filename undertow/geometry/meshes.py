@@ -1,14 +1,13 @@
 """Triangle meshes as solids: reading, checking, signed distance, and sequences of meshes that move.
 
 Distances are those of libigl (exact distance to the triangles, sign by the fast winding number of Barill et al. 2018,
-ACM Trans. Graph. 37(4), which forgives overlapping closed parts). Kernels read them from a table: the distance sampled
-once on a body-space grid as fine as the fluid's and interpolated trilinearly, second order for smooth surfaces.
+ACM Trans. Graph. 37(4), which forgives overlapping closed parts). Kernels read them from a grid (``sdf_grid``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from undertow.errors import UserError
-from undertow.geometry.shapes import Surface, Triangles
+from undertow.geometry.collision import CollisionEntry, Frame, field_entry, polytope_entry
+from undertow.geometry.moments import Moments, integrate_mesh, measure_thickness, uniform
+from undertow.geometry.outline import Outline, polygons, prism_loops
+from undertow.geometry.sdf_grid import SdfGrid, find_lattice, sample_distance
+from undertow.geometry.shape import Shape, Surface, Triangles
 from undertow.grid import Array
 
 READABLE = (".obj", ".ply", ".stl", ".gltf", ".glb")
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Distance, and for moving meshes velocity, on a body-space grid.
-
-    origin (3,) and spacing [m]; values (1 or 4, z, y, x): distance [m] and velocity x, y, z [m/s] of the nearest point
-    of the surface; lower, upper (3,): bounds of the surface.
-    """
-
-    origin: Array
-    spacing: float
-    values: Array
-    lower: Array
-    upper: Array
-
-
-class MeshShape:
+class MeshShape(Shape):
     """Closed triangle mesh in its body frame: vertices (n, 3) [m], triangles (m, 3) wound outward.
 
     Must be watertight and consistently wound, else UserError; a mesh that is wound inward as a whole is turned.
@@ -49,7 +37,7 @@ class MeshShape:
         _check_closed(name, self.vertices, self.triangles)
         if _enclosed_volume(self.vertices, self.triangles) < 0.0:
             self.triangles = np.ascontiguousarray(self.triangles[:, ::-1])
-        self._table: tuple[tuple[float, float, bool], Table] | None = None
+        self._table: tuple[tuple[float, float, bool], SdfGrid] | None = None
 
     def scaled(self, factor: float) -> MeshShape:
         """The same mesh, ``factor`` times as large."""
@@ -108,27 +96,45 @@ class MeshShape:
         """Estimate of the smallest thickness [m]: see ``measure_thickness``."""
         return measure_thickness(self.vertices, self.triangles)
 
-    def sample(self, t: float, spacing: float, margin: float, flat: bool = False) -> Table:
-        """Table of the distance with ``margin`` [m] around the mesh; sampled at the first call and kept.
+    def moments(self) -> Moments:
+        return uniform(*integrate_mesh(self.vertices, self.triangles))
+
+    def section(self, rotation: Array) -> Outline:
+        """Of a prism along z."""
+        return polygons(*prism_loops(self.vertices @ rotation.T, self.triangles))
+
+    def solid_entry(self, frame: Frame) -> CollisionEntry:
+        return polytope_entry(self.surface(), frame) or field_entry(self, frame)
+
+    def identity(self) -> object:
+        return (self.vertices.tobytes(), self.triangles.tobytes())
+
+    def as_mesh(self) -> MeshShape | None:
+        return self
+
+    def sample(self, t: float, spacing: float, margin: float, flat: bool = False) -> SdfGrid:
+        """Grid of the distance with ``margin`` [m] around the mesh; sampled at the first call and kept.
 
         ``flat``: only the layer about the body's x-y plane, all that a 2D grid needs.
         """
         key = (spacing, margin, flat)
         if self._table is None or self._table[0] != key:
             lower, upper = self.bounds()
-            origin, shape = _table_grid(lower, upper, spacing, margin, flat)
+            origin, shape = find_lattice(lower, upper, spacing, margin, flat)
             values = _sample_mesh(self.vertices, self.triangles, None, origin, spacing, shape, margin)
-            self._table = (key, Table(origin, spacing, values, lower, upper))
+            self._table = (key, SdfGrid(origin, spacing, values, lower, upper))
         return self._table[1]
 
 
-class AnimatedMesh:
+class AnimatedMesh(Shape):
     """A sequence of closed meshes with one topology: frames (f, n, 3) [m] at frame_rate [1/s] from ``start`` [s] on.
 
     Between frames the vertices (and for the kernels the distance) are interpolated linearly in time; before the first
     and after the last frame the mesh is at rest. The velocity of a vertex is the central difference of the frames
     around it (one-sided at the ends), interpolated linearly in time: second order for smooth motion, and continuous.
     """
+
+    is_animated = True
 
     def __init__(
         self, frames: object, triangles: object, frame_rate: float, start: float = 0.0, name: str = "mesh sequence"
@@ -146,7 +152,7 @@ class AnimatedMesh:
             self.triangles = np.ascontiguousarray(self.triangles[:, ::-1])
         self.velocities = np.gradient(self.frames, 1.0 / self.frame_rate, axis=0)
         self._samples: tuple[tuple[int, float, float, bool], Array, Array, Array] | None = None
-        self._table: tuple[tuple[float, float, float], Table] | None = None
+        self._table: tuple[tuple[float, float, float], SdfGrid] | None = None
 
     def _locate(self, t: float) -> tuple[int, float]:
         """Frame n and the fraction of the way to frame n + 1."""
@@ -174,6 +180,17 @@ class AnimatedMesh:
             return np.zeros_like(self.frames[0])
         return (1.0 - s) * self.velocities[n] + s * self.velocities[n + 1]
 
+    def distance(self, points: Array) -> Array:
+        """Of the first frame."""
+        return self.at(self.start).distance(points)
+
+    def surface(self, resolution: int = 48) -> Surface:
+        """Of the first frame."""
+        return self.frames[0], self.triangles
+
+    def collision_entry(self, frame: Frame, dimensions: int) -> CollisionEntry:
+        raise UserError("an animated mesh cannot collide; use a mesh")
+
     def bounds(self) -> tuple[Array, Array]:
         """Box around all frames."""
         return self.frames.min(axis=(0, 1)), self.frames.max(axis=(0, 1))
@@ -182,15 +199,15 @@ class AnimatedMesh:
         """Estimate for the first frame."""
         return measure_thickness(self.frames[0], self.triangles)
 
-    def sample(self, t: float, spacing: float, margin: float, flat: bool = False) -> Table:
-        """Table at time t: each interval between frames samples both ends once, times between them mix the two."""
+    def sample(self, t: float, spacing: float, margin: float, flat: bool = False) -> SdfGrid:
+        """Grid at time t: each interval between frames samples both ends once, times between them mix the two."""
         n, s = self._locate(t)
         moving = self.is_moving(t)
         key = (n, spacing, margin, flat)
         if self._samples is None or self._samples[0] != key:
             ends = self.frames[n : n + 2]
             lower, upper = ends.min(axis=(0, 1)), ends.max(axis=(0, 1))
-            origin, shape = _table_grid(lower, upper, spacing, margin, flat)
+            origin, shape = find_lattice(lower, upper, spacing, margin, flat)
             first, second = (
                 _sample_mesh(self.frames[m], self.triangles, self.velocities[m], origin, spacing, shape, margin)
                 for m in (n, n + 1)
@@ -205,7 +222,7 @@ class AnimatedMesh:
             values = (1.0 - s) * first + s * second
             if not moving:
                 values[1:] = 0.0
-            self._table = (when, Table(origin, spacing, values, ends.min(axis=(0, 1)), ends.max(axis=(0, 1))))
+            self._table = (when, SdfGrid(origin, spacing, values, ends.min(axis=(0, 1)), ends.max(axis=(0, 1))))
         return self._table[1]
 
 
@@ -345,60 +362,6 @@ def _enclosed_volume(vertices: Array, triangles: Triangles) -> float:
     return float(np.sum(a * np.cross(b, c)) / 6.0)
 
 
-def measure_thickness(vertices: Array, triangles: Triangles, share: float = 0.02) -> float:
-    """Length of rays shot inward from the middle of up to 100 triangles spread over the mesh: the smallest but a share
-    of them [m].
-
-    The shortest few are dropped: near sharp edges every solid is as thin as one likes.
-    """
-    a, b, c = (vertices[triangles[:, n]] for n in range(3))
-    normals = np.cross(b - a, c - a)
-    area = np.linalg.norm(normals, axis=1)
-    chosen = np.unique(np.linspace(0, len(triangles) - 1, 100).astype(np.int64))
-    chosen = chosen[area[chosen] > 0]
-    edge1, edge2 = b - a, c - a
-    lengths = []
-    for n in chosen:
-        direction = -normals[n] / area[n]
-        origin = (a[n] + b[n] + c[n]) / 3.0
-        # Moeller and Trumbore 1997: solve origin + t direction = a + u edge1 + v edge2
-        p = np.cross(direction, edge2)
-        det = np.einsum("ij,ij->i", edge1, p)
-        det[np.abs(det) < 1e-300] = np.inf
-        s = origin - a
-        u = np.einsum("ij,ij->i", s, p) / det
-        q = np.cross(s, edge1)
-        v = q @ direction / det
-        t = np.einsum("ij,ij->i", edge2, q) / det
-        hit = (u >= 0) & (v >= 0) & (u + v <= 1) & (t > 0)
-        hit[n] = False
-        if hit.any():
-            lengths.append(float(t[hit].min()))
-    return float(np.quantile(lengths, share)) if lengths else 0.0
-
-
-MOST_SAMPLES = 5e7
-"""Points of the table of a mesh: half a gigabyte."""
-
-
-def _table_grid(
-    lower: Array, upper: Array, spacing: float, margin: float, flat: bool
-) -> tuple[Array, tuple[int, int, int]]:
-    """Origin and shape (z, y, x) of a table around a box, or of three layers about z = 0."""
-    counts = np.ceil((upper - lower + 2.0 * margin) / spacing).astype(int) + 1
-    centre = 0.5 * (lower + upper)
-    if flat:
-        counts[2], centre[2] = 3, 0.0
-    size = float(np.prod(counts.astype(float)))
-    if size > MOST_SAMPLES:
-        raise UserError(
-            f"mesh: {np.round(upper - lower, 3).tolist()} m large, {size:.2g} points of {spacing:.3g} m; cut it to "
-            "about the size of the domain, or lower the resolution"
-        )
-    origin = centre - 0.5 * (counts - 1) * spacing
-    return origin, (int(counts[2]), int(counts[1]), int(counts[0]))
-
-
 def _measure_mesh(vertices: Array, triangles: Triangles, points: Array) -> tuple[Array, NDArray[np.int64], Array]:
     """Signed distance (n,), nearest triangle (n,) and nearest point (n, 3)."""
     import igl
@@ -407,10 +370,6 @@ def _measure_mesh(vertices: Array, triangles: Triangles, points: Array) -> tuple
     distance_sq, triangle, nearest = igl.point_mesh_squared_distance(points, vertices, triangles)
     inside = igl.fast_winding_number(vertices, triangles, points) > 0.5
     return np.where(inside, -1.0, 1.0) * np.sqrt(distance_sq), triangle, nearest
-
-
-COARSE = 4
-"""A table is first sampled at every COARSE-th point, then exactly where the surface is near."""
 
 
 def _sample_mesh(
@@ -422,38 +381,8 @@ def _sample_mesh(
     shape: tuple[int, int, int],
     band: float,
 ) -> Array:
-    """Distance, and with vertex ``velocities`` (n, 3) velocity, at the points of a table: (1 or 4, z, y, x).
-
-    Exact up to ``band`` outside and half of it inside; farther away interpolated from every fourth point.
-    """
-    axes = [origin[a] + spacing * np.arange(shape[2 - a]) for a in range(3)]
-    strides = [COARSE if n > 2 * COARSE else 1 for n in shape]
-    counts = [-(-(n - 1) // stride) + 1 for n, stride in zip(shape, strides, strict=True)]
-    coarse_axes = [origin[a] + strides[2 - a] * spacing * np.arange(counts[2 - a]) for a in range(3)]
-    values = _evaluate_mesh(vertices, triangles, velocities, _lattice(*coarse_axes)).reshape(-1, *counts)
-    if max(strides) == 1:
-        return values
-    for axis in range(3):
-        values = _refine(values, axis + 1, shape[axis], strides[axis])
-    # interpolation over a coarse cell is off by less than half its diagonal
-    slack = 0.5 * np.sqrt(3.0) * COARSE * spacing
-    near = (values[0] < band + slack) & (values[0] > -0.5 * band - slack)
-    values[:, near] = _evaluate_mesh(vertices, triangles, velocities, _lattice(*axes)[near.ravel()])
-    return np.ascontiguousarray(values)
-
-
-def _lattice(x: Array, y: Array, z: Array) -> Array:
-    """All points of a table, x fastest, (n, 3)."""
-    Z, Y, X = np.meshgrid(z, y, x, indexing="ij")
-    return np.stack([X.ravel(), Y.ravel(), Z.ravel()], axis=1)
-
-
-def _refine(values: Array, axis: int, count: int, stride: int) -> Array:
-    """Linear interpolation of every stride-th point along an axis to all ``count`` of them."""
-    place = np.arange(count) / stride
-    low = np.minimum(place.astype(int), values.shape[axis] - 2)
-    weight = (place - low).reshape([-1 if a == axis else 1 for a in range(values.ndim)])
-    return (1.0 - weight) * np.take(values, low, axis=axis) + weight * np.take(values, low + 1, axis=axis)
+    """Distance, and with vertex ``velocities`` (n, 3) velocity, at the points of a grid: (1 or 4, z, y, x)."""
+    return sample_distance(partial(_evaluate_mesh, vertices, triangles, velocities), origin, spacing, shape, band)
 
 
 def _evaluate_mesh(vertices: Array, triangles: Triangles, velocities: Array | None, points: Array) -> Array:

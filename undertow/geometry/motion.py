@@ -159,6 +159,33 @@ def rotation_matrix(axis: Sequence[float], degrees: float) -> Array:
     return rotation_exponential(np.radians(degrees) / length * np.asarray(axis, dtype=float))
 
 
+def quaternion_of_matrix(R: Array) -> Array:
+    """Unit quaternion (w, x, y, z) of a rotation matrix, from its largest component (Shepperd 1978)."""
+    squares = np.array(
+        [
+            1 + R[0, 0] + R[1, 1] + R[2, 2],
+            1 + R[0, 0] - R[1, 1] - R[2, 2],
+            1 - R[0, 0] + R[1, 1] - R[2, 2],
+            1 - R[0, 0] - R[1, 1] + R[2, 2],
+        ]
+    )
+    k = int(np.argmax(squares))
+    d = 2 * np.sqrt(squares[k])
+    skew = (R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1])
+    q = np.empty(4)
+    q[k] = d / 4
+    if k == 0:
+        q[1:] = skew
+    else:
+        i = k - 1
+        q[0] = skew[i]
+        for j in range(3):
+            if j != i:
+                q[1 + j] = R[i, j] + R[j, i]
+    q[np.arange(4) != k] /= d
+    return np.asarray(q / np.linalg.norm(q))
+
+
 def rotation_exponential(vector: Array) -> Array:
     """exp([v]x): the rotation by |v| rad about v (Rodrigues' formula)."""
     x, y, z = vector

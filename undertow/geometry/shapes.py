@@ -1,4 +1,4 @@
-"""Solid shapes in their body frame: distance, bounds, volume and a surface to draw.
+"""Solid shapes with a distance formula: distance, bounds, moments and a surface to draw.
 
 Lengths in metres. The axis of capsule, cylinder and torus is the body y axis; a half space lies below its plane. In a
 2D scene a shape is cut by the x-y plane through its own origin: a sphere is a disc, a box a rectangle, a cylinder
@@ -7,52 +7,31 @@ turned onto the z axis a disc.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from undertow.errors import UserError
+from undertow.geometry.collision import (
+    CollisionEntry,
+    Frame,
+    formula_entry,
+    plane_entry,
+    polytope_entry,
+    round_entry,
+    unit_rows,
+)
 from undertow.geometry.distance import BOX, CAPSULE, CYLINDER, PARAMETERS, PLANE, SPHERE, TORUS, distance_analytic
+from undertow.geometry.moments import Moments, uniform
+from undertow.geometry.outline import FLAT, Outline, circle, counterclockwise, is_across_plane, polygons, refuse_tilt
+from undertow.geometry.shape import Shape, Surface
 from undertow.grid import Array
 
-Triangles = NDArray[np.int64]
-Surface = tuple[Array, Triangles]
 
-
-class AnalyticShape(ABC):
+class AnalyticShape(Shape):
     """A shape with a closed distance formula: ``kind`` and ``parameters`` are what the kernels get."""
 
-    kind: int
-
-    @property
-    @abstractmethod
-    def parameters(self) -> Array:
-        """Parameter row of the kernels (see ``distance.PARAMETERS``)."""
-
-    @abstractmethod
-    def bounds(self) -> tuple[Array, Array]:
-        """Lower and upper corner (3,) of the bounding box [m]."""
-
-    @abstractmethod
-    def volume(self) -> float:
-        """[m^3]"""
-
-    @abstractmethod
-    def thickness(self, dimensions: int = 3) -> float:
-        """Smallest thickness [m]; solids thinner than two cells are seen badly or not at all by the grid nodes."""
-
-    @abstractmethod
-    def surface(self, resolution: int = 48) -> Surface:
-        """Vertices (n, 3) and triangles (m, 3), wound outward, ``resolution`` segments around."""
-
-    def section(self, rotation: Array) -> Array:
-        """Parameter row in a 2D grid, where a body has no ends along z; ``rotation`` (3, 3), body to world."""
-        return self.parameters
-
     def distance(self, points: Array) -> Array:
-        """Signed distance [m] at body-frame points (n, 3), negative inside."""
         return distance_analytic(self.kind, self.parameters, points)
 
 
@@ -69,6 +48,11 @@ def _row(*values: float) -> Array:
     row = np.zeros(PARAMETERS)
     row[: len(values)] = values
     return row
+
+
+def _principal(volume: float, moments: Array) -> Moments:
+    """Moments (3,) per volume [m2] about the axes of a shape whose centre is its origin."""
+    return uniform(volume, np.zeros(3), volume * np.diag(moments))
 
 
 def _check_positive(shape: object, **lengths: float) -> None:
@@ -97,6 +81,18 @@ class Sphere(AnalyticShape):
     def volume(self) -> float:
         return 4.0 / 3.0 * np.pi * self.radius**3
 
+    def moments(self) -> Moments:
+        return _principal(self.volume(), np.full(3, 0.4 * self.radius**2))
+
+    def section(self, rotation: Array) -> Outline:
+        return Outline(np.zeros((1, 3)), self.radius, [])
+
+    def solid_entry(self, frame: Frame) -> CollisionEntry:
+        return round_entry(np.zeros((1, 3)), self.radius, frame)
+
+    def turning_reach(self) -> float:
+        return 0.0
+
     def thickness(self, dimensions: int = 3) -> float:
         return 2.0 * self.radius
 
@@ -123,7 +119,7 @@ class Box(AnalyticShape):
     def parameters(self) -> Array:
         return _row(*(0.5 * s for s in self.size))
 
-    def section(self, rotation: Array) -> Array:
+    def planar_parameters(self, rotation: Array) -> Array:
         return _row(*(ENDLESS if is_across(rotation, a) else 0.5 * s for a, s in enumerate(self.size)))
 
     def bounds(self) -> tuple[Array, Array]:
@@ -132,6 +128,35 @@ class Box(AnalyticShape):
 
     def volume(self) -> float:
         return float(np.prod(self.size))
+
+    def moments(self) -> Moments:
+        x, y, z = (s * s for s in self.size)
+        return _principal(self.volume(), np.array([y + z, z + x, x + y]) / 12.0)
+
+    def section(self, rotation: Array) -> Outline:
+        across = [a for a in range(3) if abs(rotation[2, a]) > 1.0 - FLAT]
+        if not across:
+            raise UserError(refuse_tilt("box"))
+        i, j = (a for a in range(3) if a != across[0])
+        u, v = 0.5 * self.size[i] * rotation[:, i], 0.5 * self.size[j] * rotation[:, j]
+        return polygons(counterclockwise(np.array([-u - v, u - v, u + v, v - u])))
+
+    def solid_entry(self, frame: Frame) -> CollisionEntry:
+        found = polytope_entry(self.surface(), frame)
+        assert found is not None
+        return found
+
+    def boundary_lattice(self, spacing: float, dimensions: int) -> Array | None:
+        inner = np.maximum(np.asarray(self.size, dtype=float) - spacing, 0.0)
+        counts = np.round(inner / spacing).astype(int)
+        axes = [np.linspace(-0.5 * a, 0.5 * a, n + 1) if n else np.zeros(1) for a, n in zip(inner, counts, strict=True)]
+        if dimensions == 2:
+            axes[2] = np.zeros(1)
+        points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+        index = np.stack(np.meshgrid(*[np.arange(len(a)) for a in axes], indexing="ij"), axis=-1).reshape(-1, 3)
+        last = np.array([len(a) - 1 for a in axes])
+        outer = (index[:, :dimensions] == 0) | (index[:, :dimensions] == last[:dimensions])
+        return np.ascontiguousarray(points[outer.any(axis=1)])
 
     def thickness(self, dimensions: int = 3) -> float:
         return min(self.size[:dimensions])
@@ -166,6 +191,25 @@ class Capsule(AnalyticShape):
     def volume(self) -> float:
         return np.pi * self.radius**2 * (self.length + 4.0 / 3.0 * self.radius)
 
+    def moments(self) -> Moments:
+        r, h = self.radius, self.length
+        bar, ball = np.pi * r * r * h, 4.0 / 3.0 * np.pi * r**3
+        # half balls: 2/5 r^2 about the flat centre, which is h/2 away, their centroids 3/8 r farther
+        across = bar * (r * r / 4.0 + h * h / 12.0) + ball * (0.4 * r * r + h * h / 4.0 + 0.375 * h * r)
+        along = bar * r * r / 2.0 + ball * 0.4 * r * r
+        return _principal(self.volume(), np.array([across, along, across]) / self.volume())
+
+    def section(self, rotation: Array) -> Outline:
+        axis = rotation[:, 1]
+        if is_across_plane("capsule", axis):
+            return Outline(np.zeros((1, 3)), self.radius, [])
+        half = 0.5 * self.length * (axis * np.array([1.0, 1.0, 0.0]))
+        return Outline(np.array([-half, half]), self.radius, [])
+
+    def solid_entry(self, frame: Frame) -> CollisionEntry:
+        ends = np.array([[0.0, -0.5 * self.length, 0.0], [0.0, 0.5 * self.length, 0.0]])
+        return round_entry(ends, self.radius, frame)
+
     def thickness(self, dimensions: int = 3) -> float:
         return 2.0 * self.radius
 
@@ -191,7 +235,7 @@ class Cylinder(AnalyticShape):
     def parameters(self) -> Array:
         return _row(self.radius, 0.5 * self.length)
 
-    def section(self, rotation: Array) -> Array:
+    def planar_parameters(self, rotation: Array) -> Array:
         return _row(self.radius, ENDLESS if is_across(rotation, 1) else 0.5 * self.length)
 
     def bounds(self) -> tuple[Array, Array]:
@@ -200,6 +244,33 @@ class Cylinder(AnalyticShape):
 
     def volume(self) -> float:
         return np.pi * self.radius**2 * self.length
+
+    def moments(self) -> Moments:
+        r, h = self.radius**2, self.length**2
+        return _principal(self.volume(), np.array([r / 4.0 + h / 12.0, r / 2.0, r / 4.0 + h / 12.0]))
+
+    def section(self, rotation: Array) -> Outline:
+        axis = rotation[:, 1]
+        if is_across_plane("cylinder", axis):
+            return Outline(np.zeros((1, 3)), self.radius, [])
+        axis = axis * np.array([1.0, 1.0, 0.0])
+        half = 0.5 * self.length * axis
+        side = np.array([axis[1], -axis[0], 0.0]) * self.radius
+        return polygons(counterclockwise(np.array([-half - side, half - side, half + side, side - half])))
+
+    def solid_entry(self, frame: Frame) -> CollisionEntry:
+        """Probes on its rims and on lines along its side."""
+        around = 32
+        spacing = 2.0 * np.pi * self.radius / around
+        rows = np.linspace(-0.5, 0.5, min(max(2, int(np.ceil(self.length / (2.0 * spacing))) + 1), 33)) * self.length
+        a = 2.0 * np.pi * np.arange(around) / around
+        ring = np.stack([self.radius * np.sin(a), np.zeros(around), self.radius * np.cos(a)], axis=1)
+        normals = [
+            unit_rows(ring + self.radius * np.array([0.0, float(np.sign(y)) * (abs(y) == rows[-1]), 0.0])) for y in rows
+        ]
+        points = np.concatenate([ring + np.array([0.0, y, 0.0]) for y in rows])
+        probes = np.hstack([points, np.concatenate(normals)])
+        return formula_entry(self.kind, self.parameters, probes, spacing, self.radius, frame)
 
     def thickness(self, dimensions: int = 3) -> float:
         return min(2.0 * self.radius, self.length)
@@ -236,6 +307,31 @@ class Torus(AnalyticShape):
     def volume(self) -> float:
         return 2.0 * np.pi**2 * self.radius * self.tube**2
 
+    def moments(self) -> Moments:
+        R, r = self.radius**2, self.tube**2
+        moments = np.array([R / 2.0 + 5.0 * r / 8.0, R + 0.75 * r, R / 2.0 + 5.0 * r / 8.0])
+        return _principal(self.volume(), moments)
+
+    def section(self, rotation: Array) -> Outline:
+        axis = rotation[:, 1]
+        if is_across_plane("torus", axis):
+            outer, hole = circle(self.radius + self.tube), circle(self.radius - self.tube)[::-1]
+            return polygons(outer, np.ascontiguousarray(hole))
+        side = np.array([axis[1], -axis[0], 0.0]) * self.radius
+        return polygons(circle(self.tube) + side, circle(self.tube) - side)
+
+    def solid_entry(self, frame: Frame) -> CollisionEntry:
+        around = 48
+        across = max(12, int(np.ceil(around * self.tube / self.radius / 2)))
+        a, b = (2.0 * np.pi * np.arange(n) / n for n in (around, across))
+        r = self.radius + self.tube * np.cos(b)[None, :]
+        y = np.broadcast_to(self.tube * np.sin(b)[None, :], (around, across))
+        points = np.stack([r * np.sin(a)[:, None], y, r * np.cos(a)[:, None]], axis=-1).reshape(-1, 3)
+        line = self.radius * np.stack([np.sin(a), np.zeros(around), np.cos(a)], axis=1)
+        probes = np.hstack([points, unit_rows(points - np.repeat(line, across, axis=0))])
+        spacing = 2.0 * np.pi * self.tube / across
+        return formula_entry(self.kind, self.parameters, probes, spacing, self.tube, frame)
+
     def thickness(self, dimensions: int = 3) -> float:
         return 2.0 * self.tube
 
@@ -261,6 +357,7 @@ class Plane(AnalyticShape):
     normal: tuple[float, float, float] = (0.0, 1.0, 0.0)
     extent: float = 10.0
     kind = PLANE
+    is_endless = True
 
     def __post_init__(self) -> None:
         length = float(np.linalg.norm(self.normal))
@@ -278,6 +375,12 @@ class Plane(AnalyticShape):
 
     def volume(self) -> float:
         return np.inf
+
+    def collision_entry(self, frame: Frame, dimensions: int) -> CollisionEntry:
+        return plane_entry(np.asarray(self.normal), frame)
+
+    def drawn_to(self, extent: float) -> Shape:
+        return replace(self, extent=extent)
 
     def thickness(self, dimensions: int = 3) -> float:
         return np.inf

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from undertow.errors import UserError
+from undertow.geometry.collision import CollisionEntry, Frame, sheet_entry
 from undertow.geometry.generated import BOAT_LEAN, BOAT_OUTLINE
 from undertow.geometry.meshes import load_triangles
-from undertow.geometry.shapes import Surface
+from undertow.geometry.moments import Moments
+from undertow.geometry.shape import Shape, Surface
 from undertow.grid import Array
 
 TABLE_POINTS = {2: 192, 3: 96}
@@ -27,7 +29,7 @@ AROUND = 24
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class Sheet(Shape):
     """Vertices (n, 3) [m] and elements, triangles (m, 3) or in 2D edges (m, 2); thick [m]: of the material."""
 
     vertices: Array
@@ -87,7 +89,7 @@ class Sheet:
                 square = np.minimum(square, ((arm - s[:, None] * along) ** 2).sum(axis=1))
         return np.asarray(np.sqrt(square) - self.contact())
 
-    def sample(self, spacing: float) -> Array:
+    def sample_points(self, spacing: float) -> Array:
         """Points (n, 3) [m] all over the sheet, about ``spacing`` [m] apart, its vertices first."""
         parts = [self.vertices]
         for p in self.vertices[self.elements]:
@@ -115,6 +117,21 @@ class Sheet:
         second = np.einsum("m,mai,maj->ij", size, p, p) + np.einsum("m,mi,mj->ij", size, s, s)
         second = second / (k * (k + 1)) - size.sum() * np.outer(arm, arm)
         return float(self.thick * size.sum()), origin + arm, self.thick * second
+
+    def moments(self) -> Moments:
+        """As if all its mass were on its triangles; it displaces nothing."""
+        mass, centre, second = self.measure()
+        return Moments(0.0, mass, centre, np.trace(second) * np.eye(3) - second)
+
+    def planar_moments(self) -> Moments:
+        mass, centre, second = self.measure()
+        return Moments(0.0, mass, centre, np.diag([0.0, 0.0, float(np.trace(second))]))
+
+    def collision_entry(self, frame: Frame, dimensions: int) -> CollisionEntry:
+        return sheet_entry(self, frame)
+
+    def as_sheet(self) -> Sheet | None:
+        return self
 
     def surface(self, resolution: int = 48) -> Surface:
         """A closed surface as thick as the sheet, for drawing; in 2D walls across z."""

@@ -35,11 +35,11 @@ from undertow.geometry.fractions import (
     share_boxes,
 )
 from undertow.geometry.hiding import ThinSolids
-from undertow.geometry.meshes import AnimatedMesh, MeshShape, Table
 from undertow.geometry.motion import Motion, Static
 from undertow.geometry.occlusion import Occlusion
-from undertow.geometry.shapes import AnalyticShape, Surface, is_across
-from undertow.geometry.sheets import Sheet
+from undertow.geometry.sdf_grid import SdfGrid
+from undertow.geometry.shape import Shape, Surface
+from undertow.geometry.shapes import is_across
 from undertow.grid import GHOSTS, INFLOW, WALL, Array, Grid, Sides
 from undertow.grid.jitting import borrowing, inlined
 
@@ -61,13 +61,13 @@ class Solid:
     """A named shape with a prescribed motion; ``slip``: the wall exerts no tangential stress in viscous flow."""
 
     name: str
-    shape: AnalyticShape | MeshShape | AnimatedMesh | Sheet
+    shape: Shape
     motion: Motion = field(default_factory=Static)
     slip: bool = False
 
-    def shape_at(self, t: float) -> AnalyticShape | MeshShape | Sheet:
+    def shape_at(self, t: float) -> Shape:
         """The shape in its body frame at time t."""
-        return self.shape.at(t) if isinstance(self.shape, AnimatedMesh) else self.shape
+        return self.shape.at(t)
 
     def bounds(self, t: float) -> tuple[Array, Array]:
         """Lower and upper corner (3,) of a world box around the solid at time t [m]; infinite for a plane."""
@@ -84,10 +84,10 @@ class Solid:
     def nearest(self, points: Array, t: float) -> Array:
         """Points (n, 3) [m] of the surface of a mesh nearest to world points at time t."""
         position, rotation = self.motion.pose(t)
-        shape = self.shape_at(t)
-        if not isinstance(shape, MeshShape):
+        mesh = self.shape_at(t).as_mesh()
+        if mesh is None:
             raise TypeError(f"{self.name}: only a mesh knows the nearest points of its surface")
-        return shape.nearest((points - position) @ rotation) @ rotation.T + position
+        return mesh.nearest((points - position) @ rotation) @ rotation.T + position
 
     def surface(self, t: float, resolution: int = 48) -> Surface:
         """World vertices (n, 3) [m] and triangles (m, 3) at time t, for drawing."""
@@ -100,7 +100,7 @@ class Solid:
         position, rotation = self.motion.pose(t)
         linear, angular = self.motion.velocity(t)
         velocity = linear + np.cross(angular, vertices - position)
-        return velocity + self.shape.velocity(t) @ rotation.T if isinstance(self.shape, AnimatedMesh) else velocity
+        return velocity + self.shape.velocity(t) @ rotation.T if self.shape.is_animated else velocity
 
     def thickness(self, dimensions: int = 3) -> float:
         """Smallest thickness [m]; below two cells the grid sees the solid badly or not at all."""
@@ -168,7 +168,7 @@ class SolidFields:
         """Of the last update [s]."""
         self._shifts = [np.zeros(3)]
         self.spec = SolidSpec(np.zeros((n, 3)), np.zeros((n, ROW)), np.zeros(1))
-        self._tables: list[Table | None] = [None] * n
+        self._tables: list[SdfGrid | None] = [None] * n
         self._clear_rows()
         self._changed = np.zeros(grid.padded[0] * grid.padded[1], dtype=np.int64)
 
@@ -178,7 +178,7 @@ class SolidFields:
         self.spec = self.spec._replace(rows=np.zeros((n * len(self._shifts), ROW)))
         self._poses = np.full((n, TABLE_START - POSITION), np.nan)
         for b, solid in enumerate(self.solids):
-            self.spec.rows[b::n, KIND] = solid.shape.kind if isinstance(solid.shape, AnalyticShape) else TABLE
+            self.spec.rows[b::n, KIND] = solid.shape.kind
         self._tables = [None] * n
         # where each row reaches
         self._boxes: np.ndarray = np.zeros((len(self.spec.rows), 6), dtype=np.int64)
@@ -270,12 +270,12 @@ class SolidFields:
             # the repetition whose origin lies in the domain, then its neighbours
             home = -self.period * np.floor((position - self.grid.lower) / np.where(self.period > 0.0, self.period, 1.0))
             self.spec.position[b] = position
-            if isinstance(solid.shape, Sheet):
+            if solid.shape.is_sheet:
                 continue
-            if isinstance(solid.shape, AnalyticShape):
+            if solid.shape.kind != TABLE:
                 lower, upper = solid.shape.bounds()
                 is_planar = self.grid.dimensions == 2
-                parameters = solid.shape.section(rotation) if is_planar else solid.shape.parameters
+                parameters = solid.shape.planar_parameters(rotation) if is_planar else solid.shape.parameters
                 self.spec.rows[b::n, :PARAMETERS] = parameters
             else:
                 flat = self.grid.dimensions == 2 and is_across(rotation, 2)

@@ -13,7 +13,6 @@ from numba import njit
 
 from undertow.geometry.meshes import MeshShape
 from undertow.geometry.occlusion import side_of_edge
-from undertow.geometry.sheets import Sheet
 from undertow.geometry.solids import POSITION, Solid, SolidFields
 from undertow.grid import GHOSTS, Array
 
@@ -40,7 +39,7 @@ class ThinWalls:
         self._thin = [
             b
             for b, solid in enumerate(fields.solids)
-            if not isinstance(solid.shape, Sheet) and solid.thickness(grid.dimensions) < 2 * grid.dx
+            if not solid.shape.is_sheet and solid.thickness(grid.dimensions) < 2 * grid.dx
         ]
         self._faces = {b: self.face for b in self._thin}
         self._poses: dict[int, Array] = {}
@@ -71,10 +70,9 @@ class ThinWalls:
             pose = np.concatenate([np.ravel(part) for part in solid.motion.pose(t)])
             if b in self._poses and np.array_equal(self._poses[b], pose) and solid.shape_at(t) is solid.shape:
                 continue
-            shape = solid.shape_at(t)
-            cut = isinstance(shape, MeshShape) and self.fields.grid.dimensions == 3
+            mesh = solid.shape_at(t).as_mesh() if self.fields.grid.dimensions == 3 else None
             self._poses[b], changed = pose, True
-            self._faces[b] = self._cut(b, shape) if cut else self._crossed(b)  # type: ignore[arg-type]
+            self._faces[b] = self._crossed(b) if mesh is None else self._cut(b, mesh)
         if changed:
             self.face = np.unique(np.concatenate(list(self._faces.values())))
 

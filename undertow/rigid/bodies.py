@@ -17,6 +17,7 @@ from numba import njit
 
 from undertow.errors import UserError
 from undertow.geometry import Motion
+from undertow.geometry.motion import quaternion_of_matrix
 from undertow.grid import Array
 
 STATIC, KINEMATIC, DYNAMIC = 0, 1, 2
@@ -48,12 +49,15 @@ class BodySpec(NamedTuple):
     shape: Any
 
 
-_WIDTH = {name: 3 for name in ("x", "p", "L", "inv_inertia", "v", "omega", "inertia", "shape_offset")} | {
+_WIDTH = {name: 3 for name in ("x", "p", "L", "inv_inertia", "v", "omega", "inertia", "shape_offset", "volume_arm")} | {
     "q": 4,
     "shape_turn": 4,
 }
 _SCALARS = ("mass", "inv_mass", "friction", "restitution", "rolling", "spinning")
-_WHOLE = ("kind", "shape", "identity")
+_WHOLE = ("kind", "shape", "identity", "group", "mask")
+
+SIDES = 1 << 62
+"""Bit of the group that all bodies collide with: sides of the domain, and bodies without a group."""
 
 
 class RigidBodies:
@@ -110,11 +114,16 @@ class RigidBodies:
         spinning: float = 0.0,
         shape_offset: Array | None = None,
         shape_turn: Array | None = None,
+        volume_arm: Array | None = None,
+        group: int = SIDES,
+        mask: int = -1,
     ) -> int:
         """Add a body and return its index.
 
         position (3,) of the centre of mass [m], rotation (4,) of the principal frame. Dynamic with ``mass`` > 0 [kg; 2D
         kg/m] and principal moments ``inertia`` (3,) [kg m2] (2D: z alone); kinematic with a ``motion``; else static.
+        volume_arm (3,): from its centre of mass to that of its volume, in the principal frame [m]; None: the same.
+        group: bit of its collision group; mask: bits of the groups that it collides with.
         """
         if name in self.names:
             raise UserError(f"body {name!r}: exists already; names are unique")
@@ -140,7 +149,8 @@ class RigidBodies:
             "kind": kind, "shape": shape, "identity": self._next_identity, "x": position, "q": rotation, "mass": mass,
             "friction": friction, "restitution": restitution, "rolling": rolling, "spinning": spinning,
             "shape_turn": (1.0, 0.0, 0.0, 0.0) if shape_turn is None else shape_turn,
-            "shape_offset": 0.0 if shape_offset is None else shape_offset,
+            "shape_offset": 0.0 if shape_offset is None else shape_offset, "group": group, "mask": mask | SIDES,
+            "volume_arm": 0.0 if volume_arm is None else volume_arm,
         }  # fmt: skip
         self._next_identity += 1
         for key, value in values.items():
@@ -212,6 +222,14 @@ class RigidBodies:
         """Velocities and angular velocities (n, 6) [m/s, rad/s], as last derived."""
         return np.concatenate([self.v_b, self.omega_b], axis=1)
 
+    def volume_arms(self) -> Array:
+        """From the centres of mass to the centres of volume (n, 3) [m], where what bodies displace would have its
+        weight."""
+        arms = np.zeros((self.count, 3))
+        for b in np.flatnonzero(self._arrays["volume_arm"][: self.count].any(axis=1)):
+            arms[b] = rotation_matrix_of(self._arrays["q"][b]) @ self._arrays["volume_arm"][b]
+        return arms
+
     def derive_velocities(self) -> None:
         """v = p / m and omega = I^-1 L of the dynamic bodies, in place."""
         _derive_velocities(self.spec)
@@ -250,33 +268,6 @@ def rotation_matrix_of(q: Array) -> Array:
             [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
         ]
     )
-
-
-def quaternion_of_matrix(R: Array) -> Array:
-    """Unit quaternion (w, x, y, z) of a rotation matrix, from its largest component (Shepperd 1978)."""
-    squares = np.array(
-        [
-            1 + R[0, 0] + R[1, 1] + R[2, 2],
-            1 + R[0, 0] - R[1, 1] - R[2, 2],
-            1 - R[0, 0] + R[1, 1] - R[2, 2],
-            1 - R[0, 0] - R[1, 1] + R[2, 2],
-        ]
-    )
-    k = int(np.argmax(squares))
-    d = 2 * np.sqrt(squares[k])
-    skew = (R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1])
-    q = np.empty(4)
-    q[k] = d / 4
-    if k == 0:
-        q[1:] = skew
-    else:
-        i = k - 1
-        q[0] = skew[i]
-        for j in range(3):
-            if j != i:
-                q[1 + j] = R[i, j] + R[j, i]
-    q[np.arange(4) != k] /= d
-    return np.asarray(q / np.linalg.norm(q))
 
 
 def multiply_quaternions(a: Array, b: Array) -> Array:

@@ -67,10 +67,13 @@ class Pairs:
         keys = {(min(a, b) << 32) + max(a, b) for a, b in pairs}
         self._excluded = np.array(sorted(keys), dtype=np.int64)
 
-    def find(self, shapes: CollisionShapes, bodies: BodySpec, x: Array, q: Array, reach: Array) -> int:
+    def find(
+        self, shapes: CollisionShapes, bodies: BodySpec, x: Array, q: Array, reach: Array, groups: Any = None
+    ) -> int:
         """Pairs whose boxes, grown by reach (n,) [m] each, overlap at poses x (n, 3), q (n, 4); returns their number.
 
-        Pairs without a dynamic body are left out.
+        Pairs without a dynamic body are left out, and those whose groups do not collide. groups (n, 2): bit of the
+        group of a body, and bits of the groups it collides with; None: all collide.
         """
         n = len(bodies.kind)
         if not (len(x) == len(q) == len(reach) == n):
@@ -78,8 +81,11 @@ class Pairs:
         if len(self._work.key) < n:
             self._work = _make_work(max(2 * len(self._work.key), n))
         spec = shapes.arrays()
+        if groups is None:
+            groups = np.full((n, 2), -1, dtype=np.int64)
+        rules = (bodies.kind, groups, self._excluded)
         while True:
-            found = _find_pairs(spec, bodies.kind, bodies.shape, x, q, reach, self._excluded, self._work, self._key)
+            found = _find_pairs(spec, rules, bodies.shape, x, q, reach, self._work, self._key)
             if found <= len(self._key):
                 break
             room = max(2 * len(self._key), found, 64)
@@ -96,9 +102,9 @@ def _make_work(n: int) -> _Work:
 
 
 @njit(cache=True)
-def _find_pairs(spec, kind, shape, x, q, reach, excluded, work, out_key):  # type: ignore[no-untyped-def]
+def _find_pairs(spec, rules, shape, x, q, reach, work, out_key):  # type: ignore[no-untyped-def]
     """Keys a 2^32 + b of the pairs, unsorted; their number, which may be more than there is room for."""
-    n = len(kind)
+    n = len(shape)
     _measure_boxes(spec, shape, x, q, reach, work)
     width = _cell_width(n, work)
     small = _number_cells(n, width, work)
@@ -127,7 +133,7 @@ def _find_pairs(spec, kind, shape, x, q, reach, excluded, work, out_key):  # typ
                 work.row[row - 1] = j
             while j < small and work.key[j] <= last:
                 if _boxes_overlap(work.box, i, j):
-                    found = _add_pair(kind, work.order[i], work.order[j], excluded, found, out_key)
+                    found = _add_pair(rules, work.order[i], work.order[j], found, out_key)
                 j += 1
     for i in range(small, n):
         a = work.order[i]
@@ -139,7 +145,7 @@ def _find_pairs(spec, kind, shape, x, q, reach, excluded, work, out_key):  # typ
             else:
                 near = _overlap(work.middle, work.half, a, b)
             if near:
-                found = _add_pair(kind, a, b, excluded, found, out_key)
+                found = _add_pair(rules, a, b, found, out_key)
     return found
 
 
@@ -250,9 +256,13 @@ def _reaches_plane(spec, shape, x, q, a, plane, work):  # type: ignore[no-untype
 
 
 @helper
-def _add_pair(kind, a, b, excluded, found, out_key):  # type: ignore[no-untyped-def]
-    """The pair unless neither body is dynamic or it is excluded; counted only where there is no room."""
+def _add_pair(rules, a, b, found, out_key):  # type: ignore[no-untyped-def]
+    """The pair unless neither body is dynamic, their groups do not collide or it is excluded; counted only where there
+    is no room."""
+    kind, groups, excluded = rules
     if kind[a] != DYNAMIC and kind[b] != DYNAMIC:
+        return found
+    if groups[a, 0] & groups[b, 1] == 0 or groups[b, 0] & groups[a, 1] == 0:
         return found
     key = (min(a, b) << 32) + max(a, b)
     if len(excluded) > 0:

@@ -1,22 +1,20 @@
 """Mass, centre of mass and principal moments of inertia of shapes and closed meshes.
 
-Meshes by exact integrals over the tetrahedra between the origin and each triangle, which need the surface closed but
-neither convex nor simply connected (Tonon 2004, "Explicit exact formulas for the 3-D tetrahedron inertia tensor").
-Sheets by integrals over their triangles, in 2D edges, as if all their mass were on them.
+Shapes give their moments at density 1 (``Shape.moments``): by formulas, meshes by integrals over tetrahedra, sheets by
+integrals over their triangles, in 2D edges, as if all their mass were on them.
 In 2D per metre of depth: the section with the x-y plane, which turns about z alone.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from undertow.errors import UserError
-from undertow.geometry import AnalyticShape, Box, Capsule, Cylinder, MeshShape, Plane, Sheet, Sphere, Torus
+from undertow.geometry import Shape
 from undertow.grid import Array
 from undertow.rigid.bodies import quaternion_of_matrix, rotation_matrix_of
-from undertow.rigid.sections import section_of
 
 _ALIGNED = 1e-12
 """Products of inertia below this, relative, are rounding: the frame of the shape is principal already."""
@@ -26,49 +24,71 @@ class MassProperties(NamedTuple):
     """What a body's motion needs to know of its shape.
 
     mass [kg; 2D kg/m]; centre (3,) of mass in the frame of the shape [m]; inertia (3,), principal moments [kg m2; 2D kg
-    m: (0, 0, about z)]; rotation (4,): quaternion from the principal frame to the frame of the shape.
+    m: (0, 0, about z)]; rotation (4,): quaternion from the principal frame to the frame of the shape; volume [m3; 2D
+    m2] that it displaces; centre_of_volume (3,) in the frame of the shape [m], None: the centre of mass.
     """
 
     mass: float
     centre: Array
     inertia: Array
     rotation: Array
+    volume: float = 0.0
+    centre_of_volume: Array | None = None
 
 
 def mass_properties(
-    shape: AnalyticShape | MeshShape | Sheet,
+    shape: Shape,
     density: float | None = None,
     mass: float | None = None,
     dimensions: int = 3,
     inertia: object = None,
+    centre: Array | None = None,
     name: str = "body",
 ) -> MassProperties:
     """Mass properties of a solid of uniform density [kg/m3], or of the given mass [kg; 2D kg/m].
 
     inertia: (3, 3), or the moments (3,) about the axes of the shape, at the centre of mass [kg m2], instead of the one
-    of uniform density; 2D: the moment about z [kg m].
+    of uniform density; 2D: the moment about z [kg m]. centre: of mass (3,) in the frame of the shape [m], instead of
+    that of uniform density.
     """
-    if isinstance(shape, Plane):
+    if shape.is_endless:
         raise UserError(f"{name}: a plane has no finite mass; make it static (no mass, no density)")
     if (density is None) == (mass is None):
         raise UserError(f"{name}: density = {density}, mass = {mass}: give one of them")
     for word, value in (("density", density), ("mass", mass)):
         if value is not None and not (np.isfinite(value) and value > 0):
             raise UserError(f"{name}: {word} = {value}: must be positive; a body without mass is static")
-    if dimensions == 2:
-        return _flat_properties(shape, density, mass, inertia, name)
-    volume, centre, tensor = _uniform(shape)
-    if not volume > 0:
-        raise UserError(f"{name}: encloses no volume ({volume:.3g} m3); check the mesh")
-    total = float(mass if mass is not None else density * volume)  # type: ignore[operator]
-    tensor = total / volume * tensor if inertia is None else _read_inertia(inertia, name)
+    found = (_flat_properties if dimensions == 2 else _solid_properties)(shape, density, mass, inertia, name)
+    if centre is None:
+        return found
+    lower, upper = shape.bounds()
+    outside = [a for a in range(dimensions) if not lower[a] <= centre[a] <= upper[a]]
+    if outside:
+        a = outside[0]
+        raise UserError(
+            f"{name}: centre_of_mass = {np.round(centre[:dimensions], 6).tolist()} m: lies outside the shape, which "
+            f"reaches from {lower[a]:.4g} to {upper[a]:.4g} m along {'xyz'[a]}; give it in the frame of the shape"
+        )
+    middle = found.centre if found.centre_of_volume is None else found.centre_of_volume
+    return found._replace(centre=np.asarray(centre, dtype=float), centre_of_volume=middle)
+
+
+def _solid_properties(
+    shape: Shape, density: float | None, mass: float | None, inertia: object, name: str
+) -> MassProperties:
+    volume, size, centre, tensor, middle = shape.moments()
+    if not size > 0:
+        raise UserError(f"{name}: encloses no volume ({size:.3g} m3); check the mesh")
+    total = float(mass if mass is not None else density * size)  # type: ignore[operator]
+    tensor = total / size * tensor if inertia is None else _read_inertia(inertia, name)
     moments, frame = principal_axes(tensor)
     _check_moments(moments, name)
-    return MassProperties(total, centre, moments, quaternion_of_matrix(frame))
+    return MassProperties(total, centre, moments, quaternion_of_matrix(frame), volume, middle)
 
 
 def add_points(found: MassProperties, points: Array, masses: Array) -> MassProperties:
     """Mass properties of a body with points (k, 3) of masses (k,) fixed to it, both in the frame of the shape."""
+    middle = found.centre if found.centre_of_volume is None else found.centre_of_volume
     total = found.mass + float(masses.sum())
     centre = (found.mass * found.centre + masses @ points) / total
     arms = np.concatenate([found.centre[None], points]) - centre
@@ -76,77 +96,26 @@ def add_points(found: MassProperties, points: Array, masses: Array) -> MassPrope
     second = np.einsum("k,ki,kj->ij", weights, arms, arms)
     if found.inertia[0] == 0.0:
         about_z = found.inertia[2] + second[0, 0] + second[1, 1]
-        return MassProperties(total, centre, np.array([0.0, 0.0, about_z]), found.rotation)
+        return found._replace(mass=total, centre=centre, inertia=np.array([0.0, 0.0, about_z]), centre_of_volume=middle)
     R = rotation_matrix_of(found.rotation)
     moments, frame = principal_axes(R @ np.diag(found.inertia) @ R.T + np.trace(second) * np.eye(3) - second)
-    return MassProperties(total, centre, moments, quaternion_of_matrix(frame))
+    return MassProperties(total, centre, moments, quaternion_of_matrix(frame), found.volume, middle)
 
 
 def _flat_properties(
-    shape: AnalyticShape | MeshShape | Sheet, density: float | None, mass: float | None, given: object, name: str
+    shape: Shape, density: float | None, mass: float | None, given: object, name: str
 ) -> MassProperties:
     """Of the section, per metre of depth; the principal frame has the world's z axis."""
-    if isinstance(shape, Sheet):
-        area, centre, second = shape.measure()
-        moment = float(np.trace(second))
-    else:
-        area, centre, moment = section_of(shape, np.eye(3)).measure()
-    total = float(mass if mass is not None else density * area)  # type: ignore[operator]
-    about_z = total / area * moment
+    area, size, centre, tensor, middle = shape.planar_moments()
+    total = float(mass if mass is not None else density * size)  # type: ignore[operator]
+    about_z = total / size * tensor[2, 2]
     if given is not None:
         if np.ndim(given) != 0:  # type: ignore[arg-type]
             raise UserError(f"{name}: inertia = {given}: in 2D give one number, the moment about z [kg m]")
         about_z = float(given)  # type: ignore[arg-type]
         if not (np.isfinite(about_z) and about_z > 0):
             raise UserError(f"{name}: inertia = {about_z} kg m: must be positive")
-    return MassProperties(total, centre, np.array([0.0, 0.0, about_z]), np.array([1.0, 0.0, 0.0, 0.0]))
-
-
-def _uniform(shape: AnalyticShape | MeshShape | Sheet) -> tuple[float, Array, Array]:
-    """Volume [m3], centre (3,) [m] and inertia tensor about it at density 1 (3, 3) [m5]."""
-    if isinstance(shape, Sheet):
-        volume, centre, second = shape.measure()
-        return volume, centre, np.trace(second) * np.eye(3) - second
-    if isinstance(shape, MeshShape):
-        return integrate_mesh(shape.vertices, shape.triangles)
-    volume = shape.volume()
-    if isinstance(shape, Sphere):
-        moments = np.full(3, 0.4 * shape.radius**2)
-    elif isinstance(shape, Box):
-        x, y, z = (s * s for s in shape.size)
-        moments = np.array([y + z, z + x, x + y]) / 12.0
-    elif isinstance(shape, Cylinder):
-        r, h = shape.radius**2, shape.length**2
-        moments = np.array([r / 4.0 + h / 12.0, r / 2.0, r / 4.0 + h / 12.0])
-    elif isinstance(shape, Torus):
-        R, r = shape.radius**2, shape.tube**2
-        moments = np.array([R / 2.0 + 5.0 * r / 8.0, R + 0.75 * r, R / 2.0 + 5.0 * r / 8.0])
-    else:
-        assert isinstance(shape, Capsule)
-        r, h = shape.radius, shape.length
-        bar, ball = np.pi * r * r * h, 4.0 / 3.0 * np.pi * r**3
-        # half balls: 2/5 r^2 about the flat centre, which is h/2 away, their centroids 3/8 r farther
-        across = bar * (r * r / 4.0 + h * h / 12.0) + ball * (0.4 * r * r + h * h / 4.0 + 0.375 * h * r)
-        along = bar * r * r / 2.0 + ball * 0.4 * r * r
-        moments = np.array([across, along, across]) / volume
-    return volume, np.zeros(3), volume * np.diag(moments)
-
-
-def integrate_mesh(vertices: Array, triangles: Any) -> tuple[float, Array, Array]:
-    """Volume [m3], centroid (3,) [m] and inertia tensor about it at density 1 (3, 3) [m5] of a closed mesh."""
-    # about a point of the mesh, so that a mesh far from its origin loses no digits
-    origin = vertices.mean(axis=0)
-    a, b, c = (vertices[triangles[:, n]] - origin for n in range(3))
-    det = np.einsum("ij,ij->i", a, np.cross(b, c))
-    volume = float(det.sum() / 6.0)
-    if not volume > 0:
-        return volume, origin, np.zeros((3, 3))
-    s = a + b + c
-    arm = (det[:, None] * s).sum(axis=0) / 24.0 / volume
-    # integral of x x^T over a tetrahedron with a corner at the origin: det (sum of p p^T + s s^T) / 120
-    second = sum(np.einsum("n,ni,nj->ij", det, p, p) for p in (a, b, c, s)) / 120.0
-    second = second - volume * np.outer(arm, arm)
-    return volume, origin + arm, np.trace(second) * np.eye(3) - second
+    return MassProperties(total, centre, np.array([0.0, 0.0, about_z]), np.array([1.0, 0.0, 0.0, 0.0]), area, middle)
 
 
 def principal_axes(tensor: Array) -> tuple[Array, Array]:

@@ -35,6 +35,7 @@ def place_body(
     q = quaternion_of_matrix(rotation)
     if found is None:
         return bodies.add(name, shape, position, q, **options)
+    middle = found.centre if found.centre_of_volume is None else found.centre_of_volume
     return bodies.add(
         name,
         shape,
@@ -44,5 +45,6 @@ def place_body(
         found.inertia,
         shape_offset=-(rotation_matrix_of(found.rotation).T @ found.centre),
         shape_turn=conjugate(found.rotation),
+        volume_arm=rotation_matrix_of(found.rotation).T @ (middle - found.centre),
         **options,
     )

@@ -15,32 +15,25 @@ from undertow.grid import Array
 from undertow.rigid.control import JointControl, Ramp
 from undertow.run import build
 from undertow.run.assembly import Assembly
+from undertow.run.shapes import mesh_soft
 from undertow.scene import (
-    Box,
-    Capsule,
     Cloth,
     Control,
-    Cylinder,
     Hold,
     Joint,
     JointAxis,
-    Polygon,
     RigidBody,
     Rope,
     Scene,
     Sine,
     SoftBody,
-    Sphere,
     Static,
     Table,
-    Tetrahedra,
 )
 from undertow.soft import Elastic, SoftBodies, SoftMesh, making, meshes
 from undertow.soft.materials import find_hinges
-from undertow.soft.polygons import mesh_polygon
-from undertow.soft.tetfiles import load_tetrahedra
 from undertow.solids import SolidSettings
-from undertow.solids.rigid_part import NewBody, NewJoint, RigidPart, Solid
+from undertow.solids.rigid_part import NewBody, NewJoint, RigidPart
 from undertow.solids.schemes import RigidScheme, SolidsScheme
 from undertow.solids.soft_part import SoftLook, SoftNodes, SoftPart, SoftSettings
 
@@ -56,7 +49,7 @@ def assemble_solids(scene: Scene) -> Assembly:
 
 def make_rigid(scene: Scene, nodes: SoftNodes | None = None) -> RigidPart:
     """The rigid bodies and joints of a scene; nodes: what they carry."""
-    chosen, shapes = scene.solids, dict[Hashable, Solid]()
+    chosen, shapes = scene.solids, dict[Hashable, geometry.Shape]()
     bodies = []
     for name in scene.bodies:
         body = read_body(scene, name, shapes)
@@ -93,41 +86,44 @@ def make_soft(scene: Scene) -> tuple[RigidPart, SoftPart]:
 # rigid bodies and joints --------------------------------------------------------------------------------------------
 
 
-def read_body(scene: Scene, name: str, shapes: Mapping[Hashable, Solid]) -> NewBody:
+def read_body(scene: Scene, name: str, shapes: Mapping[Hashable, geometry.Shape]) -> NewBody:
     """A body of a scene; shapes: of bodies before it, by the keys of those."""
     body = scene.bodies[name]
-    key = (body.shape, body.is_dynamic, body.inertia)
+    density = body.density if body.shape.part_densities() else None
+    key = (body.shape, body.is_dynamic, body.inertia, body.centre_of_mass, density)
     count = len(scene.bodies)
     return NewBody(
         name,
         key,
-        shapes[key] if key in shapes else _read_shape(scene, name, body),
+        shapes[key] if key in shapes else _read_shape(scene, name, body, density),
         build.make_motion(body),
         static=isinstance(body.motion, Static),
         dynamic=body.is_dynamic,
         mass=body.mass,
         density=body.density,
         inertia=body.inertia,
+        centre_of_mass=None if body.centre_of_mass is None else build.vector3(body.centre_of_mass),
         velocity=build.vector3(body.velocity),
         angular_velocity=build.vector3(body.angular_velocity),
         friction=body.friction,
         restitution=body.restitution,
         rolling_friction=body.rolling_friction,
         torsional_friction=body.spinning_friction,
+        collision_group=body.collision_group,
+        collides_with=body.collides_with,
         color=build.vector3(body.color),
         visible=body.drawn,
         detail=48 if count <= 50 else 24 if count <= 300 else 16,
     )
 
 
-def _read_shape(scene: Scene, name: str, body: RigidBody) -> Solid:
+def _read_shape(scene: Scene, name: str, body: RigidBody, density: float | None) -> geometry.Shape:
     shape = build.make_shape(name, body, scene.dimensions)
-    if isinstance(shape, geometry.AnimatedMesh):
+    if shape.is_animated:
         raise UserError(f"objects.{name}.shape: an animated mesh needs a [domain] with fluid; use a mesh")
-    if isinstance(shape, geometry.Plane):  # drawn twice as far as bodies are apart
-        points = np.array([build.vector3(other.position) for other in scene.bodies.values()])
-        return replace(shape, extent=2.0 * max(1.0, float(np.ptp(points, axis=0).max())))
-    return shape
+    # what has no end is drawn twice as far as bodies are apart
+    points = np.array([build.vector3(other.position) for other in scene.bodies.values()])
+    return shape.drawn_to(2.0 * max(1.0, float(np.ptp(points, axis=0).max()))).with_density(density)
 
 
 def _read_joint(name: str, joint: Joint) -> NewJoint:
@@ -204,8 +200,8 @@ def _read_nodes(scene: Scene) -> SoftNodes:
         found.heavier = {name for name, body in scene.bodies.items() if body.is_dynamic}
         return found
     for name, body in scene.shells.items():
-        sheet = build.make_shape(name, body, scene.dimensions)
-        assert isinstance(sheet, geometry.Sheet)
+        sheet = build.make_shape(name, body, scene.dimensions).as_sheet()
+        assert sheet is not None
         found.add_shell(name, making.place(_pose(body), sheet.vertices), sheet.elements, sheet.thick * sheet.sizes())
     return found
 
@@ -216,54 +212,27 @@ def _pose(item: SoftBody | Cloth | RigidBody | Hold) -> tuple[Array, Array]:
 
 def _read_solid(found: SoftNodes, name: str, item: SoftBody) -> SoftMesh:
     soft, pose = found.soft, _pose(item)
-    mesh, notes = _mesh_solid(name, item, soft.dimensions)
-    found.notes += notes
+    x, cells, solid = mesh_soft(name, item.shape, item.element_size, soft.dimensions)
+    mesh = x, cells
+    if solid is not None and item.element_size is not None:
+        found.notes += making.check_filled(f"objects.{name}", mesh, solid.volume(), item.element_size)
     material = Elastic(item.density, item.youngs_modulus, item.poisson_ratio, item.model, item.damping)
     velocity, angular = build.vector3(item.velocity), item.angular_velocity
     added = making.add_solid(soft, name, mesh, pose, material, velocity, angular)
     surface = None
     if item.embed:
         assert item.element_size is not None
-        surface = making.embed(soft, added, _solid_shape(name, item).surface(48), pose, item.element_size)
+        surface = making.embed(soft, added, build.make_shape(name, item).surface(48), pose, item.element_size)
     found.looks[name] = SoftLook(
         "solid",
         build.vector3(item.color),
         item.friction,
         element_size=item.element_size,
         incompressible=item.incompressible,
-        convex=isinstance(item.shape, Box | Capsule | Cylinder | Sphere),
+        convex=not item.shape.can_touch_itself,
         surface=surface,
     )
     return added
-
-
-def _solid_shape(name: str, item: SoftBody) -> Solid:
-    solid = build.make_shape(name, item)
-    assert not isinstance(solid, geometry.AnimatedMesh)
-    return solid
-
-
-def _mesh_solid(name: str, item: SoftBody, dimensions: int) -> tuple[meshes.Mesh, list[str]]:
-    """Nodes and elements of a solid in its own frame, and notes."""
-    h, shape, where = item.element_size, item.shape, f"objects.{name}"
-    if isinstance(shape, Tetrahedra):
-        if dimensions == 2:
-            raise UserError(f"{where}.shape: a 2D scene has no tetrahedra; use a box or a sphere (disc)")
-        try:
-            return load_tetrahedra(shape.file, shape.scale), []
-        except UserError as error:
-            raise UserError(f"{where}.shape: {error}") from None
-    assert h is not None
-    if isinstance(shape, Polygon):
-        corners = np.array(shape.points if shape.area() > 0 else shape.points[::-1])
-        return mesh_polygon(f"{where}.shape", corners, h), []
-    if isinstance(shape, Box):
-        return making.box_mesh(shape.size, h, dimensions), []
-    if dimensions == 3:
-        return making.fill_mesh(where, _solid_shape(name, item), h)
-    if not isinstance(shape, Sphere):
-        raise UserError(f"{where}.shape: soft bodies in 2D are polygons, boxes and spheres (discs)")
-    return meshes.disc_triangles(shape.radius, h), []
 
 
 def _read_cloth(found: SoftNodes, name: str, item: Cloth) -> SoftMesh:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,35 +12,23 @@ import numpy as np
 import undertow.geometry as geometry
 from undertow.errors import UserError
 from undertow.fluid import Flow, FlowSettings, SmokeEmitter, SmokeSettings
-from undertow.geometry import sheets
 from undertow.grid import KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
 from undertow.linalg import Stencil
+from undertow.run.shapes import make_shape
 from undertow.scene import (
-    Boat,
-    Bowl,
-    Bunny,
     Drain,
     Emitter,
-    Gear,
     Hold,
-    Hull,
     Inflow,
     Keyframes,
-    Mesh,
-    MeshSequence,
-    Plate,
-    Polyline,
     PrescribedVelocity,
     RigidBody,
     Scene,
-    Shell,
     Sine,
-    Skiff,
     SoftBody,
     SphFluid,
     Static,
     Table,
-    Tub,
     Wall,
     Water,
     WaterSource,
@@ -63,7 +50,6 @@ DOUBLES_PER_CELL = {
 
 
 Placed = RigidBody | Emitter | Water | WaterSource | Drain | SphFluid | SoftBody | Hold
-SolidShape = geometry.AnalyticShape | geometry.MeshShape | geometry.AnimatedMesh | geometry.Sheet
 
 
 def vector3(values: tuple[float, ...]) -> tuple[float, float, float]:
@@ -205,54 +191,6 @@ def _mean_parabola(n: int) -> Array:
     return np.asarray(np.diff(2 * s**2 - 4 / 3 * s**3) * n)
 
 
-def make_shape(name: str, item: Placed, dimensions: int = 3) -> SolidShape:
-    """The shape of an object; mesh files are read here. dimensions: of the scene, for thin shells."""
-    shape = item.shape
-    try:
-        if isinstance(shape, Shell):
-            return _make_sheet(shape, dimensions)
-        if isinstance(shape, Mesh):
-            mesh = geometry.load_mesh(Path(shape.file))
-            return mesh if shape.scale == 1.0 else mesh.scaled(shape.scale)
-        if isinstance(shape, MeshSequence):
-            moving = geometry.load_sequence([Path(f) for f in shape.files], shape.frame_rate)
-            return geometry.AnimatedMesh(shape.scale * moving.frames, moving.triangles, shape.frame_rate)
-        if isinstance(shape, Bunny):
-            return geometry.make_bunny(shape.size)
-        if isinstance(shape, Hull):
-            return geometry.make_hull(np.array(shape.points))
-        if isinstance(shape, Boat):
-            return geometry.make_boat(shape.length, shape.width, shape.height, shape.wall)
-        if isinstance(shape, Gear):
-            return geometry.make_gear(shape.radius, shape.thickness, shape.teeth, shape.depth, shape.hole)
-    except UserError as error:
-        raise UserError(f"objects.{name}.shape: {error}") from None
-    if shape.type == "box":
-        size = shape.size if len(shape.size) == 3 else (*shape.size, max(shape.size))
-        return geometry.Box(vector3(size))
-    if shape.type == "plane":
-        return geometry.Plane(vector3(shape.normal))
-    makers = {
-        "sphere": geometry.Sphere, "capsule": geometry.Capsule, "cylinder": geometry.Cylinder, "torus": geometry.Torus,
-    }  # fmt: skip
-    return makers[shape.type](**shape.model_dump(exclude={"type"}))
-
-
-def _make_sheet(shell: Shell, dimensions: int) -> geometry.Sheet:
-    form, thick = shell.form, shell.thickness
-    if isinstance(form, Polyline):
-        return sheets.make_polyline(np.array(form.points), form.closed, thick)
-    if isinstance(form, Plate):
-        return sheets.make_plate((form.size[0], form.size[1]), thick)
-    if isinstance(form, Tub):
-        return sheets.make_tub(form.size[:dimensions], thick)
-    if isinstance(form, Bowl):
-        return sheets.make_bowl(form.radius, form.depth, thick, dimensions)
-    if isinstance(form, Skiff):
-        return sheets.make_boat_sheet(form.length, form.width, form.height, thick)
-    return sheets.load_sheet(form.file, form.scale, thick)
-
-
 def make_motion(item: Placed) -> geometry.Motion:
     """The prescribed motion of an object."""
     position = vector3(item.position)
@@ -277,9 +215,9 @@ def build_solids(scene: Scene, grid: Grid) -> tuple[list[geometry.Solid], list[s
         if not body.is_dynamic:
             _check_enters(scene, grid, solid)
         thickness = solid.thickness(grid.dimensions)
-        if thickness < 2 * grid.dx and not isinstance(shape, geometry.Sheet):
+        if thickness < 2 * grid.dx and not shape.is_sheet:
             thin.append((thickness, name))
-        if isinstance(shape, geometry.MeshShape) and (share := shape.overlap()) > 0:
+        if (share := shape.overlap()) > 0:
             notes.append(
                 f"objects.{name}: {share:.0%} of its triangles lie inside other parts of the mesh: where parts overlap "
                 "the body weighs twice; unite them in a mesh editor, or give its mass"

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from undertow.scene.compound import Compound, CompoundPart
 from undertow.scene.curves import Sine, Table
 from undertow.scene.domain import Domain, Inflow, Open, Outflow, Periodic, Wall
 from undertow.scene.files import find_scene, gallery_names, with_frames
@@ -50,6 +51,7 @@ from undertow.scene.shapes import (
     MeshSequence,
     Plane,
     Polygon,
+    ShapeModel,
     Sphere,
     Tetrahedra,
     Torus,
@@ -60,14 +62,13 @@ from undertow.scene.sph import Sph
 
 __all__ = [
     "COUPLINGS", "MATERIALS", "SOLID_MATERIALS", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth",
-    "Control", "Cylinder", "Domain", "Drain", "Emitter", "Fluid", "FluxProbe", "ForceProbe", "GaugeProbe", "Gear",
-    "Hold", "Hull", "Inflow", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Material", "Mesh",
-    "MeshSequence", "Monolithic", "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polygon",
-    "Polyline",
-    "PrescribedVelocity", "RigidBody", "RigidFluid", "Rope", "Rotation", "Scene", "Shell", "Sine", "Skiff", "Smoke",
-    "Soft", "SoftBody", "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table",
-    "Tetrahedra", "Time", "Torus", "Tub", "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names",
-    "with_frames",
+    "Compound", "CompoundPart", "Control", "Cylinder", "Domain", "Drain", "Emitter", "Fluid", "FluxProbe",
+    "ForceProbe", "GaugeProbe", "Gear", "Hold", "Hull", "Inflow", "Joint", "JointAxis", "Keyframes", "LineProbe",
+    "Lumped", "Material", "Mesh", "MeshSequence", "Monolithic", "Open", "Outflow", "Output", "Periodic", "Plane",
+    "Plate", "PointProbe", "Polygon", "Polyline", "PrescribedVelocity", "RigidBody", "RigidFluid", "Rope", "Rotation",
+    "Scene", "ShapeModel", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody", "SolidMaterial", "Solids", "Sph",
+    "SphFluid", "Sphere", "Static", "Surface", "Table", "Tetrahedra", "Time", "Torus", "Tub", "View", "Wall", "Water",
+    "WaterSource", "find_scene", "gallery_names", "with_frames",
 ]  # fmt: skip
 
 

@@ -13,26 +13,28 @@ from undertow.scene.base import complain
 from undertow.scene.faults import suggest
 
 
-def check_type(*kinds: str, short: bool = False) -> BeforeValidator:
-    """Refuse an unknown ``type``; with ``short`` a bare string is short for ``{type = ...}``."""
+def check_choice(value: Any, kinds: tuple[str, ...], short: bool = False) -> Any:
+    """``value``, a model or a table whose ``type`` is one of ``kinds``; with ``short`` a bare string is short for
+    ``{type = ...}``."""
     choices = ", ".join(kinds)
+    if short and isinstance(value, str):
+        value = {"type": value}
+    if isinstance(value, BaseModel):
+        kind = getattr(value, "type", type(value).__name__)
+    elif isinstance(value, dict):
+        if "type" not in value:
+            raise complain(f"the key 'type' is missing; it is one of {choices}")
+        kind = value["type"]
+    else:
+        raise complain(f"must be a table with a key 'type', one of {choices}")
+    if kind not in kinds:
+        raise complain(f"unknown type {kind!r}; {suggest(str(kind), list(kinds))}It is one of {choices}")
+    return value
 
-    def check(value: Any) -> Any:
-        if short and isinstance(value, str):
-            value = {"type": value}
-        if isinstance(value, BaseModel):
-            kind = getattr(value, "type", type(value).__name__)
-        elif isinstance(value, dict):
-            if "type" not in value:
-                raise complain(f"the key 'type' is missing; it is one of {choices}")
-            kind = value["type"]
-        else:
-            raise complain(f"must be a table with a key 'type', one of {choices}")
-        if kind not in kinds:
-            raise complain(f"unknown type {kind!r}; {suggest(str(kind), list(kinds))}It is one of {choices}")
-        return value
 
-    return BeforeValidator(check)
+def check_type(*kinds: str, short: bool = False) -> BeforeValidator:
+    """Refuse an unknown ``type``."""
+    return BeforeValidator(lambda value: check_choice(value, kinds, short))
 
 
 def _tag(value: Any) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from undertow.scene.base import Model, complain
-from undertow.scene.shapes import MeshSequence
 from undertow.scene.soft import Cloth, Rope, Soft, SoftBody
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def check_monolithic(scene: Scene) -> None:
     if scene.fluid.viscosity > 0:
         _check_no_slip(scene)
     for name, body in scene.bodies.items():
-        if isinstance(body.shape, MeshSequence):
+        if body.shape.is_animated:
             raise complain(
                 f"objects.{name}.shape: an animated mesh takes no part in contact; use coupling = 'none', or a mesh"
             )

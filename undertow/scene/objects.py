@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, Tag, model_validator
@@ -40,8 +41,7 @@ from undertow.scene.curves import AngleCurve
 from undertow.scene.faults import suggest
 from undertow.scene.materials import SOLID_MATERIALS, check_density
 from undertow.scene.motion import Keyframes, Motion, Rotation, Static
-from undertow.scene.shapes import MeshSequence, Plane, Shape
-from undertow.scene.shells import RigidShape
+from undertow.scene.shapes import RigidShape, Shape
 from undertow.scene.soft import Cloth, Rope, SoftBody
 
 
@@ -76,12 +76,22 @@ class RigidBody(Model):
         description="three moments about the axes of the shape or a 3 x 3 tensor, at the centre of mass [kg m2]; 2D: "
         "the moment about z [kg m]; absent: of uniform density",
     )
+    centre_of_mass: Point | None = Field(
+        None,
+        description="centre of mass in the frame of the shape [m]; absent: of uniform density; inertia, if it is not "
+        "given, stays that of uniform density about its own centre",
+    )
     velocity: Velocity = Field((0.0, 0.0, 0.0), description="dynamic: velocity of the centre of mass at t = 0 [m/s]")
     angular_velocity: AngularVelocity = Field((0.0, 0.0, 0.0), description="dynamic: at t = 0 [rad/s]; along z in 2D")
     friction: NonNegativeNumber = Field(0.5, description="Coulomb friction; a pair has the geometric mean [-]")
     restitution: Share = Field(0.0, description="share of the approach speed that bounces back, 0 to 1 [-]")
     rolling_friction: Length = Field(0.0, description="resistance to rolling as a length [m]")
     spinning_friction: Length = Field(0.0, description="resistance to spinning about the contact normal [m]")
+    collision_group: Text = Field("default", description="name of the group of rigid bodies that it belongs to")
+    collides_with: tuple[Text, ...] | None = Field(
+        None,
+        description="groups with whose bodies it collides, if they collide with its group too; [] none; absent: all",
+    )
     slip: Flag = Field(False, description="true: viscous fluid slides along the surface; false: it sticks")
     color: Color = Field((0.80, 0.36, 0.22), description="red, green, blue in pictures, 0 to 1")
     drawn: Flag = Field(True, description="false: not in frames and pictures, to look through a wall")
@@ -89,7 +99,7 @@ class RigidBody(Model):
     @property
     def is_dynamic(self) -> bool:
         """True when forces move it."""
-        return self.density is not None or self.mass is not None
+        return self.density is not None or self.mass is not None or self.shape.has_mass
 
     @model_validator(mode="before")
     @classmethod
@@ -127,15 +137,24 @@ class RigidBody(Model):
             first = motion.rotations[0] if motion.rotations else self.rotation
             if motion.positions[0] != self.position or first != self.rotation:
                 raise complain("position and rotation differ from the first keyframe; leave them out")
-        if isinstance(self.shape, MeshSequence) and (self.is_dynamic or not isinstance(motion, Static)):
+        if self.shape.is_animated and (self.is_dynamic or not isinstance(motion, Static)):
             raise complain("an animated mesh carries its own motion; remove motion, density and mass")
         if self.density is not None and self.mass is not None:
             raise complain("has both a density and a mass; give one of them")
         if self.is_dynamic and not isinstance(motion, Static):
             raise complain("has a density or mass and a prescribed motion; forces move it, or motion does: remove one")
-        if self.inertia is not None and not self.is_dynamic:
-            raise complain("inertia has no effect without a density or mass; add one of them or remove it")
-        if self.is_dynamic and isinstance(self.shape, Plane):
+        for key in ("inertia", "centre_of_mass"):
+            if getattr(self, key) is not None and not self.is_dynamic:
+                raise complain(f"{key} has no effect without a density or mass; add one of them or remove it")
+        densities = self.shape.part_densities()
+        if self.mass is not None and any(densities):
+            raise complain("has a mass, and parts of it have densities; give one of them")
+        if any(densities) and not self.is_dynamic:
+            n = densities.index(None)
+            raise complain(f"shape.parts.{n}.density is missing; give every part a density, or the body one")
+        if self.collides_with is not None and len(set(self.collides_with)) != len(self.collides_with):
+            raise complain(f"collides_with = {list(self.collides_with)}: names a group twice; name it once")
+        if self.is_dynamic and self.shape.is_endless:
             raise complain("a plane has no end and no mass; remove density and mass, or use a box")
         if not self.is_dynamic and (any(self.velocity) or any(self.angular_velocity)):
             raise complain(
@@ -143,6 +162,24 @@ class RigidBody(Model):
                 "or use motion = { type = 'velocity', linear = ..., angular = ... }"
             )
         return self
+
+
+MOST_GROUPS = 60
+"""Groups of rigid bodies: one bit each of a whole number."""
+
+
+def check_groups(bodies: Mapping[str, RigidBody]) -> None:
+    """Groups that bodies collide with are groups of bodies of the scene."""
+    known = list(dict.fromkeys(["default", *(body.collision_group for body in bodies.values())]))
+    if len(known) > MOST_GROUPS:
+        raise complain(f"objects: {len(known)} collision groups; at most {MOST_GROUPS}: join some of them")
+    for name, body in bodies.items():
+        for group in body.collides_with or ():
+            if group not in known:
+                raise complain(
+                    f"objects.{name}.collides_with: no body has the collision_group {group!r}; "
+                    f"{suggest(group, known)}The groups are {', '.join(known)}"
+                )
 
 
 JOINT_AXES = {"ball": ("x", "y", "z"), "universal": ("first", "second"), "planar": ("x", "y", "angle")}
@@ -282,7 +319,7 @@ class Emitter(Model):
     def _check(self) -> Emitter:
         if self.stop is not None and self.stop <= self.start:
             raise complain(f"stop = {self.stop:g} must come after start = {self.start:g}")
-        if isinstance(self.shape, MeshSequence):
+        if self.shape.is_animated:
             raise complain("an emitter cannot be an animated mesh; use a mesh")
         return self
 
@@ -301,7 +338,7 @@ class Water(Model):
 
     @model_validator(mode="after")
     def _check(self) -> Water:
-        if isinstance(self.shape, MeshSequence):
+        if self.shape.is_animated:
             raise complain("water cannot be an animated mesh; use a mesh")
         return self
 
@@ -324,7 +361,7 @@ class WaterSource(Model):
     def _check(self) -> WaterSource:
         if self.stop is not None and self.stop <= self.start:
             raise complain(f"stop = {self.stop:g} must come after start = {self.start:g}")
-        if isinstance(self.shape, MeshSequence):
+        if self.shape.is_animated:
             raise complain("a source cannot be an animated mesh; use a mesh")
         return self
 
@@ -344,7 +381,7 @@ class Drain(Model):
     def _check(self) -> Drain:
         if self.stop is not None and self.stop <= self.start:
             raise complain(f"stop = {self.stop:g} must come after start = {self.start:g}")
-        if isinstance(self.shape, MeshSequence):
+        if self.shape.is_animated:
             raise complain("a drain cannot be an animated mesh; use a mesh")
         return self
 
@@ -360,7 +397,7 @@ class SphFluid(Model):
 
     @model_validator(mode="after")
     def _check(self) -> SphFluid:
-        if isinstance(self.shape, MeshSequence):
+        if self.shape.is_animated:
             raise complain("a fluid cannot be an animated mesh; use a mesh")
         return self
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from undertow.scene.base import Model, complain
-from undertow.scene.shapes import MeshSequence
 
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene
@@ -38,7 +37,7 @@ def check_rigid_fluid(scene: Scene) -> None:
             "coupling = 'rigid_fluid': no body is moved by forces; give one a density, or remove the coupling"
         )
     for name, body in scene.bodies.items():
-        if isinstance(body.shape, MeshSequence):
+        if body.shape.is_animated:
             raise complain(
                 f"objects.{name}.shape: an animated mesh takes no part in contact; use coupling = 'none', or a mesh"
             )

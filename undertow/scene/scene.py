@@ -43,11 +43,11 @@ from undertow.scene.objects import (
     SphFluid,
     Water,
     WaterSource,
+    check_groups,
 )
 from undertow.scene.probes import ForceProbe, GaugeProbe, LineProbe, PointProbe, Probe, check_force_probes, check_probes
 from undertow.scene.rigid_fluid import RigidFluid, check_rigid_fluid
-from undertow.scene.shapes import Box, Hull, Plane
-from undertow.scene.shells import Shell, check_shells
+from undertow.scene.shells import check_shells
 from undertow.scene.soft import Cloth, Rope, Soft, SoftBody, check_soft
 from undertow.scene.sph import Sph, check_sph, check_without_sph
 
@@ -272,7 +272,7 @@ class Scene(Model):
     @cached_property
     def shells(self) -> dict[str, RigidBody]:
         """The solids that are thin shells by name, in order."""
-        return {name: body for name, body in self.bodies.items() if isinstance(body.shape, Shell)}
+        return {name: body for name, body in self.bodies.items() if body.shape.sheet() is not None}
 
     @property
     def has_nodes(self) -> bool:
@@ -430,10 +430,8 @@ class Scene(Model):
         if self.domain is not None:
             check_moving(self)
         for name, body in self.bodies.items():
-            if isinstance(body.shape, Hull):
-                flat = [p for p in body.shape.points if len(p) != dimensions]
-                if flat:
-                    raise complain(f"objects.{name}.shape.points: {list(flat[0])} must have {dimensions} components")
+            body.shape.check_dimensions(f"objects.{name}.shape", dimensions)
+        check_groups(self.bodies)
         for name, joint in self.joints.items():
             for end in (joint.parent, joint.child):
                 if end is not None and end not in self.bodies:
@@ -473,8 +471,7 @@ class Scene(Model):
         for name, item in self.objects.items():
             places = {"position": item.position}
             shape = getattr(item, "shape", None)
-            if isinstance(shape, Box):
-                places["shape.size"] = shape.size
+            places |= {} if shape is None else {f"shape.{key}": place for key, place in shape.places().items()}
             if isinstance(item, Rope):
                 places["end"] = item.end
             for key, place in places.items():
@@ -508,11 +505,8 @@ class Scene(Model):
                 continue
             if isinstance(item, RigidBody):
                 found.append((f"{path}.velocity", item.velocity))
-            if isinstance(item.shape, Box):
-                size = item.shape.size
-                found.append((f"{path}.shape.size", size if dimensions == 3 else size[:2]))
-            if isinstance(item.shape, Plane):
-                found.append((f"{path}.shape.normal", item.shape.normal))
+            found += [(f"{path}.shape.{key}", v[:dimensions]) for key, v in item.shape.places().items()]
+            found += [(f"{path}.shape.{key}", v) for key, v in item.shape.directions().items()]
             if isinstance(item, Emitter | Water | WaterSource | SphFluid):
                 found += [(f"{path}.velocity", item.velocity)] if item.velocity is not None else []
             elif isinstance(item, Drain):

@@ -1,11 +1,15 @@
-"""Shapes of solids and sources, described in the body's own frame with the origin at its centre."""
+"""Shapes of solids and sources, described in the body's own frame with the origin at its centre.
+
+A new shape is a subclass of ``ShapeModel``, which is then known by its ``type``, and a line in the table of
+``undertow.run.shapes`` that makes its geometry.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
 from undertow.scene.base import (
     Count,
@@ -20,7 +24,7 @@ from undertow.scene.base import (
     check_points,
     complain,
 )
-from undertow.scene.choice import BY_TYPE, check_type
+from undertow.scene.choice import check_choice
 
 Half = tuple[float, float, float]
 
@@ -37,9 +41,84 @@ def check_slender(*lengths: float) -> None:
         )
 
 
-class Sphere(Model):
+class ShapeModel(Model):
+    """A shape of a scene: what the checks of a scene ask it."""
+
+    roles: ClassVar[tuple[str, ...]] = ("region", "rigid", "soft", "part")
+    """What it can be the shape of: a region (water, a source, a hold), a rigid body, a soft body, a part of a compound,
+    a sheet."""
+    is_endless: ClassVar[bool] = False
+    """Without bounds and mass."""
+    is_animated: ClassVar[bool] = False
+    """It carries its own motion."""
+    can_touch_itself: ClassVar[bool] = True
+    """Whether a soft body of this shape is looked at for contact with itself."""
+    has_elements: ClassVar[bool] = False
+    """The elements of a soft body are given with it."""
+    elements_fit: ClassVar[bool] = False
+    """The elements of a soft body have its surface."""
+    sheet_in: ClassVar[tuple[int, ...]] = (2, 3)
+    """Dimensions of the scenes in which it can be a sheet."""
+
+    type: str
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **settings: Any) -> None:
+        """A class with a type of its own is known by it from now on."""
+        super().__pydantic_init_subclass__(**settings)
+        kind = cls.model_fields["type"].default
+        for role in cls.roles if isinstance(kind, str) else ():
+            KNOWN.setdefault(role, {})[kind] = cls
+
+    def half_size(self) -> Half:
+        """Half of the edges of a box about the origin that holds it [m]; infinite where it is not known."""
+        return (math.inf, math.inf, math.inf)
+
+    def places(self) -> dict[str, tuple[float, ...]]:
+        """Keys with as many components as the scene has dimensions; in 2D a third one may be given."""
+        return {}
+
+    def directions(self) -> dict[str, tuple[float, ...]]:
+        """Keys of directions; in 2D their third component is 0."""
+        return {}
+
+    def check_dimensions(self, path: str, dimensions: int) -> None:
+        """Refuse what does not fit into a scene of so many dimensions."""
+
+    def sheet(self) -> ShapeModel | None:
+        """The form of a thin shell; None of a solid."""
+        return None
+
+    def part_densities(self) -> tuple[float | None, ...]:
+        """Densities [kg/m3] of the parts of a shape that has parts; None: that of the body."""
+        return ()
+
+    @property
+    def has_mass(self) -> bool:
+        """Whether all its parts have densities, so that a body of it needs none."""
+        found = self.part_densities()
+        return bool(found) and None not in found
+
+
+KNOWN: dict[str, dict[str, type[ShapeModel]]] = {}
+"""All shapes, by their role and type."""
+
+
+def choose_shape(role: str) -> BeforeValidator:
+    """A table as the shape of its ``type``; the choices are looked up when it is used, not when it is declared."""
+
+    def choose(value: Any) -> Any:
+        known = KNOWN[role]
+        value = check_choice(value, tuple(known))
+        return known[value["type"]].__pydantic_validator__.validate_python(value) if isinstance(value, dict) else value
+
+    return BeforeValidator(choose)
+
+
+class Sphere(ShapeModel):
     """A ball; in 2D a disc."""
 
+    can_touch_itself = False
     type: Literal["sphere"] = "sphere"
     radius: Metres = Field(description="radius [m]")
 
@@ -47,9 +126,11 @@ class Sphere(Model):
         return (self.radius, self.radius, self.radius)
 
 
-class Box(Model):
+class Box(ShapeModel):
     """A rectangular box; in 2D a rectangle."""
 
+    can_touch_itself = False
+    elements_fit = True
     type: Literal["box"] = "box"
     size: Size = Field(description="full edge lengths (x, y, z) [m]; 2 numbers in 2D")
 
@@ -64,10 +145,14 @@ class Box(Model):
         x, y = self.size[:2]
         return (x / 2, y / 2, self.size[2] / 2 if len(self.size) == 3 else math.inf)
 
+    def places(self) -> dict[str, tuple[float, ...]]:
+        return {"size": self.size}
 
-class Capsule(Model):
+
+class Capsule(ShapeModel):
     """A cylinder along y with half spheres on its ends."""
 
+    can_touch_itself = False
     type: Literal["capsule"] = "capsule"
     radius: Metres = Field(description="radius [m]")
     length: Metres = Field(description="length of the straight part along y, without the half spheres [m]")
@@ -81,9 +166,10 @@ class Capsule(Model):
         return (self.radius, self.length / 2 + self.radius, self.radius)
 
 
-class Cylinder(Model):
+class Cylinder(ShapeModel):
     """A round cylinder along y with flat ends."""
 
+    can_touch_itself = False
     type: Literal["cylinder"] = "cylinder"
     radius: Metres = Field(description="radius [m]")
     length: Metres = Field(description="length along y [m]")
@@ -97,7 +183,7 @@ class Cylinder(Model):
         return (self.radius, self.length / 2, self.radius)
 
 
-class Torus(Model):
+class Torus(ShapeModel):
     """A ring around the y axis."""
 
     type: Literal["torus"] = "torus"
@@ -115,9 +201,11 @@ class Torus(Model):
         return (self.radius + self.tube, self.tube, self.radius + self.tube)
 
 
-class Plane(Model):
+class Plane(ShapeModel):
     """The half space below a plane through the position; solid on the side the normal points away from."""
 
+    roles = ("region", "rigid", "soft")
+    is_endless = True
     type: Literal["plane"] = "plane"
     normal: Direction = Field(description="normal out of the solid, any length")
 
@@ -127,24 +215,25 @@ class Plane(Model):
             raise complain("normal must not be zero; it points out of the solid")
         return self
 
-    def half_size(self) -> Half:
-        return (math.inf, math.inf, math.inf)
+    def directions(self) -> dict[str, tuple[float, ...]]:
+        return {"normal": self.normal}
 
 
-class Mesh(Model):
+class Mesh(ShapeModel):
     """A watertight triangle mesh from an OBJ, PLY, STL or glTF file."""
 
+    roles = ("region", "rigid", "soft", "part", "sheet")
+    sheet_in = (3,)
     type: Literal["mesh"] = "mesh"
     file: Text = Field(description="path of the mesh file, relative to the scene file")
     scale: PositiveNumber = Field(1.0, description="metres per unit of the file")
 
-    def half_size(self) -> Half:
-        return (math.inf, math.inf, math.inf)
 
-
-class MeshSequence(Model):
+class MeshSequence(ShapeModel):
     """An animated mesh: one file per frame, all with the same triangles; velocities come from the vertices."""
 
+    roles = ("region", "rigid", "soft")
+    is_animated = True
     type: Literal["mesh_sequence"] = "mesh_sequence"
     files: tuple[Text, ...] = Field(description="paths of the mesh files in order, relative to the scene file")
     frame_rate: Rate = Field(description="meshes per second [1/s]")
@@ -156,11 +245,8 @@ class MeshSequence(Model):
             raise complain(f"files has {len(self.files)} entries; an animated mesh needs two or more")
         return self
 
-    def half_size(self) -> Half:
-        return (math.inf, math.inf, math.inf)
 
-
-class Bunny(Model):
+class Bunny(ShapeModel):
     """The rabbit mesh that comes with the package."""
 
     type: Literal["bunny"] = "bunny"
@@ -170,7 +256,7 @@ class Bunny(Model):
         return (self.size, self.size, self.size)
 
 
-class Hull(Model):
+class Hull(ShapeModel):
     """The convex hull of points; in 2D a convex polygon."""
 
     type: Literal["hull"] = "hull"
@@ -182,8 +268,13 @@ class Hull(Model):
         reach = [max((abs(p[i]) for p in self.points if len(p) > i), default=math.inf) for i in range(3)]
         return (reach[0], reach[1], reach[2])
 
+    def check_dimensions(self, path: str, dimensions: int) -> None:
+        flat = [p for p in self.points if len(p) != dimensions]
+        if flat:
+            raise complain(f"{path}.points: {list(flat[0])} must have {dimensions} components")
 
-class Gear(Model):
+
+class Gear(ShapeModel):
     """A toothed wheel about the z axis, with a hole on it."""
 
     type: Literal["gear"] = "gear"
@@ -210,7 +301,7 @@ class Gear(Model):
         return (self.radius, self.radius, self.thickness / 2)
 
 
-class Boat(Model):
+class Boat(ShapeModel):
     """An open boat along x, bow at +x, about the middle of its box."""
 
     type: Literal["boat"] = "boat"
@@ -233,21 +324,21 @@ class Boat(Model):
         return (self.length / 2, self.height / 2, self.width / 2)
 
 
-class Tetrahedra(Model):
+class Tetrahedra(ShapeModel):
     """A solid given as tetrahedra, of a soft body: a Gmsh file (.msh, text), or an .npz with ``points`` (n, 3) and
     ``tetrahedra`` (m, 4)."""
 
+    roles = ("soft",)
+    has_elements = elements_fit = True
     type: Literal["tetrahedra"] = "tetrahedra"
     file: Text = Field(description="path of the file, relative to the scene file")
     scale: PositiveNumber = Field(1.0, description="metres per unit of the file")
 
-    def half_size(self) -> Half:
-        return (math.inf, math.inf, math.inf)
 
-
-class Polygon(Model):
+class Polygon(ShapeModel):
     """A simple polygon, convex or not, of a soft body in a 2D scene."""
 
+    roles = ("soft",)
     type: Literal["polygon"] = "polygon"
     points: Annotated[tuple[tuple[float, ...], ...], BeforeValidator(check_points)] = Field(
         description="corners (x, y) [m] in order along the outline, 3 or more, either way round"
@@ -302,28 +393,16 @@ class Polygon(Model):
     def half_size(self) -> Half:
         return (max(abs(p[0]) for p in self.points), max(abs(p[1]) for p in self.points), math.inf)
 
+    def check_dimensions(self, path: str, dimensions: int) -> None:
+        if dimensions == 3:
+            raise complain(f"{path}: a polygon is a shape of 2D scenes; use a box, a hull or a mesh")
 
-AnyShape = (
-    Annotated[Sphere, Tag("<sphere>")]
-    | Annotated[Box, Tag("<box>")]
-    | Annotated[Capsule, Tag("<capsule>")]
-    | Annotated[Cylinder, Tag("<cylinder>")]
-    | Annotated[Torus, Tag("<torus>")]
-    | Annotated[Plane, Tag("<plane>")]
-    | Annotated[Mesh, Tag("<mesh>")]
-    | Annotated[MeshSequence, Tag("<mesh_sequence>")]
-    | Annotated[Hull, Tag("<hull>")]
-    | Annotated[Gear, Tag("<gear>")]
-    | Annotated[Boat, Tag("<boat>")]
-    | Annotated[Bunny, Tag("<bunny>")]
-)
-SHAPES = (
-    "sphere", "box", "capsule", "cylinder", "torus", "plane", "mesh", "mesh_sequence", "hull", "gear", "boat", "bunny",
-)  # fmt: skip
-Shape = Annotated[AnyShape, BY_TYPE, check_type(*SHAPES)]
-SoftShape = Annotated[
-    AnyShape | Annotated[Tetrahedra, Tag("<tetrahedra>")] | Annotated[Polygon, Tag("<polygon>")],
-    BY_TYPE,
-    check_type(*SHAPES, "tetrahedra", "polygon"),
-]
+
+AnyShape = SerializeAsAny[ShapeModel]
+Shape = Annotated[AnyShape, choose_shape("region")]
+RigidShape = Annotated[AnyShape, choose_shape("rigid")]
+"""What a rigid body can be."""
+SoftShape = Annotated[AnyShape, choose_shape("soft")]
 """What a soft body can be made of."""
+FormShape = Annotated[AnyShape, choose_shape("sheet")]
+"""What a thin shell can be made of."""

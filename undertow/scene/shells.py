@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BeforeValidator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from undertow.scene.base import Flag, Metres, Model, Size, check_points, check_vector, complain
-from undertow.scene.choice import BY_TYPE, check_type
-from undertow.scene.shapes import SHAPES, AnyShape, Half, Mesh
+from undertow.scene.base import Flag, Metres, Size, check_points, check_vector, complain
+from undertow.scene.shapes import FormShape, Half, ShapeModel
 
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene
@@ -17,9 +16,17 @@ if TYPE_CHECKING:
 Extent = Annotated[tuple[float, ...], BeforeValidator(lambda value: check_vector(value, "m", (2,), 0.0))]
 
 
-class Polyline(Model):
+class _Form(ShapeModel):
+    """A thin sheet, of a shell alone."""
+
+    roles = ("sheet",)
+    type: str
+
+
+class Polyline(_Form):
     """Of a 2D scene: straight pieces from point to point."""
 
+    sheet_in = (2,)
     type: Literal["polyline"] = "polyline"
     points: Annotated[tuple[tuple[float, ...], ...], BeforeValidator(check_points)] = Field(
         description="points (x, y) [m], two or more, about the position of the body"
@@ -39,9 +46,10 @@ class Polyline(Model):
         return (x, y, 0.0)
 
 
-class Plate(Model):
+class Plate(_Form):
     """Of a 3D scene: a flat rectangle in the x-z plane."""
 
+    sheet_in = (3,)
     type: Literal["plate"] = "plate"
     size: Extent = Field(description="full lengths along x and z [m]")
 
@@ -55,7 +63,7 @@ class Plate(Model):
         return (self.size[0] / 2, 0.0, self.size[1] / 2)
 
 
-class Tub(Model):
+class Tub(_Form):
     """A box without its lid, which would be at +y; in 2D a floor and two walls."""
 
     type: Literal["tub"] = "tub"
@@ -71,8 +79,12 @@ class Tub(Model):
         x, y = self.size[:2]
         return (x / 2, y / 2, self.size[2] / 2 if len(self.size) == 3 else 0.0)
 
+    def check_dimensions(self, path: str, dimensions: int) -> None:
+        if dimensions == 3 and len(self.size) != 3:
+            raise complain(f"{path}.size = {list(self.size)}: must have 3 components in a 3D scene")
 
-class Bowl(Model):
+
+class Bowl(_Form):
     """The lowest part of a sphere, open towards +y, about the middle of its box; in 2D of a circle."""
 
     type: Literal["bowl"] = "bowl"
@@ -90,9 +102,10 @@ class Bowl(Model):
         return (reach, self.depth / 2, reach)
 
 
-class Skiff(Model):
+class Skiff(_Form):
     """Of a 3D scene: an open boat along x, bow at +x, flat bottom and sides that lean outwards."""
 
+    sheet_in = (3,)
     type: Literal["boat"] = "boat"
     length: Metres = Field(description="length of the rim along x [m]")
     width: Metres = Field(description="width of the rim along z [m]")
@@ -102,24 +115,13 @@ class Skiff(Model):
         return (self.length / 2, self.height / 2, self.width / 2)
 
 
-Form = Annotated[
-    Annotated[Polyline, Tag("<polyline>")]
-    | Annotated[Plate, Tag("<plate>")]
-    | Annotated[Tub, Tag("<tub>")]
-    | Annotated[Bowl, Tag("<bowl>")]
-    | Annotated[Skiff, Tag("<boat>")]
-    | Annotated[Mesh, Tag("<mesh>")],
-    BY_TYPE,
-    check_type("polyline", "plate", "tub", "bowl", "boat", "mesh"),
-]
-
-
-class Shell(Model):
+class Shell(ShapeModel):
     """A sheet of material, of a rigid body. Its mass is density times thickness times area; it displaces nothing, and
     fluid is kept apart by it however thin it is."""
 
+    roles = ("rigid",)
     type: Literal["shell"] = "shell"
-    form: Form = Field(description="such as { type = 'tub', size = [0.4, 0.2, 0.3] }; a mesh may be open here")
+    form: FormShape = Field(description="such as { type = 'tub', size = [0.4, 0.2, 0.3] }; a mesh may be open here")
     thickness: Metres = Field(description="of the material, for its mass and pictures [m]")
 
     @model_validator(mode="after")
@@ -133,23 +135,23 @@ class Shell(Model):
     def half_size(self) -> Half:
         return self.form.half_size()
 
-
-RigidShape = Annotated[AnyShape | Annotated[Shell, Tag("<shell>")], BY_TYPE, check_type(*SHAPES, "shell")]
-"""What a rigid body can be."""
+    def sheet(self) -> ShapeModel | None:
+        return self.form
 
 
 def check_shells(scene: Scene) -> None:
     """Thin rigid shells of a scene against the rest of it."""
-    flat = scene.dimensions == 2
     for name, body in scene.shells.items():
-        assert isinstance(body.shape, Shell)
-        form, path = body.shape.form, f"objects.{name}"
-        if flat and isinstance(form, Plate | Skiff | Mesh):
-            raise complain(f"{path}.shape.form: a 2D scene has no {form.type}; use a polyline, a tub or a bowl")
-        if not flat and isinstance(form, Polyline):
-            raise complain(f"{path}.shape.form: a polyline is 2D; use a plate, tub, bowl, boat or mesh")
-        if isinstance(form, Tub) and not flat and len(form.size) != 3:
-            raise complain(f"{path}.shape.form.size = {list(form.size)}: must have 3 components in a 3D scene")
+        form, path = body.shape.sheet(), f"objects.{name}"
+        assert form is not None
+        if scene.dimensions not in form.sheet_in:
+            no, use = (
+                (f"a 2D scene has no {form.type}", "a polyline, a tub or a bowl")
+                if scene.dimensions == 2
+                else (f"a {form.type} is 2D", "a plate, tub, bowl, boat or mesh")
+            )
+            raise complain(f"{path}.shape.form: {no}; use {use}")
+        form.check_dimensions(f"{path}.shape.form", scene.dimensions)
         if scene.domain is None:
             continue
         if scene.coupling != "monolithic":

@@ -26,7 +26,7 @@ from undertow.scene.base import (
 )
 from undertow.scene.choice import check_type
 from undertow.scene.motion import Motion, Rotation, Static
-from undertow.scene.shapes import Box, Mesh, MeshSequence, Plane, Polygon, Shape, SoftShape, Tetrahedra
+from undertow.scene.shapes import Mesh, Shape, SoftShape
 
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene
@@ -100,14 +100,14 @@ class SoftBody(Model):
 
     @model_validator(mode="after")
     def _check(self) -> SoftBody:
-        if isinstance(self.shape, MeshSequence | Plane):
+        if self.shape.is_animated or self.shape.is_endless:
             raise complain(f"a soft body cannot be a {self.shape.type}; use a shape that encloses a volume")
-        given = isinstance(self.shape, Tetrahedra)
+        given = self.shape.has_elements
         if given and self.element_size is not None:
             raise complain("element_size has no effect on a shape of given tetrahedra; remove it")
         if not given and self.element_size is None:
             raise complain("element_size is missing; give the size of the elements in m")
-        if self.embed and (given or isinstance(self.shape, Box)):
+        if self.embed and self.shape.elements_fit:
             raise complain(f"embed: the elements of a {self.shape.type} have its surface already; remove it")
         return self
 
@@ -245,8 +245,8 @@ def check_soft(scene: Scene) -> None:
             )
         if dimensions == 2 and isinstance(item, Cloth):
             raise complain(f"{path}: a 2D scene has no cloth; use a rope")
-        if dimensions == 3 and isinstance(item, SoftBody) and isinstance(item.shape, Polygon):
-            raise complain(f"{path}.shape: a polygon is a shape of 2D scenes; use a box, a hull or a mesh")
+        if isinstance(item, SoftBody):
+            item.shape.check_dimensions(f"{path}.shape", dimensions)
         if dimensions == 2 and isinstance(item, SoftBody) and item.embed:
             raise complain(f"{path}.embed: outlines of 2D scenes are those of the elements; remove it")
         for hold in item.holds:

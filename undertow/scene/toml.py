@@ -82,7 +82,9 @@ def read_tables(path: Path) -> dict[str, Any]:
         shape = item.get("shape") if isinstance(item, dict) else None
         if not isinstance(shape, dict):
             continue
-        for table in (shape, shape.get("form")):
+        parts = shape.get("parts")
+        inner = [part.get("shape") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        for table in (shape, shape.get("form"), *inner):
             if isinstance(table, dict) and isinstance(table.get("file"), str):
                 table["file"] = _absolute(path, table["file"])
         if isinstance(shape.get("files"), list):

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from undertow.errors import UserError
-from undertow.geometry import MeshShape
 from undertow.geometry.shapes import Surface
 from undertow.geometry.sheets import outline_of
 from undertow.grid import Array
@@ -16,7 +15,6 @@ from undertow.soft import meshes
 from undertow.soft.bodies import SoftBodies, SoftMesh
 from undertow.soft.clamping import INSIDE, fit_to_region
 from undertow.soft.embedding import Embedding, split_long
-from undertow.soft.fitting import fit_edges
 from undertow.soft.materials import Elastic, cell_volumes, make_bending, make_edges, make_membrane, make_solid
 
 Region = Callable[[Array], Array]
@@ -40,19 +38,10 @@ def box_mesh(size: Sequence[float], spacing: float, dimensions: int) -> meshes.M
     return meshes.grid_tetrahedra((size[0], size[1], size[2]), (counts[0], counts[1], counts[2]))
 
 
-def fill_mesh(where: str, solid: Any, spacing: float) -> tuple[meshes.Mesh, list[str]]:
-    """Tetrahedra of about ``spacing`` [m] that fill a shape, and notes on what they miss."""
-    lower, upper = solid.bounds()
-    x, cells = meshes.fill_shape(where, solid.distance, lower, upper, spacing)
-    if not isinstance(solid, MeshShape):
-        return (x, cells), []
-    x, cells = fit_edges(solid, x, cells, spacing)
-    return (x, cells), _check_filled(where, float(cell_volumes(x, cells).sum()) / solid.volume(), spacing)
-
-
-def _check_filled(where: str, share: float, size: float) -> list[str]:
-    """Elements must fill a mesh: they lose what is thinner than they are, and what its triangles turn inside out counts
-    as outside."""
+def check_filled(where: str, mesh: meshes.Mesh, volume: float, size: float) -> list[str]:
+    """Elements of ``size`` [m] must fill a solid of a volume [m3]: they lose what is thinner than they are, and what
+    its triangles turn inside out counts as outside. Notes on what they miss."""
+    share = float(cell_volumes(*mesh).sum()) / volume
     if not 0.5 < share < 1.5:
         raise UserError(
             f"{where}.shape: cannot be meshed with elements of {size:g} m: they fill {100 * share:.0f}% of the volume "

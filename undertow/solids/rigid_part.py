@@ -14,7 +14,7 @@ import numpy as np
 
 from undertow.errors import UserError
 from undertow.frames import BodyFrame
-from undertow.geometry import AnalyticShape, MeshShape, Motion, Plane, Sheet
+from undertow.geometry import Motion, Plane, Shape
 from undertow.grid import Array
 from undertow.part import (
     ANGULAR_MOMENTUM,
@@ -45,35 +45,36 @@ from undertow.solids.step import JointReport, Solids, SolidsReport
 MAX_INITIAL_PENETRATION = 0.25
 """Bodies that start overlapping deeper than this part of the smaller one's thickness are refused."""
 
-Solid = AnalyticShape | MeshShape | Sheet
-
 
 @dataclass(frozen=True)
 class NewBody:
     """A rigid body as it is put in.
 
     key: bodies with equal ones share the shape, its mass properties and its collision geometry. motion: pose over time,
-    of a dynamic body at the start; static: it never moves. mass [kg; 2D kg/m] or density [kg/m3], and inertia in the
-    place of that of uniform density: of dynamic bodies. velocity [m/s] and angular_velocity [rad/s] are those of a
-    dynamic body at the start. attached: points (k, 3) [m] and masses (k,) [kg] that are parts of it. detail: how finely
-    its surface is drawn.
+    of a dynamic body at the start; static: it never moves. mass [kg; 2D kg/m] or density [kg/m3], and inertia and
+    centre_of_mass (in the frame of the shape) in the place of those of uniform density: of dynamic bodies. velocity
+    [m/s] and angular_velocity [rad/s] are those of a dynamic body at the start. collides_with: groups, None for all.
+    attached: points (k, 3) [m] and masses (k,) [kg] that are parts of it. detail: how finely its surface is drawn.
     """
 
     name: str
     key: Hashable
-    shape: Solid
+    shape: Shape
     motion: Motion
     static: bool = True
     dynamic: bool = False
     mass: float | None = None
     density: float | None = None
     inertia: object = None
+    centre_of_mass: Vector | None = None
     velocity: Vector = (0.0, 0.0, 0.0)
     angular_velocity: Vector = (0.0, 0.0, 0.0)
     friction: float = 0.0
     restitution: float = 0.0
     rolling_friction: float = 0.0
     torsional_friction: float = 0.0
+    collision_group: str = "default"
+    collides_with: tuple[str, ...] | None = None
     attached: tuple[Array, Array] | None = None
     color: Vector = (0.8, 0.8, 0.8)
     visible: bool = True
@@ -105,7 +106,7 @@ class _Form:
     """A shape with what bodies of it share: index of its collision shape, mass properties at density 1 (or with the
     inertia given) of dynamic ones, and its surface for drawing."""
 
-    shape: Solid
+    shape: Shape
     index: int
     found: MassProperties | None
     surface: tuple[Array, Any]
@@ -147,6 +148,7 @@ class RigidPart(Part):
         self.shapes = CollisionShapes(dimensions)
         self._warned: set[str] = set()
         self._forms: dict[Hashable, _Form] = {}
+        self._groups: dict[str, int] = {}
         self._looks: dict[str, _Look] = {}
         for body in bodies:
             self._place(body, 0.0)
@@ -188,7 +190,7 @@ class RigidPart(Part):
         self.bodies.add(name, self.shapes.add(Plane(vector(normal))), point, np.array([1.0, 0.0, 0.0, 0.0]))
 
     @property
-    def known_shapes(self) -> dict[Hashable, Solid]:
+    def known_shapes(self) -> dict[Hashable, Shape]:
         """The shapes of bodies so far, by their keys."""
         return {key: form.shape for key, form in self._forms.items()}
 
@@ -200,12 +202,13 @@ class RigidPart(Part):
             "restitution": body.restitution,
             "rolling": body.rolling_friction,
             "spinning": body.torsional_friction,
+            **self._groups_of(body),
         }
         found, index = form.found, form.index
         if found is None:
             options["motion"] = None if body.static else body.motion
         else:
-            mass = body.mass if body.mass is not None else (body.density or 0.0) * found.mass
+            mass = body.mass if body.mass is not None else (body.density or 1.0) * found.mass
             inertia = found.inertia if body.inertia is not None else found.inertia * (mass / found.mass)
             found = found._replace(mass=mass, inertia=inertia)
             velocity, omega = np.array(body.velocity), np.array(body.angular_velocity)
@@ -219,15 +222,21 @@ class RigidPart(Part):
         place_body(self.bodies, body.name, index, position, R, found, **options)
         self._looks[body.name] = _Look(form, body.color, body.visible)
 
+    def _groups_of(self, body: NewBody) -> dict[str, int]:
+        """Bits of the collision group of a body and of those it collides with."""
+        names = (body.collision_group, *(body.collides_with or ()))
+        bits = {name: 1 << self._groups.setdefault(name, len(self._groups)) for name in names}
+        mask = -1 if body.collides_with is None else sum(bits[name] for name in body.collides_with)
+        return {"group": bits[body.collision_group], "mask": mask}
+
     def _form(self, body: NewBody) -> _Form:
         """The form of a body."""
         if body.key not in self._forms:
             found = None
             if body.dynamic:
                 try:
-                    found = mass_properties(
-                        body.shape, density=1.0, dimensions=self.dimensions, inertia=body.inertia, name="mass"
-                    )
+                    centre = None if body.centre_of_mass is None else np.array(body.centre_of_mass)
+                    found = mass_properties(body.shape, 1.0, None, self.dimensions, body.inertia, centre, "mass")
                 except UserError as error:
                     raise UserError(f"objects.{body.name}: {error}") from None
             frame = () if found is None else (found.centre, found.rotation)
@@ -293,7 +302,7 @@ class RigidPart(Part):
     def displaced_volume(self, b: int) -> float:
         """Volume of body b, what it displaces in a fluid [m3; 2D m2]; 0 unless it is dynamic, and of a sheet."""
         form = self._looks[self.bodies.names[b]].form
-        return 0.0 if form.found is None or isinstance(form.shape, Sheet) else form.found.mass
+        return 0.0 if form.found is None else form.found.volume
 
     @property
     def force_table(self) -> ForceTable:
@@ -355,7 +364,7 @@ class RigidPart(Part):
             vertices, triangles = look.form.surface
             placed = vertices @ rotation.T + position
             velocity = self.bodies.v_b[b] + np.cross(self.bodies.omega_b[b], placed - self.bodies.x_b[b])
-            endless = isinstance(look.form.shape, Plane)
+            endless = look.form.shape.is_endless
             found.append(BodyFrame(name, placed, triangles, look.color, velocity, endless))
         return found
 

@@ -243,7 +243,7 @@ class Solids:
             self._work = Work(self.bodies, self.shapes, self.settings)
             self._work.reserve(len(self._rows.source))
         if self.joints is not None:
-            self.finder.pairs.exclude(map(tuple, self.joints.excluded_pairs().tolist()))
+            self.finder.exclude(map(tuple, self.joints.excluded_pairs().tolist()))
 
     def _find_contacts(self, reach: Array) -> tuple[ContactSpec, int]:
         """Contacts at the poses of now within ``reach`` (n,) [m] of the bodies, and the inertia there."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from undertow.geometry import AnalyticShape, MeshShape
+from undertow.geometry import Shape
 from undertow.grid import Array
 from undertow.rigid.bodies import RigidBodies, conjugate, multiply_quaternions
 from undertow.rigid.mass import mass_properties
@@ -28,7 +28,7 @@ class SolidsWorld:
     def add(
         self,
         name: str,
-        shape: AnalyticShape | MeshShape,
+        shape: Shape,
         position: Any = (0.0, 0.0, 0.0),
         rotation: Array | None = None,
         density: float | None = None,

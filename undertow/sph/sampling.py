@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from undertow.geometry import AnimatedMesh, Box, MeshShape, Solid
+from undertow.geometry import Solid
 from undertow.grid import Array
 from undertow.sph.kernels import lattice_sums, make_numbers
 
@@ -27,30 +27,17 @@ _BLOCK = 4
 """Nodes along each axis that are asked for one distance first: of n^3 nodes only n^2 are near a surface."""
 
 
-def sample_box(size: Array, spacing: float, dimensions: int) -> Array:
-    """Boundary particles (n, 3) [m] of a box (3,) [m] about the origin, on an even lattice of its faces."""
-    inner = np.maximum(np.asarray(size, dtype=float) - spacing, 0.0)
-    counts = np.round(inner / spacing).astype(int)
-    axes = [np.linspace(-0.5 * a, 0.5 * a, n + 1) if n else np.zeros(1) for a, n in zip(inner, counts, strict=True)]
-    if dimensions == 2:
-        axes[2] = np.zeros(1)
-    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    index = np.stack(np.meshgrid(*[np.arange(len(a)) for a in axes], indexing="ij"), axis=-1).reshape(-1, 3)
-    last = np.array([len(a) - 1 for a in axes])
-    outer = (index[:, :dimensions] == 0) | (index[:, :dimensions] == last[:dimensions])
-    return np.ascontiguousarray(points[outer.any(axis=1)])
-
-
 def sample_solid(solid: Solid, lower: Array, upper: Array, spacing: float, dimensions: int) -> Array:
     """Boundary particles (n, 3) [m] of a solid at t = 0, as far as it is near the domain from lower to upper (3,)
     [m]."""
     position, rotation = solid.motion.pose(0.0)
-    if isinstance(solid.shape, Box) and (dimensions == 3 or abs(rotation[2, 2]) > 1.0 - 1e-9):
-        return np.asarray(sample_box(np.array(solid.shape.size), spacing, dimensions) @ rotation.T + position)
+    even = solid.shape.boundary_lattice(spacing, dimensions)
+    if even is not None and (dimensions == 3 or abs(rotation[2, 2]) > 1.0 - 1e-9):
+        return np.asarray(even @ rotation.T + position)
     low, high = solid.bounds(0.0)
     margin = 3.0 * spacing
     low, high = np.maximum(low, lower - margin), np.minimum(high, upper + margin)
-    meshed = dimensions == 3 and isinstance(solid.shape, MeshShape | AnimatedMesh)
+    meshed = dimensions == 3 and solid.shape_at(0.0).as_mesh() is not None
     nearest = partial(solid.nearest, t=0.0) if meshed else None
     distance = partial(solid.distance, t=0.0, dimensions=dimensions)
     return sample_surface(distance, low, high, spacing, dimensions, nearest)

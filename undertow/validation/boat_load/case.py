@@ -41,7 +41,7 @@ class Hull:
     @property
     def hold(self) -> float:
         """How far the hold is from the outside [m]."""
-        return self.wall if isinstance(self.shape, ut.Boat) else 0.0
+        return self.wall if self.shape.sheet() is None else 0.0
 
 
 def thick() -> Hull:

@@ -33,13 +33,12 @@ def throw(speed: float, across: int, length: float, end: float) -> dict[str, Any
     it is in the water again. left: how often it left; depth: of its upper edge below the surface at the end [m].
     """
     sim = ut.Simulation(make_scene(speed, across, length, end))
-    shape = sim.scene.bodies["stone"].shape
-    assert isinstance(shape, ut.Box)
+    size = [2.0 * half for half in sim.scene.bodies["stone"].shape.half_size()]
     left, skips, wet, flying, highest, edge, half = 0, 0, False, False, 0.0, 0.0, 0.0
     while sim.time < end - 1e-9:
         sim.step()
         body = sim.body("stone")
-        half = 0.5 * float(abs(body.matrix[1, 0]) * shape.size[0] + abs(body.matrix[1, 1]) * shape.size[1])
+        half = 0.5 * float(abs(body.matrix[1, 0]) * size[0] + abs(body.matrix[1, 1]) * size[1])
         edge = float(body.position[1]) - half - DEPTH
         if edge < 0.0:
             skips, wet, flying = skips + flying, True, False

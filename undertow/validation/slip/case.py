@@ -26,12 +26,11 @@ PERIODIC_END = 0.25
 def on_ramp(sim: ut.Simulation) -> tuple[Array, Array]:
     """Velocities down the ramp of the particles that touch it [m/s], and their numbers."""
     fluid, ramp = sim.part(SphPart).fluid, sim.body("ramp")
-    shape = sim.scene.bodies["ramp"].shape
-    assert isinstance(shape, ut.Box)
+    size = [2.0 * half for half in sim.scene.bodies["ramp"].shape.half_size()]
     # the ramp falls to the right: its own x points down the slope
     place = (fluid.positions() - ramp.position) @ ramp.matrix
-    along = place[:, 0] / shape.size[0] + 0.5
-    height = place[:, 1] - 0.5 * shape.size[1]
+    along = place[:, 0] / size[0] + 0.5
+    height = place[:, 1] - 0.5 * size[1]
     chosen = np.flatnonzero((height < 2.0 * fluid.radius) & (along > FROM) & (along < TO))
     return (fluid.velocities() @ ramp.matrix)[chosen, 0], fluid.points.spec.label[fluid.fluid_rows()][chosen]
 

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from undertow.errors import UserError
-from undertow.geometry import AnalyticShape, Box, Capsule, Cylinder, MeshShape, Sphere, Torus
 from undertow.grid import Array
 
-_FLAT = 1e-6
+FLAT = 1e-6
+"""Axes whose direction along z is as near to 0 or 1 lie in the x-y plane or across it."""
+
 _CIRCLE = 128
 
 
@@ -35,6 +36,19 @@ class Outline(NamedTuple):
         # the corners are convex, and the polygon goes around once
         angle = np.arctan2(turn, np.einsum("ij,ij->i", along, ahead))
         return bool(np.all(turn > -1e-9 * size) and abs(angle.sum() - 2.0 * np.pi) < 1e-6 and len(along) <= 64)
+
+    def as_loops(self) -> list[Array]:
+        """Polygons, of a disc with its area, of a stadium inside it."""
+        if self.loops:
+            return self.loops
+        if len(self.points) == 1:
+            return [circle(self.radius) + self.points[0]]
+        along = self.points[1] - self.points[0]
+        # half circles at either end, counterclockwise
+        start = np.arctan2(along[1], along[0]) - 0.5 * np.pi
+        angle = start + np.pi * np.arange(_CIRCLE // 2 + 1) / (_CIRCLE // 2)
+        arc = self.radius * np.stack([np.cos(angle), np.sin(angle), np.zeros(len(angle))], axis=1)
+        return [np.concatenate([self.points[1] + arc, self.points[0] - arc])]
 
     def measure(self) -> tuple[float, Array, float]:
         """Area [m2], centroid (3,) [m] and second moment about the centroid [m4]."""
@@ -80,57 +94,36 @@ class Outline(NamedTuple):
         return np.where(winding > 0, -1.0, 1.0) * np.sqrt(nearest)
 
 
-def section_of(shape: AnalyticShape | MeshShape, rotation: Array) -> Outline:
-    """Section of a shape, turned by ``rotation`` (3, 3), with the x-y plane through its origin."""
-    if isinstance(shape, Sphere):
-        return Outline(np.zeros((1, 3)), shape.radius, [])
-    if isinstance(shape, MeshShape):
-        return Outline(np.zeros((0, 3)), 0.0, _mesh_loops(shape.vertices @ rotation.T, shape.triangles))
-    if isinstance(shape, Box):
-        across = [a for a in range(3) if abs(rotation[2, a]) > 1.0 - _FLAT]
-        if not across:
-            raise UserError(_tilted("box"))
-        i, j = (a for a in range(3) if a != across[0])
-        u, v = 0.5 * shape.size[i] * rotation[:, i], 0.5 * shape.size[j] * rotation[:, j]
-        return Outline(np.zeros((0, 3)), 0.0, [_counterclockwise(np.array([-u - v, u - v, u + v, v - u]))])
-    assert isinstance(shape, Capsule | Cylinder | Torus)
-    axis = rotation[:, 1]
-    across_z = abs(axis[2]) > 1.0 - _FLAT
-    if not across_z and abs(axis[2]) > _FLAT:
-        raise UserError(_tilted(type(shape).__name__.lower()))
-    axis = axis * np.array([1.0, 1.0, 0.0])
-    if isinstance(shape, Torus):
-        if across_z:
-            outer, hole = _circle(shape.radius + shape.tube), _circle(shape.radius - shape.tube)[::-1]
-            return Outline(np.zeros((0, 3)), 0.0, [outer, np.ascontiguousarray(hole)])
-        side = np.array([axis[1], -axis[0], 0.0]) * shape.radius
-        return Outline(np.zeros((0, 3)), 0.0, [_circle(shape.tube) + side, _circle(shape.tube) - side])
-    if across_z:
-        return Outline(np.zeros((1, 3)), shape.radius, [])
-    half = 0.5 * shape.length * axis
-    if isinstance(shape, Capsule):
-        return Outline(np.array([-half, half]), shape.radius, [])
-    side = np.array([axis[1], -axis[0], 0.0]) * shape.radius
-    return Outline(
-        np.zeros((0, 3)), 0.0, [_counterclockwise(np.array([-half - side, half - side, half + side, side - half]))]
-    )
+def is_across_plane(name: str, axis: Array) -> bool:
+    """Whether a unit vector is the z axis; in the x-y plane it is not, and else a UserError."""
+    across = abs(axis[2]) > 1.0 - FLAT
+    if not across and abs(axis[2]) > FLAT:
+        raise UserError(refuse_tilt(name))
+    return across
 
 
-def _tilted(name: str) -> str:
+def refuse_tilt(name: str) -> str:
+    """What a user reads whose body is turned about another axis than z in a 2D scene."""
     return (
         f"{name}: its axis is neither in the x-y plane nor across it: in a 2D scene bodies turn about z only; "
         "give a rotation about z, or one that lays the axis along z"
     )
 
 
-def _circle(radius: float) -> Array:
+def polygons(*loops: Array) -> Outline:
+    """An outline of loops (n, 3)."""
+    return Outline(np.zeros((0, 3)), 0.0, list(loops))
+
+
+def circle(radius: float) -> Array:
     """Polygon with the area of a circle, counterclockwise."""
     angle = 2.0 * np.pi * np.arange(_CIRCLE) / _CIRCLE
     r = radius * np.sqrt(2.0 * np.pi / _CIRCLE / np.sin(2.0 * np.pi / _CIRCLE))
     return np.stack([r * np.cos(angle), r * np.sin(angle), np.zeros(_CIRCLE)], axis=1)
 
 
-def _counterclockwise(loop: Array) -> Array:
+def counterclockwise(loop: Array) -> Array:
+    """A polygon (n, 3) on z = 0, the right way round."""
     flat = loop * np.array([1.0, 1.0, 0.0])
     return flat if _measure_polygons([flat])[0] > 0 else np.ascontiguousarray(flat[::-1])
 
@@ -148,15 +141,15 @@ def _measure_polygons(loops: list[Array]) -> tuple[float, Array, float]:
     return area, centre, second - area * float(centre @ centre)
 
 
-def _mesh_loops(vertices: Array, triangles: Any) -> list[Array]:
+def prism_loops(vertices: Array, triangles: Any) -> list[Array]:
     """Outline of a prism along z: the free edges of its upper end."""
     size = float(np.max(np.ptp(vertices, axis=0)))
     a, b, c = (vertices[triangles[:, i]] for i in range(3))
     normals = np.cross(b - a, c - a)
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
-    upper = normals[:, 2] > 1.0 - _FLAT
+    upper = normals[:, 2] > 1.0 - FLAT
     level = np.concatenate([a[upper, 2], b[upper, 2], c[upper, 2]])
-    prism = np.all((np.abs(normals[:, 2]) < _FLAT) | (np.abs(normals[:, 2]) > 1.0 - _FLAT))
+    prism = np.all((np.abs(normals[:, 2]) < FLAT) | (np.abs(normals[:, 2]) > 1.0 - FLAT))
     if not prism or len(level) == 0 or np.ptp(level) > 1e-6 * size:
         raise UserError(
             "mesh: in a 2D scene a mesh must be a prism along z with flat ends; extrude its outline along z"
@@ -181,4 +174,43 @@ def _mesh_loops(vertices: Array, triangles: Any) -> list[Array]:
         bend = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]
         corner = np.abs(bend) > 1e-9 * np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
         loops.append(np.ascontiguousarray(loop[corner]))
+    return loops
+
+
+def slice_loops(vertices: Array, triangles: Any) -> list[Array]:
+    """Polygons in which a closed surface, wound outward, meets the plane z = 0."""
+    size = float(np.max(np.ptp(vertices, axis=0)))
+    # beside the corners that lie on z = 0
+    height = vertices[:, 2] - 1.23e-7 * size
+    above = height[triangles] > 0.0
+    ends: dict[int, Array] = {}
+    following: dict[int, int] = {}
+    for triangle, up in zip(triangles.tolist(), above.tolist(), strict=True):
+        if all(up) or not any(up):
+            continue
+        cut: dict[bool, int] = {}
+        for a in range(3):
+            i, j = triangle[a], triangle[a - 2]
+            if up[a] != up[a - 2]:
+                low, high = min(i, j), max(i, j)
+                # both triangles of an edge find the same point under the same number
+                key = low * len(vertices) + high
+                part = height[low] / (height[low] - height[high])
+                ends[key] = (vertices[low] + part * (vertices[high] - vertices[low])) * np.array([1.0, 1.0, 0.0])
+                cut[up[a]] = key
+        # seen from above, with the solid on the left
+        following[cut[True]] = cut[False]
+    loops = []
+    while following:
+        first = i = min(following)
+        chain = []
+        while i in following:
+            chain.append(ends[i])
+            i = following.pop(i)
+        if i != first:
+            raise UserError("surface: its section with the plane z = 0 is not closed; close the surface")
+        loop = np.array(chain)
+        loops.append(loop[np.linalg.norm(loop - np.roll(loop, 1, axis=0), axis=1) > 1e-9 * size])
+    if not loops:
+        raise UserError("shape: does not reach through the plane z = 0 of its own frame; move it there along z")
     return loops
