@@ -20,7 +20,8 @@ def test_cloth_falls_on_a_pair_of_balls_as_on_two_bodies() -> None:
     cloth = {"type": "cloth", "size": (0.8, 0.4), "element_size": 0.1, "position": (0.0, 0.23, 0.0)}
     pair = {"type": "compound", "parts": [{"shape": BALL, "position": m} for m in MIDDLES]}
     places = []
-    for bodies in ({"pair": _body(pair, (0.0, 0.0, 0.0))}, {f"ball-{n}": _body(BALL, m) for n, m in enumerate(MIDDLES)}):
+    two = {f"ball-{n}": _body(BALL, m) for n, m in enumerate(MIDDLES)}
+    for bodies in ({"pair": _body(pair, (0.0, 0.0, 0.0))}, two):
         sim = ut.Simulation(scene_from_dict({"name": "a", "time": {"end": 2.0}, "objects": {**bodies, "cloth": cloth}}))
         while sim.time < 0.2:
             sim.step()
