@@ -6,8 +6,8 @@ Moments are sums of those of the parts, exact where the parts give exact ones; f
 are taken off, which are integrated on a lattice of ``LATTICE`` cells along its longest side (an error of about 1e-4 of
 what is shared).
 
-For contact among rigid bodies each part is an entry of its own; nodes of soft bodies and particles see one field, the
-distance of the union on a grid.
+For contact with rigid and soft bodies each part is an entry of its own; particles see one field, the distance of the
+union on a grid.
 """
 
 from __future__ import annotations

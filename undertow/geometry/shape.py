@@ -139,8 +139,8 @@ class Shape(ABC):
         return field_entry(self, frame)
 
     def collision_parts(self, frame: Frame, dimensions: int) -> list[CollisionEntry]:
-        """How its parts collide with rigid bodies, of a shape that has some; then ``collision_entry`` is for nodes and
-        particles alone."""
+        """How its parts collide with other bodies, of a shape that has some; then ``collision_entry`` is for particles
+        alone."""
         return []
 
     def identity(self) -> object:

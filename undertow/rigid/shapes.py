@@ -94,7 +94,7 @@ class CollisionShapes:
         return len(self._entries) - 1
 
     def parts(self, index: int) -> list[int]:
-        """Shapes by which a shape collides with rigid bodies: its parts, or itself."""
+        """Shapes by which a shape collides with other bodies: its parts, or itself."""
         return self._parts[index]
 
     def arrays(self) -> CollisionSpec:

@@ -15,7 +15,7 @@ import numpy as np
 
 from undertow.grid import Array
 from undertow.rigid.bodies import RigidBodies, rotation_matrix_of
-from undertow.rigid.shapes import BOUND, CAPSULE, CLUSTER, CLUSTER_END, KIND, RADIUS, SPHERE, CollisionShapes
+from undertow.rigid.shapes import BOUND, CAPSULE, CLUSTER, CLUSTER_END, KIND, MIDDLE, RADIUS, SPHERE, CollisionShapes
 from undertow.soft import SoftBodies
 from undertow.soft.boxes import BoxTree
 from undertow.soft.collision import Stencils
@@ -78,13 +78,14 @@ class RigidPoints:
         rigid, spec = self.rigid, self.shapes.arrays()
         low, high = self.soft.x.min(axis=0) - reach, self.soft.x.max(axis=0) + reach
         parts: list[tuple[Any, ...]] = [(self.body[:0], self._arm[:0], self._normal[:0], self._round[:0])]
-        for b in range(rigid.count):
-            s = int(rigid.shape_b[b])
+        colliders = [(b, s) for b in range(rigid.count) for s in self.shapes.parts(int(rigid.shape_b[b]))]
+        for b, s in colliders:
             bound, radius = spec.number[s, BOUND], spec.number[s, RADIUS]
             smooth = spec.index[s, KIND] in (SPHERE, CAPSULE)
             if not np.isfinite(bound) or (smooth and radius >= ROUND * self.length):
                 continue
-            if (rigid.x_b[b] + 2.0 * bound < low).any() or (rigid.x_b[b] - 2.0 * bound > high).any():
+            far = 2.0 * bound + float(np.linalg.norm(spec.number[s, MIDDLE : MIDDLE + 3]))
+            if (rigid.x_b[b] + far < low).any() or (rigid.x_b[b] - far > high).any():
                 continue
             first, stop = spec.probe_start[spec.index[s, [CLUSTER, CLUSTER_END]]]
             probes, R = spec.probes[first:stop], rotation_matrix_of(rigid.q_b[b])

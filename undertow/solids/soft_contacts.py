@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ from numba import njit
 
 from undertow.grid import Array, share
 from undertow.rigid.bodies import RigidBodies, rotate, rotate_back
+from undertow.rigid.colliders import Colliders
 from undertow.rigid.fields import shape_distance, shape_gradient, unit_vector
-from undertow.rigid.shapes import BOUND, CollisionShapes
+from undertow.rigid.shapes import BOUND, MIDDLE, CollisionShapes
 from undertow.soft import SoftBodies
 
 FREE, SLIDES, STICKS = 0, 1, 2
@@ -32,7 +34,8 @@ def _find_nearest(nodes, x, radius, reach, ignored, shapes, bodies, out_body, ou
                 continue
             s = bodies.shape[b]
             dx, dy, dz = x[n, 0] - bodies.x[b, 0], x[n, 1] - bodies.x[b, 1], x[n, 2] - bodies.x[b, 2]
-            bound = shapes.number[s, BOUND] + best + radius[k]
+            mx, my, mz = shapes.number[s, MIDDLE], shapes.number[s, MIDDLE + 1], shapes.number[s, MIDDLE + 2]
+            bound = sqrt(mx * mx + my * my + mz * mz) + shapes.number[s, BOUND] + best + radius[k]
             if bound < 1e300 and dx * dx + dy * dy + dz * dz > bound * bound:
                 continue
             px, py, pz = rotate_back(bodies.q[b], dx, dy, dz)
@@ -55,6 +58,7 @@ class SoftContacts:
         self, soft: SoftBodies, rigid: RigidBodies, shapes: CollisionShapes, nodes: Any, radius: Array, friction: Array
     ) -> None:
         self.soft, self.rigid, self.shapes = soft, rigid, shapes
+        self._colliders = Colliders(rigid, shapes)
         self.nodes = np.ascontiguousarray(nodes, dtype=np.int64)
         self.radius, self.friction = np.ascontiguousarray(radius), np.ascontiguousarray(friction)
         k = len(self.nodes)
@@ -73,10 +77,15 @@ class SoftContacts:
         if rigid.count == 0:
             return
         spec, k = rigid.spec, len(self.nodes)
+        self._colliders.update()
+        whole, owner = self._colliders.are_bodies, self._colliders.owner
+        ignored = self.ignored if whole or not len(self.ignored) else self.ignored[:, owner]
         share(
-            _find_nearest, k, 32 * k * rigid.count, self.nodes, x, self.radius, reach, self.ignored,
-            self.shapes.arrays(), spec, self.body, self.gap, self.normal,
+            _find_nearest, k, 32 * k * rigid.count, self.nodes, x, self.radius, reach, ignored,
+            self.shapes.arrays(), self._colliders.spread(spec), self.body, self.gap, self.normal,
         )  # fmt: skip
+        if not whole:
+            self.body[...] = np.where(self.body < 0, -1, owner[self.body])
         if self.soft.dimensions == 2:
             self.normal[:, 2] = 0.0
         b = np.maximum(self.body, 0)
