@@ -8,6 +8,7 @@ from undertow.coupling.solid_velocities import BLOCK
 from undertow.geometry import sheets
 from undertow.rigid.mass import mass_properties
 from undertow.run.build import make_shape
+from undertow.solids.rigid_part import RigidPart
 
 CELLS = 16
 DX = 1.0 / CELLS
@@ -160,7 +161,7 @@ def test_a_ball_rests_in_a_cup_on_the_floor():
     sim = ut.Simulation(scene)
     for _ in range(60):
         sim.step()
-    cup, ball, mass = sim.body("cup"), sim.body("ball"), sim.scheme.bodies.mass_b
+    cup, ball, mass = sim.body("cup"), sim.body("ball"), sim.part(RigidPart).bodies.mass_b
     keeps = sheets.make_tub((0.4, 0.2, 0.3), 0.002).contact()
     assert cup.position[1] - 0.1 == pytest.approx(keeps, abs=1e-4)
     assert ball.position[1] - (cup.position[1] - 0.1) == pytest.approx(0.05 + keeps, abs=2e-4)

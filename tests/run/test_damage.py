@@ -14,7 +14,7 @@ import pytest
 import undertow as ut
 from undertow.output.plot import plot
 from undertow.run import driver
-from undertow.run.checkpoint import Checkpoint, _digest, read_checkpoint, write_checkpoint
+from undertow.run.checkpoint import FORMAT, Checkpoint, _digest, read_checkpoint, write_checkpoint
 from undertow.run.folder import disk_needed, next_folder
 from undertow.scene import Scene, toml
 
@@ -92,7 +92,7 @@ def test_what_is_no_array_in_a_checkpoint_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ut.UserError, match=r"damaged|checksum"):
             read_checkpoint(path)
     with h5py.File(path, "w") as file:  # whole by its checksum, and no state of a run
-        file.attrs.update(format=3, scene="", numbers=json.dumps([1]), sha256=_digest("", [1], {}))  # type: ignore[arg-type]
+        file.attrs.update(format=FORMAT, scene="", numbers=json.dumps([1]), sha256=_digest("", [1], {}))  # type: ignore[arg-type]
     with pytest.raises(ut.UserError, match=r"holds no state of a run"):
         read_checkpoint(path)
 
