@@ -61,17 +61,12 @@ class Tally:
     findings: list[str] = field(default_factory=list)
 
     def judge(self, label: str, attempt: Callable[[], str]) -> None:
-        """Count what an attempt ends in."""
-
-        def stop(*_: object) -> None:
-            raise Hang
-
-        old = signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+        """Count what an attempt ends in; one that hangs has a second, since kernels may have compiled in the first."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", RuntimeWarning)
-                outcome = attempt()
+            try:
+                outcome = _with_patience(attempt)
+            except Hang:
+                outcome = _with_patience(attempt)
         except UserError as error:
             outcome = "refused"
             if len(str(error)) < 12:
@@ -83,13 +78,27 @@ class Tally:
             where = [f"{Path(f.filename).name}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)][-4:]
             self.findings.append(f"{label}: {type(error).__name__}: {str(error)[:200]} at {' '.join(where)}")
             print(self.findings[-1], flush=True)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-            signal.signal(signal.SIGALRM, old)
         self.outcomes[outcome] += 1
 
     def __str__(self) -> str:
         return f"{self.kind}: {sum(self.outcomes.values())} mutants, {dict(self.outcomes)}"
+
+
+def _with_patience(attempt: Callable[[], str]) -> str:
+    """What the attempt ends in, or Hang."""
+
+    def stop(*_: object) -> None:
+        raise Hang
+
+    old = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            return attempt()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, old)
 
 
 def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

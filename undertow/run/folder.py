@@ -210,7 +210,13 @@ def newest_checkpoint(folder: Path) -> tuple[Path, Checkpoint]:
     found = checkpoints(check_run_folder(folder))
     if not found:
         raise UserError(f"{folder}: the run has no checkpoint to go on from; start it again with 'undertow run'")
-    return found[-1], read_checkpoint(found[-1])
+    newest = read_checkpoint(found[-1])
+    if newest.numbers["frame"] != int(found[-1].stem):
+        raise UserError(
+            f"{found[-1]}: holds frame {newest.numbers['frame']}, not the frame of its name: it was replaced by "
+            f"another checkpoint; delete it to go on from an older checkpoint of the run, if there is one"
+        )
+    return found[-1], newest
 
 
 def read_json(path: Path) -> dict[str, Any]:
