@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from math import ceil
 from typing import Any
 
 import numpy as np
 
 import undertow.geometry as geometry
 from undertow.errors import UserError
-from undertow.grid import Array
+from undertow.grid import Array, Grid
 from undertow.run import build
-from undertow.scene import Scene
-from undertow.sph import WALL, ImplicitFluid, SphBox, SphFluid, deepest, move_out, share_inside
+from undertow.scene import MeshSequence, Scene, Static
+from undertow.sph import (
+    WALL,
+    ImplicitFluid,
+    SphBox,
+    SphFluid,
+    deepest,
+    move_out,
+    sample_box,
+    sample_surface,
+    share_inside,
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +48,63 @@ class Filling:
 def make_solid(name: str, item: Any) -> geometry.Solid:
     """The shape of an object with its motion."""
     return geometry.Solid(name, build.make_shape(name, item), build.make_motion(item))
+
+
+MARGIN = 3.0
+"""Spacings beyond the domain within which bodies that rest have boundary particles: no kernel reaches farther."""
+
+MOST_BOUNDARY = 5_000_000
+"""Boundary particles of a body that moves, which has them all; some 2 GB with their neighbours."""
+
+MOST_NODES = 200_000_000
+"""Nodes at which the distance of a body is kept while its surface is found; 2 GB."""
+
+
+def sample_body(scene: Scene, name: str, solid: geometry.Solid, grid: Grid) -> Array:
+    """Boundary particles of a body of the scene with the shape ``solid`` at t = 0 (n, 3) [m].
+
+    A body that rests has them in the domain and ``MARGIN`` around it, however large it is; one that moves has them all,
+    since any of them may come into the domain later.
+    """
+    body, resolution = scene.bodies[name], scene.need_domain().resolution
+    rests = isinstance(body.motion, Static) and not body.is_dynamic and not isinstance(body.shape, MeshSequence)
+    dx, dimensions = grid.dx, grid.dimensions
+    thickness = solid.thickness(dimensions)
+    if thickness < (1.0 - 1e-3) * dx:
+        raise UserError(
+            f"objects.{name}: {thickness:.3g} m thick, less than one particle ({dx:.3g} m), which cannot feel it; make "
+            f"it thicker, or raise domain.resolution to {ceil(resolution * dx / thickness)}"
+        )
+    lower, upper = (np.array(corner) for corner in (grid.lower, grid.upper))
+    first, last = lower - MARGIN * dx, upper + MARGIN * dx
+    low, high = solid.bounds(0.0)
+    if not rests and np.isfinite([low, high]).all():
+        _check_size(name, (high - low)[:dimensions], dx)
+        first, last = np.minimum(first, low - dx), np.maximum(last, high + dx)
+    position, rotation = solid.motion.pose(0.0)
+    if isinstance(solid.shape, geometry.Box) and (dimensions == 3 or abs(rotation[2, 2]) > 1.0 - 1e-9):
+        corners = np.stack(np.meshgrid(*zip(first, last, strict=True), indexing="ij"), axis=-1).reshape(-1, 3)
+        seen = (corners - position) @ rotation
+        points = sample_box(np.array(solid.shape.size), dx, dimensions, seen.min(axis=0), seen.max(axis=0))
+        points = points @ rotation.T + position
+        return np.asarray(points[((points >= first) & (points <= last))[:, :dimensions].all(axis=1)])
+    meshed = dimensions == 3 and isinstance(solid.shape, geometry.MeshShape | geometry.AnimatedMesh)
+    nearest = partial(solid.nearest, t=0.0) if meshed else None
+    distance = partial(solid.distance, t=0.0, dimensions=dimensions)
+    return sample_surface(distance, np.maximum(low, first), np.minimum(high, last), dx, dimensions, nearest)
+
+
+def _check_size(name: str, size: Array, dx: float) -> None:
+    """UserError when a box of the size (2,) or (3,) [m] has too many boundary particles, or too many nodes."""
+    count = size / dx
+    faces = 2.0 * float(count.sum() if len(size) == 2 else (count * np.roll(count, 1)).sum())
+    nodes = float(np.prod((4.0 if len(size) == 2 else 2.0) * count))
+    if faces > MOST_BOUNDARY or nodes > MOST_NODES:
+        raise UserError(
+            f"objects.{name}: moves and is {size.max():.3g} m long, which takes up to {faces:.2g} boundary particles "
+            f"{dx:.3g} m apart; make it smaller, lower domain.resolution, or let it rest: one that rests ends at the "
+            f"domain"
+        )
 
 
 def fill(scene: Scene, box: SphBox, solids: Mapping[str, geometry.Solid]) -> Filling:

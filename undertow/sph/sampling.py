@@ -25,18 +25,39 @@ _BLOCK = 4
 """Nodes along each axis that are asked for one distance first: of n^3 nodes only n^2 are near a surface."""
 
 
-def sample_box(size: Array, spacing: float, dimensions: int) -> Array:
-    """Boundary particles (n, 3) [m] of a box (3,) [m] about the origin, on an even lattice of its faces."""
+def sample_box(
+    size: Array, spacing: float, dimensions: int, lower: Array | None = None, upper: Array | None = None
+) -> Array:
+    """Boundary particles (n, 3) [m] of a box (3,) [m] about the origin, on an even lattice of its faces.
+
+    lower, upper (3,) [m]: corners of the part that is wanted, of a box that is larger than the domain; memory and time
+    grow with that part and not with the box.
+    """
     inner = np.maximum(np.asarray(size, dtype=float) - spacing, 0.0)
-    counts = np.round(inner / spacing).astype(int)
-    axes = [np.linspace(-0.5 * a, 0.5 * a, n + 1) if n else np.zeros(1) for a, n in zip(inner, counts, strict=True)]
+    last = np.round(inner / spacing).astype(np.int64)
     if dimensions == 2:
-        axes[2] = np.zeros(1)
-    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    index = np.stack(np.meshgrid(*[np.arange(len(a)) for a in axes], indexing="ij"), axis=-1).reshape(-1, 3)
-    last = np.array([len(a) - 1 for a in axes])
-    outer = (index[:, :dimensions] == 0) | (index[:, :dimensions] == last[:dimensions])
-    return np.ascontiguousarray(points[outer.any(axis=1)])
+        last[2] = 0
+    pitch = inner / np.maximum(last, 1)
+    first, stop = np.zeros(3, dtype=np.int64), last + 1
+    for axis in range(3):
+        if last[axis] == 0:
+            continue
+        if lower is not None:
+            first[axis] = np.clip(np.ceil((lower[axis] + 0.5 * inner[axis]) / pitch[axis]), 0, last[axis] + 1)
+        if upper is not None:
+            stop[axis] = np.clip(np.floor((upper[axis] + 0.5 * inner[axis]) / pitch[axis]) + 1, 0, last[axis] + 1)
+    ranges = [np.arange(i, n) for i, n in zip(first, stop, strict=True)]
+    faces = []
+    for axis in range(dimensions):
+        # the edges that faces share are those of the first of them
+        inside = [r[(r > 0) & (r < n)] if a < axis else r for a, (r, n) in enumerate(zip(ranges, last, strict=True))]
+        for end in {0, int(last[axis])}:
+            inside[axis] = ranges[axis][ranges[axis] == end]
+            faces.append(np.stack(np.meshgrid(*inside, indexing="ij"), axis=-1).reshape(-1, 3))
+    index = np.concatenate(faces)
+    index = index[np.lexsort(index.T[::-1])]
+    place = np.where(index == last, 0.5 * inner, index * pitch - 0.5 * inner)
+    return np.ascontiguousarray(np.where(last > 0, place, 0.0))
 
 
 def sample_surface(
@@ -47,7 +68,8 @@ def sample_surface(
     dimensions: int,
     nearest: Callable[[Array], Array] | None = None,
 ) -> Array:
-    """Boundary particles (n, 3) [m] of the body with the signed distance, within a box around it.
+    """Boundary particles (n, 3) [m] of the body with the signed distance, within a box around it; none when the surface
+    does not cross the box.
 
     nearest: points (n, 3) of the surface nearest to points, of bodies that know them; in the place of 21 distances.
     """
@@ -55,7 +77,11 @@ def sample_surface(
     axes = [np.arange(a - 2 * step, b + 2.5 * step, step) for a, b in zip(lower, upper, strict=True)]
     if dimensions == 2:
         axes[2] = np.zeros(1)
+    if any(len(a) == 0 for a in axes):
+        return np.zeros((0, 3))
     values = _measure_nodes(distance, axes, step)
+    if values.min() > 0.0 or values.max() < 0.0:
+        return np.zeros((0, 3))
     origin = np.array([a[0] for a in axes])
     # points of the surface, then moved in: the level -r_P itself breaks up where a wall is just as thick as a particle
     found = _contours(values[..., 0], step, spacing) if dimensions == 2 else _scatter(values, step, spacing)
@@ -99,7 +125,7 @@ def _contours(values: Array, step: float, spacing: float) -> Array:
         count = max(1, round(length[-1] / spacing))
         at = (np.arange(count) + 0.5) / count * length[-1]
         parts.append(step * np.stack([np.interp(at, length, loop[:, a]) for a in range(2)], axis=1))
-    flat = np.concatenate(parts)
+    flat = np.concatenate([np.zeros((0, 2)), *parts])
     return np.column_stack([flat, np.zeros(len(flat))])
 
 
