@@ -178,14 +178,62 @@ SMALL = {
 """Scenes small enough to be built and stepped, one for each kind of model."""
 
 
-def small_scenes() -> list[dict[str, Any]]:
-    """The tables of the small scenes."""
-    return [toml.read_tables(item) if isinstance(item, Path) else copy.deepcopy(item) for item in SMALL.values()]
+HEAVY = {
+    "float": {
+        "name": "float", "time": {"end": 0.1}, "coupling": "monolithic",
+        "domain": {"upper": [1.0, 1.0, 1.0], "resolution": 8},
+        "objects": {
+            "pool": {"type": "water", "shape": {"type": "plane", "normal": [0.0, 1.0, 0.0]},
+                     "position": [0.5, 0.5, 0.5]},
+            "raft": {"type": "rigid_body", "shape": {"type": "box", "size": [0.5, 0.3, 0.4]}, "density": 400.0,
+                     "position": [0.5, 0.6, 0.5]},
+        },
+    },
+    "tank": {
+        "name": "tank", "time": {"end": 0.1}, "coupling": "monolithic", "fluid": {"density": 1000.0, "viscosity": 1.0},
+        "domain": {"upper": [1.0, 1.0, 1.0], "resolution": 8},
+        "objects": {"ball": {"type": "rigid_body", "shape": {"type": "sphere", "radius": 0.2}, "density": 2000.0,
+                             "position": [0.5, 0.6, 0.5]}},
+    },
+    "soft": {
+        "name": "soft", "time": {"end": 0.1, "max_step": 0.01},
+        "objects": {
+            "floor": {"type": "rigid_body", "shape": {"type": "plane", "normal": [0.0, 1.0, 0.0]},
+                      "position": [0.0, 0.0, 0.0]},
+            "block": {"type": "soft_body", "shape": {"type": "box", "size": [0.3, 0.2, 0.3]}, "element_size": 0.1,
+                      "position": [0.0, 0.15, 0.0], "youngs_modulus": 2e4, "damping": 0.005},
+            "sheet": {"type": "cloth", "size": [0.5, 0.5], "position": [0.0, 0.4, 0.0], "element_size": 0.1},
+        },
+    },
+    "curtain": {
+        "name": "curtain", "time": {"end": 0.1}, "coupling": "monolithic", "fluid": {"density": 1.2},
+        "domain": {"upper": [1.0, 1.0, 1.0], "resolution": 8},
+        "objects": {"sheet": {"type": "cloth", "size": [0.6, 0.6], "position": [0.5, 0.5, 0.5], "element_size": 0.15,
+                              "density": 0.3, "damping": 0.002}},
+    },
+    "spray": {
+        "name": "spray", "time": {"end": 0.02, "frame_rate": 100.0}, "coupling": "direct_forcing",
+        "domain": {"upper": [1.0, 1.0, 1.0], "resolution": 10},
+        "objects": {
+            "block": {"type": "sph_fluid", "shape": {"type": "box", "size": [0.6, 0.5, 0.6]},
+                      "position": [0.5, 0.25, 0.5]},
+            "ball": {"type": "rigid_body", "shape": {"type": "sphere", "radius": 0.2}, "density": 500.0,
+                     "position": [0.5, 0.7, 0.5]},
+        },
+    },
+}  # fmt: skip
+"""Scenes in 3D of the kinds of model that cost more; the fuzzer leaves them out with ``--light``."""
 
 
-def fuzz_scenes(count: int, seed: int, step_share: float, tally: Tally) -> None:
+def small_scenes(heavy: bool = False) -> list[dict[str, Any]]:
+    """The tables of the small scenes, with those in 3D when ``heavy``."""
+    chosen: dict[str, Any] = {**SMALL, **HEAVY} if heavy else {**SMALL}
+    return [toml.read_tables(item) if isinstance(item, Path) else copy.deepcopy(item) for item in chosen.values()]
+
+
+def fuzz_scenes(count: int, seed: int, step_share: float, tally: Tally, heavy: bool = False) -> None:
     """Mutants of the gallery are read and written; ``step_share`` of all are small scenes that are stepped too."""
-    small = small_scenes()
+    small = small_scenes(heavy)
     for data in small if step_share else ():  # kernels are compiled before the clock of a mutant runs
         ut.Simulation(toml.scene_from_dict(data), threads=1).step()
     whole = [toml.scene_to_dict(find_scene(name)) for name in gallery_names() if not name.startswith("pile")]
@@ -315,6 +363,7 @@ def main() -> int:
     for kind, count in (("scenes", 1000), ("meshes", 500), ("checkpoints", 500), ("seed", 1)):
         parser.add_argument(f"--{kind}", type=int, default=count)
     parser.add_argument("--steps", type=float, default=0.3, help="share of the scenes that are stepped")
+    parser.add_argument("--light", action="store_true", help="leave out the scenes in 3D with coupled bodies and cloth")
     parser.add_argument("--hours", type=float, default=0.0, help="go on with the next seeds for so long")
     chosen = parser.parse_args()
     tallies = [Tally("scenes"), Tally("meshes"), Tally("checkpoints")]
@@ -323,7 +372,7 @@ def main() -> int:
         fuzz_meshes(chosen.meshes, seed, tallies[1])
         fuzz_checkpoints(chosen.checkpoints, seed, tallies[2])
         print(tallies[1], tallies[2], sep="\n", flush=True)
-        fuzz_scenes(chosen.scenes, seed, chosen.steps, tallies[0])
+        fuzz_scenes(chosen.scenes, seed, chosen.steps, tallies[0], not chosen.light)
         print(tallies[0], flush=True)
         seed += 1
         if time.monotonic() >= end:

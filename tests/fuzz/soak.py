@@ -8,7 +8,6 @@ status 1 when they have not.
 from __future__ import annotations
 
 import argparse
-import copy
 import random
 import signal
 import subprocess
@@ -71,7 +70,8 @@ def main() -> int:
     end, rounds, kills, wrong = time.monotonic() + 60.0 * chosen.minutes, 0, 0, 0
     while time.monotonic() < end:
         chance = random.Random(f"{chosen.seed} {rounds}")
-        data = copy.deepcopy(mutants.small_scenes()[rounds % len(mutants.SMALL)])
+        scenes = mutants.small_scenes(heavy=True)
+        data = scenes[rounds % len(scenes)]
         rate = float(data["time"].get("frame_rate", 30.0))
         data["time"]["end"] = FRAMES / rate
         data.setdefault("output", {})["checkpoint_frames"] = 2
