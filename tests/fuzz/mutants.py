@@ -120,6 +120,7 @@ def mutate(data: dict[str, Any], chance: random.Random) -> tuple[dict[str, Any],
         value = table[key]
         choice = chance.random()
         if isinstance(value, int | float) and not isinstance(value, bool) and choice < 0.7:
+            value = value if abs(value) < 1e200 else 1.0  # another mutation made it huge
             new = chance.choice((*NUMBERS, value * 10 ** chance.randint(-12, 12), -value))
             if chance.random() < 0.6:
                 new = value + chance.randint(-1, 2) if isinstance(value, int) else value * chance.uniform(0.3, 3.0)

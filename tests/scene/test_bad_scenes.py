@@ -30,6 +30,7 @@ BAD = [
     ("domain.resolution=0", "domain.resolution = 0: must be at least 1"),
     ("objects.ball.slip='yes'", "objects.ball.slip = 'yes': must be true or false"),
     ("domain.upper=5", "domain.upper = 5: must be a list of numbers in m"),
+    (f"domain.upper=[1, {10**400}]", "domain.upper"),
     ("domain.upper=[1]", "domain.upper = [1]: must have 2 or 3 components, not 1"),
     ("objects=1", "objects = 1: must be a table"),
     ("name=3", "name = 3: a name starts with a letter"),
