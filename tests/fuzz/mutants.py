@@ -125,7 +125,7 @@ def mutate(data: dict[str, Any], chance: random.Random) -> tuple[dict[str, Any],
             if chance.random() < 0.6:
                 new = value + chance.randint(-1, 2) if isinstance(value, int) else value * chance.uniform(0.3, 3.0)
         elif choice < 0.8:
-            new = chance.choice((*NUMBERS, *ODD))
+            new = copy.deepcopy(chance.choice((*NUMBERS, *ODD)))  # else a later mutation changes the constant
         elif choice < 0.9 and isinstance(table, dict):
             table.pop(key)
             done.append(f"{'.'.join(map(str, (*path, key)))} removed")

@@ -23,7 +23,8 @@ import undertow as ut
 from undertow.run.folder import newest_checkpoint
 from undertow.scene import toml
 
-FRAMES = 60
+FRAMES = 240
+"""Enough for several kills of every run."""
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -38,18 +39,18 @@ def contents(folder: Path) -> dict[str, bytes]:
 def soak(data: dict[str, Any], chance: random.Random, folder: Path) -> tuple[int, list[str]]:
     """Number of kills until a run of a scene came to its end, and what differs from a run that was not touched."""
     scene = toml.scene_from_dict(data)
-    begin = time.monotonic()
-    untouched = contents(ut.Simulation(scene, threads=1).run(folder / "untouched", preview=False).folder)
-    seconds = time.monotonic() - begin
+    untouched = contents(ut.Simulation(scene, threads=1).run(folder / "untouched", preview=False, quiet=True).folder)
     file, out, kills = folder / "scene.toml", folder / "killed", 0
     file.write_text(toml.write(scene))
     while True:
         threads = ["--threads", str(chance.choice((1, 2)))]
         again = [sys.executable, "-m", "undertow", "resume", str(out), "--quiet", "--no-preview", *threads]
         first = [sys.executable, "-m", "undertow", "run", str(file), "--out", str(out), "--quiet", "--no-preview"]
-        process = subprocess.Popen([*first, *threads] if not out.exists() else again, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            [*first, *threads] if not out.exists() else again, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+        )
         try:
-            _, said = process.communicate(timeout=chance.uniform(0.5, 3.0 + 1.5 * seconds))
+            _, said = process.communicate(timeout=chance.uniform(0.5, 4.0))  # the start takes about one second
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()

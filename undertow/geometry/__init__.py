@@ -3,7 +3,7 @@
 from undertow.geometry.bunny import make_bunny
 from undertow.geometry.fractions import measure_fractions
 from undertow.geometry.generated import make_boat, make_gear, make_hull
-from undertow.geometry.meshes import AnimatedMesh, MeshShape, load_mesh, load_sequence, load_triangles
+from undertow.geometry.meshes import AnimatedMesh, MeshShape, load_mesh, load_sequence, load_triangles, note_overlap
 from undertow.geometry.motion import (
     ConstantCurve,
     Curve,
@@ -24,5 +24,5 @@ __all__ = [
     "BAND", "AnalyticShape", "AnimatedMesh", "Box", "Capsule", "ConstantCurve", "Curve", "Cylinder", "Keyframes",
     "MeshShape", "Motion", "Occlusion", "Plane", "Sheet", "SineCurve", "Solid", "SolidFields", "SolidSpec",
     "Sphere", "Static", "TableCurve", "Torus", "VelocityCurves", "load_mesh", "load_sequence", "load_triangles",
-    "make_boat", "make_bunny", "make_gear", "make_hull", "measure_fractions", "rotation_matrix",
+    "make_boat", "make_bunny", "make_gear", "make_hull", "measure_fractions", "note_overlap", "rotation_matrix",
 ]  # fmt: skip
