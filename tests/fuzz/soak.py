@@ -36,11 +36,18 @@ def contents(folder: Path) -> dict[str, bytes]:
     return found | {name: (folder / name).read_bytes() for name in names}
 
 
+def _count_rows(out: Path) -> int:
+    """Steps in the ledger of a run."""
+    ledger = out / "ledger.csv"
+    return ledger.read_bytes().count(b"\n") if ledger.exists() else 0
+
+
 def soak(data: dict[str, Any], chance: random.Random, folder: Path) -> tuple[int, list[str]]:
     """Number of kills until a run of a scene came to its end, and what differs from a run that was not touched."""
     scene = toml.scene_from_dict(data)
     untouched = contents(ut.Simulation(scene, threads=1).run(folder / "untouched", preview=False, quiet=True).folder)
     file, out, kills = folder / "scene.toml", folder / "killed", 0
+    rows, longest = 0, 4.0
     file.write_text(toml.write(scene))
     while True:
         threads = ["--threads", str(chance.choice((1, 2)))]
@@ -50,11 +57,14 @@ def soak(data: dict[str, Any], chance: random.Random, folder: Path) -> tuple[int
             [*first, *threads] if not out.exists() else again, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
         )
         try:
-            _, said = process.communicate(timeout=chance.uniform(0.5, 4.0))  # the start takes about one second
+            _, said = process.communicate(timeout=chance.uniform(0.5, longest))
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()
             kills += 1
+            before, rows = rows, _count_rows(out)
+            # on a busy machine the start alone takes seconds: kills that all come before a step would never end
+            longest = 4.0 if rows > before else 1.5 * longest
             continue
         if process.returncode != 0 and b"the run is complete" not in said:
             return kills, [f"exit status {process.returncode}: {said.decode()}"]
