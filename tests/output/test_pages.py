@@ -136,6 +136,22 @@ def test_view_looks_as_the_picture_does(smoke_run: Path, chosen: str) -> None:
         viewer.close()
 
 
+def test_view_shows_the_rods_of_joints(smoke_run: Path) -> None:
+    pytest.importorskip("viser", reason="the view extra is not installed")
+    from undertow.output.view import Viewer
+
+    with (smoke_run / "scene.toml").open("a") as file:
+        file.write('[objects.string]\ntype = "joint"\nkind = "ball"\nchild = "ball"\nposition = [0.5, 0.95, 0.5]\n')
+    viewer = Viewer(smoke_run, free_port())
+    try:
+        rods = [name for name in viewer._nodes if name.endswith("(joint)")]
+        assert rods and "/bodies/ball" in viewer._nodes
+        viewer.show(2)
+        assert not [name for name in viewer._nodes if name.endswith("(joint)")], "the ball has left its joint"
+    finally:
+        viewer.close()
+
+
 def wait_for(
     look: Callable[[], np.ndarray], wanted: Callable[[np.ndarray], bool], seconds: float = 150.0
 ) -> np.ndarray:

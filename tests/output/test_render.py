@@ -187,6 +187,10 @@ def test_refusals(smoke_run: Path, tmp_path: Path) -> None:
         render(smoke_run, frames=[9])
     with pytest.raises(UserError, match="at least 64"):
         render(smoke_run, width=10)
+    with pytest.raises(UserError, match="width = 1000000: a picture has at most 16384 pixels along a side"):
+        render(smoke_run, width=1_000_000)
+    with pytest.raises(UserError, match="field '': has no letters; leave --field out"):
+        render(smoke_run, field="")
     (tmp_path / "file.txt").write_text("")
     with pytest.raises(UserError, match="is a file"):
         render(smoke_run, tmp_path / "file.txt")

@@ -46,7 +46,10 @@ def checkpoints(folder: Path) -> list[Path]:
 def check_run_folder(folder: Path) -> Path:
     """The folder, or a UserError when it is no run."""
     if not (folder / "scene.toml").is_file() or not (folder / "run.json").is_file():
-        what = "is not a run folder (scene.toml and run.json are missing)" if folder.is_dir() else "does not exist"
+        missing = " and ".join(name for name in ("scene.toml", "run.json") if not (folder / name).is_file())
+        what = f"is not a run folder ({missing} missing)" if folder.is_dir() else "does not exist"
+        if folder.is_file():
+            what = "is a file, not a run folder"
         raise UserError(f"{folder}: {what}; give the folder that 'undertow run' made, such as runs/NAME-0001")
     return folder
 
