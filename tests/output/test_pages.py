@@ -51,6 +51,14 @@ def test_plot_refuses(smoke_run: Path, tmp_path: Path) -> None:
         plot(smoke_run, tmp_path / "a.doc")
     with pytest.raises(UserError, match="no such table"):
         plot(tmp_path)
+    lines = (smoke_run / "ledger.csv").read_text().splitlines()
+    (smoke_run / "ledger.csv").write_text("\n".join([*lines[:2], lines[2][:9], *lines[3:]]) + "\n")
+    with pytest.raises(UserError, match=r"ledger.csv: line 3 has \d cells and the header 8; the table is damaged"):
+        plot(smoke_run)
+    for wrong in ("nan", "soon"):
+        (smoke_run / "ledger.csv").write_text("\n".join([*lines[:2], lines[2].replace(",0.1,", f",{wrong},"), ""]))
+        with pytest.raises(UserError, match=r"the times of the ledger are not all numbers; it is damaged"):
+            plot(smoke_run)
     (smoke_run / "ledger.csv").write_text("step,time [s],energy [J]\n")
     with pytest.raises(UserError, match="no steps yet"):
         plot(smoke_run)

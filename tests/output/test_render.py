@@ -198,6 +198,15 @@ def test_refusals(smoke_run: Path, tmp_path: Path) -> None:
         render(smoke_run, field="heat")
 
 
+def test_frames_without_their_grid_are_no_picture_of_solids_alone(smoke_run: Path) -> None:
+    with (smoke_run / "scene.toml").open("a") as file:
+        file.write('[domain]\nresolution = 8\n[output]\nfields = ["smoke"]\n')
+    for found in (smoke_run / "frames").rglob("grid.vti"):
+        found.unlink()
+    with pytest.raises(UserError, match="grid.vti of the first frame is missing; put it back"):
+        render(smoke_run)
+
+
 _WITHOUT_GRAPHICS = """
 import ctypes, sys
 from pathlib import Path

@@ -102,6 +102,13 @@ def read_scene(run_folder: Path) -> dict[str, Any]:
         return tomllib.load(file)
 
 
+def check_fields(run_folder: Path, scene: dict[str, Any]) -> None:
+    """UserError for a run whose frames have no grid though its scene wants fields of one: a picture of the solids alone
+    would be taken for that of the run."""
+    if "domain" in scene and (scene.get("output") or {}).get("fields"):
+        raise UserError(f"{run_folder}: grid.vti of the first frame is missing; put it back, or run the scene again")
+
+
 def make_painter(
     run_folder: Path, indices: Sequence[int], scene: dict[str, Any], field: str | None, width: int, quick: bool
 ) -> Painter:
@@ -127,6 +134,7 @@ def _choose_painter(
             return _water_painter(samples, view.get("camera"), title, width)
         return _particle_painter(samples, field or view.get("field") or "speed", title, width, walls)
     if samples[0].grid is None:
+        check_fields(run_folder, scene)
         if field is not None:
             raise UserError(f"field {field!r}: the run has no fluid; leave --field out")
         return _solids_painter(samples, view.get("camera"), title, width)
