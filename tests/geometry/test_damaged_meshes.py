@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import undertow as ut
-from undertow.geometry import MeshShape, Sphere, load_mesh
+from undertow.geometry import MeshShape, Sphere, load_mesh, note_overlap
 from undertow.geometry.meshes import load_triangles
 from undertow.geometry.sdf_grid import MOST_SAMPLES
 
@@ -90,4 +90,7 @@ def test_parts_that_overlap_are_noticed() -> None:
     joined = np.concatenate([vertices, vertices + [1.0, 0.0, 0.0]]), both
     assert MeshShape(*apart).overlap() == 0.0
     assert 0.1 < MeshShape(*joined).overlap() < 0.5
+    assert note_overlap("duck", MeshShape(*apart)) == note_overlap("duck", Sphere(1.0)) == []
+    assert "objects.duck: 2" in (said := note_overlap("duck", MeshShape(*joined))[0]) and "weighs twice" in said
+    assert "fill the parts as one body" in note_overlap("duck", MeshShape(*joined), soft=True)[0]
     assert MeshShape(*joined).volume() == pytest.approx(MeshShape(*apart).volume())

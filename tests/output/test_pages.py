@@ -51,6 +51,14 @@ def test_plot_refuses(smoke_run: Path, tmp_path: Path) -> None:
         plot(smoke_run, tmp_path / "a.doc")
     with pytest.raises(UserError, match="no such table"):
         plot(tmp_path)
+    lines = (smoke_run / "ledger.csv").read_text().splitlines()
+    (smoke_run / "ledger.csv").write_text("\n".join([*lines[:2], lines[2][:9], *lines[3:]]) + "\n")
+    with pytest.raises(UserError, match=r"ledger.csv: line 3 has \d cells and the header 8; the table is damaged"):
+        plot(smoke_run)
+    for wrong in ("nan", "soon"):
+        (smoke_run / "ledger.csv").write_text("\n".join([*lines[:2], lines[2].replace(",0.1,", f",{wrong},"), ""]))
+        with pytest.raises(UserError, match=r"the times of the ledger are not all numbers; it is damaged"):
+            plot(smoke_run)
     (smoke_run / "ledger.csv").write_text("step,time [s],energy [J]\n")
     with pytest.raises(UserError, match="no steps yet"):
         plot(smoke_run)
@@ -132,6 +140,22 @@ def test_view_looks_as_the_picture_does(smoke_run: Path, chosen: str) -> None:
         assert np.allclose(camera.position, eye.position)
         assert np.allclose(forward / np.linalg.norm(forward), eye.axes[2], atol=1e-6)
         assert np.isclose(np.tan(0.5 * camera.fov), eye.half_height, rtol=1e-2)
+    finally:
+        viewer.close()
+
+
+def test_view_shows_the_rods_of_joints(smoke_run: Path) -> None:
+    pytest.importorskip("viser", reason="the view extra is not installed")
+    from undertow.output.view import Viewer
+
+    with (smoke_run / "scene.toml").open("a") as file:
+        file.write('[objects.string]\ntype = "joint"\nkind = "ball"\nchild = "ball"\nposition = [0.5, 0.95, 0.5]\n')
+    viewer = Viewer(smoke_run, free_port())
+    try:
+        rods = [name for name in viewer._nodes if name.endswith("(joint)")]
+        assert rods and "/bodies/ball" in viewer._nodes
+        viewer.show(2)
+        assert not [name for name in viewer._nodes if name.endswith("(joint)")], "the ball has left its joint"
     finally:
         viewer.close()
 

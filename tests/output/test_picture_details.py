@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from undertow.grid import Grid
 from undertow.output.camera import look_at
 from undertow.output.canvas import add_walls, contrast, stamp, water_image
-from undertow.output.fields import fade_sides
+from undertow.output.fields import fade_sides, soften_sources
 from undertow.output.frames import BodyFrame, FrameData
 from undertow.output.joints import JointRods, nearest_point
 from undertow.output.raymarch import draw, make_lights, make_medium, make_stage, make_surface
@@ -103,6 +105,32 @@ def test_smoke_fades_at_the_sides_of_the_domain_and_is_the_same_inside() -> None
     line = np.concatenate([[0.0], faded[8, :, 8], [0.0]])
     assert np.abs(np.diff(line)).max() <= 0.5
     assert (faded[2:-2, 2:-2, 2:-2] == 1.0).all()
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"type": "cylinder", "radius": 0.11, "length": 0.1},
+        {"type": "box", "size": [0.1, 0.2, 0.2]},
+        {"type": "sphere", "radius": 0.1},
+    ],
+    ids=lambda shape: str(shape["type"]),
+)
+def test_smoke_has_no_sharp_end_at_its_source(shape: dict[str, Any]) -> None:
+    """A source in the middle with smoke to its right: the step to clear air on its left becomes a slope."""
+    lower, dx = np.zeros(3), 1.0 / 32
+    smoke = np.zeros((32, 32, 32), dtype=np.float32)
+    smoke[13:19, 13:19, 15:] = 1.0
+    jet = {"type": "emitter", "shape": shape, "position": [0.5, 0.5, 0.5], "stop": 1.0}
+    shown = soften_sources(smoke, lower, dx, {"jet": jet, "ball": {"type": "rigid_body"}}, 0.5)
+    line = shown[16, 16]
+    assert np.abs(np.diff(line)).max() < 0.6 and np.abs(np.diff(smoke[16, 16])).max() == 1.0
+    assert (shown[:, :, 26:] == smoke[:, :, 26:]).all(), "away from the source nothing changes"
+    assert (shown[smoke == 0.0] == 0.0).all() and shown.min() >= 0.0, "no smoke is added"
+    assert shown.max() <= 1.0 and shown[16, 16, 20] > 0.8
+    assert (soften_sources(smoke, lower, dx, {"jet": jet}, 1.5) == smoke).all(), "it has stopped"
+    mesh = {**jet, "shape": {"type": "mesh", "file": "a.obj"}}
+    assert (soften_sources(smoke, lower, dx, {"jet": mesh}, 0.5) == smoke).all()
 
 
 def test_walls_and_a_bar_of_a_round_length_are_around_a_flat_picture() -> None:

@@ -187,11 +187,24 @@ def test_refusals(smoke_run: Path, tmp_path: Path) -> None:
         render(smoke_run, frames=[9])
     with pytest.raises(UserError, match="at least 64"):
         render(smoke_run, width=10)
+    with pytest.raises(UserError, match="width = 1000000: a picture has at most 16384 pixels along a side"):
+        render(smoke_run, width=1_000_000)
+    with pytest.raises(UserError, match="field '': has no letters; leave --field out"):
+        render(smoke_run, field="")
     (tmp_path / "file.txt").write_text("")
     with pytest.raises(UserError, match="is a file"):
         render(smoke_run, tmp_path / "file.txt")
     with pytest.raises(UserError, match="'heat': not in frame"):
         render(smoke_run, field="heat")
+
+
+def test_frames_without_their_grid_are_no_picture_of_solids_alone(smoke_run: Path) -> None:
+    with (smoke_run / "scene.toml").open("a") as file:
+        file.write('[domain]\nresolution = 8\n[output]\nfields = ["smoke"]\n')
+    for found in (smoke_run / "frames").rglob("grid.vti"):
+        found.unlink()
+    with pytest.raises(UserError, match="grid.vti of the first frame is missing; put it back"):
+        render(smoke_run)
 
 
 _WITHOUT_GRAPHICS = """

@@ -163,7 +163,10 @@ def test_a_truncated_checkpoint_is_named_with_a_remedy(reference: ut.Run, conten
     newest = out / "checkpoint" / "000012.h5"
     newest.write_bytes(newest.read_bytes()[:5000])
     before = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
-    with pytest.raises(UserError, match="000012.h5: the checkpoint is damaged or cut short .*; delete it to go on"):
+    with pytest.raises(
+        UserError,
+        match=r"000012.h5: does not match its checksum.* cut short .*; delete it to go on",
+    ):
         ut.resume(out)
     assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == before
     newest.unlink()
@@ -174,8 +177,13 @@ def test_a_truncated_checkpoint_is_named_with_a_remedy(reference: ut.Run, conten
 def test_folders_that_are_no_runs(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="does not exist"):
         ut.resume(tmp_path / "none")
-    with pytest.raises(UserError, match="is not a run folder"):
+    with pytest.raises(UserError, match=r"is not a run folder \(scene.toml and run.json missing\)"):
         ut.Run(tmp_path)
+    (tmp_path / "scene.toml").touch()
+    with pytest.raises(UserError, match=r"is not a run folder \(run.json missing\)"):
+        ut.resume(tmp_path)
+    with pytest.raises(UserError, match=r"scene.toml: is a file, not a run folder"):
+        ut.resume(tmp_path / "scene.toml")
 
 
 def test_one_process_at_a_time(tiny: Tiny, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_damaged_files_are_refused(sim: ut.Simulation, tmp_path: Path) -> None:
     whole = path.read_bytes()
     for damaged in (whole[: len(whole) // 2], whole[:100], b""):
         path.write_bytes(damaged)
-        with pytest.raises(UserError, match="damaged or cut short"):
+        with pytest.raises(UserError, match=r"damaged(,| or) cut short"):
             ut.load(path)
     data = bytearray(whole)
     middle = whole.index(np.ascontiguousarray(sim.state.u[0, 3, 5]).tobytes())

@@ -425,3 +425,16 @@ def test_the_stack_stands_until_it_is_hit() -> None:
         sim.advance_to(time)
         moved.append(np.abs(np.array([sim.body(name).position for name in boxes]) - start).max())
     assert moved[0] < 1e-4 and moved[1] > 0.2
+
+
+def test_overlapping_parts_of_a_mesh_are_named_for_solids_alone(tmp_path: Path) -> None:
+    """Two balls that overlap weigh twice where they do, with or without fluid."""
+    vertices, triangles = geometry.Sphere(0.1).surface(16)
+    both = np.concatenate([vertices, vertices + np.array([0.1, 0.0, 0.0])])
+    faces = np.concatenate([triangles, triangles + len(vertices)]) + 1
+    lines = [f"v {x} {y} {z}" for x, y, z in both] + [f"f {a} {b} {c}" for a, b, c in faces]
+    (tmp_path / "duck.obj").write_text("\n".join(lines))
+    mesh = ut.Mesh(file=str(tmp_path / "duck.obj"))
+    body = ut.RigidBody(shape=mesh, position=(0.0, 0.0, 0.0), density=100.0)
+    scene = ut.Scene(name="duck", time=ut.Time(end=1.0, frame_rate=10.0), objects={"duck": body})
+    assert any("lie inside other parts of the mesh" in note for note in ut.Simulation(scene).notes)

@@ -30,6 +30,7 @@ BAD = [
     ("domain.resolution=0", "domain.resolution = 0: must be at least 1"),
     ("objects.ball.slip='yes'", "objects.ball.slip = 'yes': must be true or false"),
     ("domain.upper=5", "domain.upper = 5: must be a list of numbers in m"),
+    (f"domain.upper=[1, {10**400}]", "domain.upper"),
     ("domain.upper=[1]", "domain.upper = [1]: must have 2 or 3 components, not 1"),
     ("objects=1", "objects = 1: must be a table"),
     ("name=3", "name = 3: a name starts with a letter"),
@@ -108,8 +109,11 @@ BAD = [
     ("objects.ball.shape={type='cylinder', radius=1e-6, length=10}", "is 10 m long and 1e-06 m thick"),
     # one thing beside another
     ("fluid={material='water', density=900}", "density = 900 beside material = 'water', whose density is 998.2"),
-    ("objects.ball={type='rigid_body', shape={type='sphere', radius=0.1}, position=[0.5, 0.5, 0.5], material='oak', "
-     "density=900}", "objects.ball: density = 900 beside material = 'oak', whose density is 700"),
+    (
+        "objects.ball={type='rigid_body', shape={type='sphere', radius=0.1}, position=[0.5, 0.5, 0.5], material='oak', "
+        "density=900}",
+        "objects.ball: density = 900 beside material = 'oak', whose density is 700",
+    ),
     ("view.field='density'", "view.field: 'density' is that of particles"),
     # the assignment itself
     ("objects.bal.slip=true", "there is no objects.bal; did you mean 'ball'?"),
@@ -166,6 +170,11 @@ def test_files_that_are_no_scenes(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UserError, match=r"cannot be read as a scene file"):
         find_scene(tmp_path / "bad.toml")
+    (tmp_path / "ends.py").write_text("import sys\nsys.exit(3)\n")
+    with pytest.raises(UserError, match=r"ends.py: ended the program \(exit status 3\) before a scene was defined"):
+        find_scene(tmp_path / "ends.py")
+    with pytest.raises(UserError, match=r"^scene 'aaa.*aaa...': no path has 5000 letters"):
+        find_scene("a" * 5000)
     with pytest.raises(UserError, match=r"the key 'name' is missing"):
         toml.read("")
     with pytest.raises(UserError, match=r"--frames 0: must be at least 1"):

@@ -9,7 +9,7 @@ import pytest
 
 import undertow as ut
 import undertow.soft.collision as collision
-from undertow.soft.boxes import BoxTree
+from undertow.soft.boxes import BoxTree, _split
 from undertow.soft.collision import SurfaceCollisions, _sweep_stencils
 from undertow.soft.meshes import grid_triangles
 from undertow.soft.outlines import OutlineCollisions
@@ -58,6 +58,22 @@ def test_distances_and_sweeps(edges: bool) -> None:
             assert min(gaps) >= 0.1 * distance[i]
             assert time[i] > 1.0 or gaps[-1] <= 0.2 * distance[i] + tolerance
     assert (time <= 1.0).sum() >= 5 and (time > 1.0).sum() >= 5
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 9, 100])
+def test_the_order_of_a_tree_halves_the_longest_extent(count: int) -> None:
+    """Against the recursion that defines it, with places that are equal too."""
+
+    def halve(here: list[int]) -> list[int]:
+        if len(here) < 2:
+            return here
+        axis = int(np.ptp(centres[here], axis=0).argmax())
+        here = sorted(here, key=lambda i: centres[i, axis])
+        left = 1 << (len(here) - 1).bit_length() - 1
+        return halve(here[:left]) + halve(here[left:])
+
+    centres = np.random.default_rng(count).integers(0, 6, size=(count, 3)).astype(float)
+    assert _split(centres).tolist() == halve(list(range(count)))
 
 
 def test_overlaps_are_those_of_brute_force() -> None:

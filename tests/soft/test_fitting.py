@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
+from undertow.errors import UserError
 from undertow.geometry import MeshShape, Sphere, make_gear, make_hull, rotation_matrix
 from undertow.soft.fitting import LEAST, find_features, fit_edges, measure_quality
 from undertow.soft.materials import cell_volumes
@@ -40,6 +43,40 @@ def test_corners_and_edges_are_kept(solid: MeshShape, size: float, corners: int,
     _, count = np.unique(np.sort(triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0, return_counts=True)
     assert (count == 2).all() and len(np.unique(cells)) == len(x)
     assert float(np.abs(solid.distance(x[np.unique(triangles)])).max()) < 0.2 * size
+
+
+def _with_fin(thick: float, wide: float) -> MeshShape:
+    """A cube of 0.4 m with a fin or a stick of 0.8 m on it, askew in the lattice."""
+    unit = np.stack(np.meshgrid(*[(-0.5, 0.5)] * 3), axis=-1).reshape(-1, 3)
+    cube = make_hull(0.4 * unit).surface()
+    fin = make_hull(unit * (thick, 1.0, wide) + (0.013, 0.5, 0.017)).surface()
+    turn = rotation_matrix((1.0, 2.0, 3.0), 20.0).T
+    return MeshShape(np.concatenate([cube[0], fin[0]]) @ turn, np.concatenate([cube[1], fin[1] + len(cube[0])]))
+
+
+@pytest.mark.parametrize(("thick", "wide"), [(0.05, 0.4), (0.02, 0.4), (0.001, 0.4), (0.04, 0.04), (0.02, 0.02)])
+def test_a_part_that_elements_do_not_see_is_refused(thick: float, wide: float) -> None:
+    """It was left out, with a hundredth of the volume; the element size of the message keeps it."""
+    solid = _with_fin(thick, wide)
+    with pytest.raises(
+        UserError, match=r"^s: about .* m thick near .*, where elements of 0.1 m find nothing"
+    ) as caught:
+        fill_shape("s", solid.distance, *solid.bounds(), 0.1)
+    found = re.search(r"about (\S+) m thick near .* element_size at most (\S+) m", str(caught.value))
+    assert found and float(found[1]) == pytest.approx(thick, rel=0.3)
+    if thick > 0.01:  # else a million elements
+        x, cells = fill_shape("s", solid.distance, *solid.bounds(), float(found[2]))
+        end = rotation_matrix((1.0, 2.0, 3.0), 20.0) @ np.array([0.013, 1.0, 0.017])
+        assert np.linalg.norm(x[np.unique(cells)] - end, axis=1).min() < thick
+
+
+@pytest.mark.parametrize("degrees", [90.0, 45.0, 20.0])
+def test_the_tip_of_a_cone_is_no_part_that_is_lost(degrees: float) -> None:
+    wide = np.tan(np.radians(0.5 * degrees))
+    rim = [[wide * np.cos(a), 0.0, wide * np.sin(a)] for a in np.linspace(0.0, 6.0, 30)]
+    cone = make_hull(np.array([[0.0, 1.0, 0.0], *rim]))
+    x, cells = fill_shape("s", cone.distance, *cone.bounds(), 0.1)
+    assert float(cell_volumes(x, cells).sum()) / cone.volume() > 0.85
 
 
 def test_smooth_surfaces_stay_as_they_are() -> None:

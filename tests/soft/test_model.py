@@ -261,6 +261,23 @@ def test_bad_scenes() -> None:
         ut.Scene(name="x", time=ut.Time(end=1.0), soft=ut.Soft(volume_recovery=0.5), objects={"b": _box()})
 
 
+@pytest.mark.parametrize(
+    ("item", "count"),
+    [
+        (ut.Rope(position=(0.0, 0.0, 0.0), end=(1e6, 0.0, 0.0), element_size=0.1), "1e\\+07"),
+        (ut.Rope(position=(0.0, 0.0, 0.0), end=(1e6, 0.0, 0.0), element_size=0.1, outline="ring"), "3.1e\\+07"),
+        (ut.Cloth(size=(1e3, 2e3), position=(0.0, 0.0, 0.0), element_size=0.1), "4e\\+08"),
+        (ut.Cloth(size=(1e3, 2e3), position=(0.0, 0.0, 0.0), element_size=0.1, outline="balloon"), "1.3e\\+09"),
+        (ut.SoftBody(shape=ut.Box(size=(1e4, 1.0, 1.0)), position=(0.0, 0.0, 0.0), element_size=0.1), "5e\\+07"),
+        (ut.SoftBody(shape=ut.Sphere(radius=50.0), position=(0.0, 0.0, 0.0), element_size=0.1), "5e\\+09"),
+    ],
+)
+def test_elements_that_no_machine_holds_are_refused(item: Any, count: str) -> None:
+    """Before anything is built: 1e7 segments took minutes, 1e10 all the memory."""
+    with pytest.raises(UserError, match=f"objects.thing: element_size = 0.1 makes about {count} elements, more than"):
+        _scene(thing=item)
+
+
 def test_a_fine_surface_is_carried_by_coarse_elements() -> None:
     """The weights reproduce the surface at rest and every affine motion of it."""
     ball = _box(shape=ut.Sphere(radius=0.3), element_size=0.2, embed=True, position=(0.1, 0.4, 0.0))

@@ -146,7 +146,7 @@ def test_surfaces_that_cannot_be_filled_and_bindings_to_nothing_end_with_status_
     cases = {
         mesh("open.obj"): "objects.box.shape: mesh open.obj: not watertight",
         mesh("inside-out.obj"): "objects.box.shape: cannot be meshed with elements of 0.03 m: they fill",
-        mesh("thin.obj"): "objects.box: elements of 0.03 m find nothing inside the shape",
+        mesh("thin.obj"): "own frame, where elements of 0.03 m find nothing inside the shape; make element_size at",
         sheet("fan.obj"): "objects.sheet.shape: the edge of nodes (0, 1) has more than two triangles",
         sheet("turned.obj"): "objects.sheet.shape: triangle 1 and its neighbour at the edge of nodes (0, 1) are wound",
         sheet("flat.obj"): "objects.sheet: element 0 is without volume",

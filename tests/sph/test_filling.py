@@ -11,6 +11,9 @@ import pytest
 import undertow as ut
 from undertow.geometry import Box, Capsule, Solid, Sphere
 from undertow.geometry.motion import Static
+from undertow.run.assemble_particles import _make_box, _sample
+from undertow.run.build import build_grid, make_motion, make_shape
+from undertow.scene import toml
 from undertow.sph import deepest, move_out, share_inside
 from undertow.sph.part import SphPart
 
@@ -137,3 +140,63 @@ def test_bodies_on_the_lattice_leave_it_as_it_is() -> None:
     lower = fluid.points.spec.label[fluid.fluid_rows()] < 200 - 16
     assert len(lower) == 329 and np.all(fluid.velocities()[lower, 0] == 0.5)
     assert np.all(fluid.velocities()[~lower, 1] == 0.25)
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_a_part_of_a_box_has_the_particles_of_the_whole(dimensions: int) -> None:
+    """Against all points of the lattice, chosen one by one."""
+    size, dx = np.array([1.3, 0.75, 0.42]), 0.1
+    counts = np.round((size - dx) / dx).astype(int)
+    axes = [np.linspace(-0.5 * (a - dx), 0.5 * (a - dx), n + 1) for a, n in zip(size, counts, strict=True)]
+    if dimensions == 2:
+        axes[2] = np.zeros(1)
+    nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    outer = [np.isclose(np.abs(nodes[:, a]), 0.5 * (size[a] - dx)) for a in range(dimensions)]
+    whole = nodes[np.any(outer, axis=0)]
+    box = Box(tuple(size))
+    assert np.allclose(box.boundary_lattice(dx, dimensions), whole)
+    lower, upper = np.array([-0.31, -0.4, -0.2]), np.array([0.9, 0.11, 0.05])
+    part = whole[((whole >= lower) & (whole <= upper)).all(axis=1)]
+    assert 0 < len(part) < len(whole)
+    assert np.allclose(box.boundary_lattice(dx, dimensions, lower, upper), part)
+
+
+def sampled(dimensions: int = 3, **keys: Any) -> np.ndarray:
+    """Boundary particles of a body with the keys in a domain of 1 m with 10 spacings."""
+    fluid = {"type": "sph_fluid", "shape": {"type": "box", "size": [0.5] * dimensions}, "position": [0.5] * dimensions}
+    scene = toml.scene_from_dict({
+        "name": "body", "time": {"end": 0.1}, "domain": {"upper": [1.0] * dimensions, "resolution": 10},
+        "objects": {"fluid": fluid, "body": {"type": "rigid_body", **keys}},
+    })  # fmt: skip
+    solid = Solid("body", make_shape("body", scene.bodies["body"]), make_motion(scene.bodies["body"]))
+    return _sample(scene, solid, _make_box(scene, build_grid(scene)[0])[0])
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_a_body_that_rests_ends_at_the_domain(dimensions: int) -> None:
+    """However large it is: a ground of 1e8 m has the particles of one that is a little larger than the domain."""
+    place = [0.5, -5e7 + 0.1, 0.5][:dimensions]
+    ground = sampled(dimensions, shape={"type": "box", "size": [1e8] * dimensions}, position=place)
+    # 16 along each side that lies in the domain and three spacings around it
+    assert len(ground) in (15 ** (dimensions - 1), 16 ** (dimensions - 1), 17 ** (dimensions - 1))
+    assert np.allclose(ground[:, 1], 0.05, atol=1e-6)
+    assert ground.min() > -0.31 and ground.max() < 1.31
+    turned = sampled(3, shape={"type": "box", "size": [1e6, 1e6, 1e6]}, position=[0.5, -5e5 + 0.1, 0.5],
+                     rotation={"axis": [0.0, 1.0, 0.0], "degrees": 30.0})  # fmt: skip
+    assert abs(len(turned) - 16**2) < 30 and np.allclose(turned[:, 1], 0.05, atol=1e-6)
+    plane = {"type": "plane", "normal": [0.0, 1.0, 0.0][:dimensions]}
+    assert len(sampled(dimensions, shape=plane, position=[0.5, -3.0, 0.5][:dimensions])) == 0
+
+
+@pytest.mark.parametrize("shape", [{"type": "sphere", "radius": 0.3}, {"type": "box", "size": [0.4, 0.4, 0.4]}])
+def test_a_body_that_moves_has_all_its_particles(shape: dict[str, Any]) -> None:
+    """It starts outside the domain and comes in, with the particles it has from the start."""
+    away = sampled(shape=shape, position=[2.0, 0.5, 0.5], motion={"type": "velocity", "linear": [-1.0, 0.0, 0.0]})
+    here = sampled(shape=shape, position=[0.5, 0.5, 0.5])
+    assert abs(len(away) - len(here)) <= 0.02 * len(here) and len(here) > 50
+    assert np.allclose(np.ptp(away, axis=0), np.ptp(here, axis=0), atol=0.02)
+    with pytest.raises(ut.UserError, match=r"objects.body: moves and is 1e\+03 m long, which takes up to .* boundary"):
+        sampled(shape={"type": "box", "size": [1e3, 1e3, 1e3]}, position=[0.5, -499.9, 0.5],
+                motion={"type": "velocity", "linear": [-1.0, 0.0, 0.0]})  # fmt: skip
+    with pytest.raises(ut.UserError, match=r"objects.body: 0.05 m thick, less than one particle \(0.1 m\)"):
+        sampled(shape={"type": "box", "size": [1.0, 0.05, 1.0]}, position=[0.5, 0.5, 0.5])

@@ -4,7 +4,7 @@ from undertow.geometry.bunny import make_bunny
 from undertow.geometry.compound import Compound, Part
 from undertow.geometry.fractions import measure_fractions
 from undertow.geometry.generated import make_boat, make_gear, make_hull
-from undertow.geometry.meshes import AnimatedMesh, MeshShape, load_mesh, load_sequence, load_triangles
+from undertow.geometry.meshes import AnimatedMesh, MeshShape, load_mesh, load_sequence, load_triangles, note_overlap
 from undertow.geometry.motion import (
     ConstantCurve,
     Curve,
@@ -27,5 +27,5 @@ __all__ = [
     "Keyframes", "MeshShape", "Motion", "Occlusion", "Part", "Plane", "Shape", "Sheet", "SineCurve", "Solid",
     "SolidFields", "SolidSpec", "Sphere", "Static", "TableCurve", "Torus", "VelocityCurves", "load_mesh",
     "load_sequence", "load_triangles", "make_boat", "make_bunny", "make_gear", "make_hull", "measure_fractions",
-    "rotation_matrix",
+    "note_overlap", "rotation_matrix",
 ]  # fmt: skip

@@ -126,6 +126,22 @@ class MeshShape(Shape):
         return self._table[1]
 
 
+def note_overlap(name: str, shape: Shape, soft: bool = False) -> list[str]:
+    """A note on a body ``name`` whose mesh has parts that overlap; none for other shapes and for parts that do not.
+
+    A rigid body has the mass that the triangles enclose, where parts overlap twice; the elements of a ``soft`` one fill
+    the union.
+    """
+    if (share := shape.overlap()) == 0.0:
+        return []
+    where = f"objects.{name}: {share:.0%} of its triangles lie inside other parts of the mesh"
+    if soft:
+        return [f"{where}: its elements fill the parts as one body, which weighs less than the parts together"]
+    return [
+        f"{where}: where parts overlap the body weighs twice; unite them in a mesh editor, or give its mass and inertia"
+    ]
+
+
 class AnimatedMesh(Shape):
     """A sequence of closed meshes with one topology: frames (f, n, 3) [m] at frame_rate [1/s] from ``start`` [s] on.
 

@@ -116,8 +116,11 @@ class Shape(ABC):
             self.__dict__["_sampled"] = kept
         return kept[key]
 
-    def boundary_lattice(self, spacing: float, dimensions: int) -> Array | None:
-        """Boundary particles (n, 3) [m] half a ``spacing`` [m] inside, of a shape with an even lattice of them."""
+    def boundary_lattice(
+        self, spacing: float, dimensions: int, lower: Array | None = None, upper: Array | None = None
+    ) -> Array | None:
+        """Boundary particles (n, 3) [m] half a ``spacing`` [m] inside, of a shape with an even lattice of them; lower,
+        upper (3,) [m]: corners of the part that is wanted, with which memory and time grow."""
         return None
 
     def at(self, t: float) -> Shape:

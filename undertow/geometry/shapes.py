@@ -146,17 +146,36 @@ class Box(AnalyticShape):
         assert found is not None
         return found
 
-    def boundary_lattice(self, spacing: float, dimensions: int) -> Array | None:
+    def boundary_lattice(
+        self, spacing: float, dimensions: int, lower: Array | None = None, upper: Array | None = None
+    ) -> Array | None:
         inner = np.maximum(np.asarray(self.size, dtype=float) - spacing, 0.0)
-        counts = np.round(inner / spacing).astype(int)
-        axes = [np.linspace(-0.5 * a, 0.5 * a, n + 1) if n else np.zeros(1) for a, n in zip(inner, counts, strict=True)]
+        last = np.round(inner / spacing).astype(np.int64)
         if dimensions == 2:
-            axes[2] = np.zeros(1)
-        points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-        index = np.stack(np.meshgrid(*[np.arange(len(a)) for a in axes], indexing="ij"), axis=-1).reshape(-1, 3)
-        last = np.array([len(a) - 1 for a in axes])
-        outer = (index[:, :dimensions] == 0) | (index[:, :dimensions] == last[:dimensions])
-        return np.ascontiguousarray(points[outer.any(axis=1)])
+            last[2] = 0
+        pitch = inner / np.maximum(last, 1)
+        first, stop = np.zeros(3, dtype=np.int64), last + 1
+        for axis in range(3):
+            if last[axis] == 0:
+                continue
+            if lower is not None:
+                first[axis] = np.clip(np.ceil((lower[axis] + 0.5 * inner[axis]) / pitch[axis]), 0, last[axis] + 1)
+            if upper is not None:
+                stop[axis] = np.clip(np.floor((upper[axis] + 0.5 * inner[axis]) / pitch[axis]) + 1, 0, last[axis] + 1)
+        ranges = [np.arange(i, n) for i, n in zip(first, stop, strict=True)]
+        faces = []
+        for axis in range(dimensions):
+            # the edges that faces share are those of the first of them
+            inside = [
+                r[(r > 0) & (r < n)] if a < axis else r for a, (r, n) in enumerate(zip(ranges, last, strict=True))
+            ]
+            for end in {0, int(last[axis])}:
+                inside[axis] = ranges[axis][ranges[axis] == end]
+                faces.append(np.stack(np.meshgrid(*inside, indexing="ij"), axis=-1).reshape(-1, 3))
+        index = np.concatenate(faces)
+        index = index[np.lexsort(index.T[::-1])]
+        place = np.where(index == last, 0.5 * inner, index * pitch - 0.5 * inner)
+        return np.ascontiguousarray(np.where(last > 0, place, 0.0))
 
     def thickness(self, dimensions: int = 3) -> float:
         return min(self.size[:dimensions])

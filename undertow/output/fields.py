@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -108,6 +109,62 @@ def fade_sides(smoke: np.ndarray) -> np.ndarray:
             moved[[0, -1]] *= 0.25
             moved[[1, -2]] *= 0.75
     return faded
+
+
+def soften_sources(
+    smoke: np.ndarray, lower: np.ndarray, dx: float, objects: Mapping[str, Any], time: float
+) -> np.ndarray:
+    """Smoke (nz, ny, nx) in cells of dx [m] from the corner lower (3,) [m] that thins out towards its edge at the
+    emitters among the objects of a scene that are at work at a time [s].
+
+    An emitter sets the smoke of its cells: behind it there is none in the next cell, and a picture would show the end
+    of a solid rod. Nothing is added: smoke that lies deeper than about two cells stays, the rim is thinner.
+    """
+    shown = np.array(smoke, dtype=np.float32)
+    for item in objects.values():
+        if item.get("type") != "emitter" or not item.get("start", 0.0) <= time <= item.get("stop", np.inf):
+            continue
+        centre, radius = np.asarray(item["position"], dtype=float), _reach(item["shape"]) + 3.0 * dx
+        if not np.isfinite(radius):
+            continue
+        low = np.clip(np.floor((centre - radius - lower) / dx).astype(int), 0, smoke.shape[::-1])
+        high = np.clip(np.ceil((centre + radius - lower) / dx).astype(int), 0, smoke.shape[::-1])
+        if (high <= low).any():
+            continue
+        part = tuple(slice(a, b) for a, b in zip(low[::-1], high[::-1], strict=True))
+        axes = [lower[a] + (np.arange(low[a], high[a]) + 0.5) * dx - centre[a] for a in (2, 1, 0)]
+        away = np.sqrt(sum(np.square(x).reshape([-1 if i == a else 1 for i in range(3)]) for a, x in enumerate(axes)))
+        weight = np.clip((radius - away) / (3.0 * dx), 0.0, 1.0)
+        sharp = shown[part]
+        # half at an edge, all of it in the middle
+        kept = _blur(sharp, 3) / np.maximum(sharp, 1e-30)
+        shown[part] = sharp * (1.0 - weight * (1.0 - np.clip(2.0 * kept - EDGE, 0.0, 1.0)))
+    return shown
+
+
+EDGE = 0.75
+"""Of a flat edge, whose blurred smoke is a half, a quarter is shown."""
+
+
+def _blur(field: np.ndarray, passes: int) -> np.ndarray:
+    """A field of cells, averaged with its neighbours along every axis so many times; the outermost are
+    their own neighbours outside."""
+    out: np.ndarray = np.asarray(field, dtype=np.float32)
+    for axis in list(range(field.ndim)) * passes:
+        moved = np.moveaxis(out, axis, 0)
+        padded = np.concatenate([moved[:1], moved, moved[-1:]])
+        out = np.moveaxis(0.25 * padded[:-2] + 0.5 * moved + 0.25 * padded[2:], 0, axis)
+    return out
+
+
+def _reach(shape: Mapping[str, Any]) -> float:
+    """Radius [m] of a ball around a shape of a scene; infinite when its size is not in the scene."""
+    half = 0.5 * float(shape.get("length", 0.0))
+    if "size" in shape:
+        return 0.5 * float(np.linalg.norm(shape["size"]))
+    if "radius" not in shape:
+        return np.inf
+    return float(np.hypot(shape["radius"], half) if shape["type"] == "cylinder" else shape["radius"] + half)
 
 
 def color_limits(values: Sequence[np.ndarray], name: str, dimensions: int) -> tuple[float, float]:

@@ -47,6 +47,12 @@ def read_table(path: Path) -> dict[str, list[str]]:
     if not rows:
         raise UserError(f"{path}: the table is empty")
     header = rows[0]
+    for number, row in enumerate(rows[1:-1], start=2):
+        if len(row) != len(header):
+            raise UserError(
+                f"{path}: line {number} has {len(row)} cells and the header {len(header)}; the table is damaged: "
+                f"restore it"
+            )
     complete = [row for row in rows[1:] if len(row) == len(header)]
     return {name: [row[i] for row in complete] for i, name in enumerate(header)}
 
@@ -58,6 +64,9 @@ def ledger_figure(table: dict[str, list[str]], title: str) -> Figure:
 
     numbers = {name: values for name, text in table.items() if (values := _numbers(text)) is not None}
     time_name = next((name for name in numbers if name.split(" [")[0] == "time"), None)
+    texts = next((values for name, values in table.items() if name.split(" [")[0] == "time"), [])
+    if texts and (time_name is None or not np.isfinite(numbers[time_name]).all()):
+        raise UserError(f"{title}: the times of the ledger are not all numbers; it is damaged: restore it")
     if time_name is None or not len(numbers[time_name]):
         raise UserError(f"{title}: the ledger has no steps yet; wait for the first step of the run")
     panels = _panels(numbers)

@@ -15,13 +15,25 @@ import numpy as np
 from undertow.errors import UserError
 from undertow.output.camera import make_camera
 from undertow.output.canvas import Walls, even, particle_image, section_image, slice_image, stamp, water_image
-from undertow.output.fields import color_limits, default_field, fade_sides, middle_slice, refine, scalar_field
+from undertow.output.fields import (
+    color_limits,
+    default_field,
+    fade_sides,
+    middle_slice,
+    refine,
+    scalar_field,
+    soften_sources,
+)
 from undertow.output.film import write_mp4, write_png
 from undertow.output.frames import BodyFrame, FrameData, frame_folder, frame_indices, read_frame, read_time
 from undertow.output.joints import JointRods
 from undertow.output.particles import FIELDS, particle_limits
 
 _QUICK_FRAMES = 60
+
+MOST_PIXELS = 16_384
+"""Longest side of a picture; beyond it a picture takes gigabytes, and no film has so many."""
+
 _OPTICAL_DEPTH = 18.0
 """Optical depth of the densest smoke over half the diagonal of the domain."""
 
@@ -53,6 +65,10 @@ def render(
     targets = _choose_targets(run_folder, out)
     if width < 64:
         raise UserError(f"width = {width}: a picture needs at least 64 pixels; give a larger --width")
+    if width > MOST_PIXELS:
+        raise UserError(f"width = {width}: a picture has at most {MOST_PIXELS} pixels along a side; lower --width")
+    if field == "":
+        raise UserError("field '': has no letters; leave --field out, or name a field such as speed")
     scene = read_scene(run_folder)
     film = next((t for t in targets if t.suffix == ".mp4"), None)
     picture = next((t for t in targets if t.suffix == ".png"), None)
@@ -86,6 +102,13 @@ def read_scene(run_folder: Path) -> dict[str, Any]:
         return tomllib.load(file)
 
 
+def check_fields(run_folder: Path, scene: dict[str, Any]) -> None:
+    """UserError for a run whose frames have no grid though its scene wants fields of one: a picture of the solids alone
+    would be taken for that of the run."""
+    if "domain" in scene and (scene.get("output") or {}).get("fields"):
+        raise UserError(f"{run_folder}: grid.vti of the first frame is missing; put it back, or run the scene again")
+
+
 def make_painter(
     run_folder: Path, indices: Sequence[int], scene: dict[str, Any], field: str | None, width: int, quick: bool
 ) -> Painter:
@@ -111,13 +134,14 @@ def _choose_painter(
             return _water_painter(samples, view.get("camera"), title, width)
         return _particle_painter(samples, field or view.get("field") or "speed", title, width, walls)
     if samples[0].grid is None:
+        check_fields(run_folder, scene)
         if field is not None:
             raise UserError(f"field {field!r}: the run has no fluid; leave --field out")
         return _solids_painter(samples, view.get("camera"), title, width)
     chosen = field or view.get("field")
     name = default_field(samples[-1], chosen)
     if samples[0].dimensions == 3 and name == "smoke":
-        return _volume_painter(samples, view.get("camera"), title, width, quick)
+        return _volume_painter(samples, view.get("camera"), title, width, quick, scene.get("objects") or {})
     if name == "level_set":
         if samples[0].dimensions == 2 or chosen is not None:
             return lambda frame: water_image(frame, width, title, walls)
@@ -176,7 +200,12 @@ def _slice_painter(samples: Sequence[FrameData], name: str, title: str, width: i
 
 
 def _volume_painter(
-    samples: Sequence[FrameData], camera: dict[str, Any] | None, title: str, width: int, quick: bool
+    samples: Sequence[FrameData],
+    camera: dict[str, Any] | None,
+    title: str,
+    width: int,
+    quick: bool,
+    objects: dict[str, Any],
 ) -> Painter:
     from undertow.output import raymarch
 
@@ -191,7 +220,8 @@ def _volume_painter(
     def paint(frame: FrameData) -> np.ndarray:
         surface = raymarch.make_surface(frame.bodies)
         lights = raymarch.make_lights(surface, stage)
-        smoke, dx = fade_sides(frame.cell_fields["smoke"]), grid.dx
+        smoke, dx = soften_sources(frame.cell_fields["smoke"], lower, grid.dx, objects, frame.time), grid.dx
+        smoke = fade_sides(smoke)
         if fine:
             smoke, dx = refine(smoke), 0.5 * dx
         medium = raymarch.make_medium(smoke, extinction, lower, dx, lights, stage)

@@ -19,8 +19,9 @@ from undertow.output.camera import make_camera
 from undertow.output.canvas import colorize, paint_slice
 from undertow.output.fields import color_limits, default_field, field_names, middle_slice, scalar_field
 from undertow.output.frames import FrameData, frame_folder, frame_indices, read_frame
+from undertow.output.joints import JointRods
 from undertow.output.particles import FIELDS, particle_limits
-from undertow.output.render import choose_frames, read_scene, spread
+from undertow.output.render import check_fields, choose_frames, read_scene, spread
 
 HOST = "127.0.0.1"
 SOLIDS = "solids"
@@ -58,6 +59,11 @@ class Viewer:
         self.indices = choose_frames(self.run_folder, None)
         first = read_frame(frame_folder(self.run_folder, self.indices[0]))
         scene = read_scene(self.run_folder)
+        if first.grid is None and first.particles is None:
+            check_fields(self.run_folder, scene)
+        start = frame_folder(self.run_folder, 0)
+        self._rods = JointRods(scene.get("objects") or {}, read_frame(start)) if start.is_dir() else None
+        """Of the joints; they need the frame of t = 0."""
         self._lock = threading.RLock()
         self._limits: dict[str, tuple[float, float]] = {}
         self._shown: tuple[int, str] | None = None
@@ -272,7 +278,7 @@ class Viewer:
 
     def _draw_bodies(self, frame: FrameData) -> set[str]:
         nodes = set()
-        for body in frame.bodies:
+        for body in frame.bodies if self._rods is None else self._rods.added(frame).bodies:
             name = f"/bodies/{body.name}"
             red, green, blue = (round(255 * c) for c in body.color)
             self._nodes[name] = self._server.scene.add_mesh_simple(

@@ -16,7 +16,7 @@ from undertow.part import Scheme
 from undertow.run import build
 from undertow.run.assemble_solids import make_rigid
 from undertow.run.assembly import Assembly
-from undertow.scene import Drain, Open, Outflow, Periodic, Scene, SphFluid, Wall, WaterSource
+from undertow.scene import Drain, Open, Outflow, Periodic, Scene, SphFluid, Static, Wall, WaterSource
 from undertow.solids.rigid_part import RigidPart
 from undertow.sph import (
     OPEN,
@@ -169,7 +169,9 @@ def _sample(scene: Scene, solid: geometry.Solid, box: SphBox) -> Array:
             f"objects.{solid.name}: {thickness:.3g} m thick, less than one particle ({box.spacing:.3g} m), which "
             f"cannot feel it; make it thicker, or raise domain.resolution to {finer}"
         )
-    return sample_solid(solid, box.lower, box.upper, box.spacing, box.dimensions)
+    body = scene.bodies[solid.name]
+    rests = isinstance(body.motion, Static) and not body.is_dynamic and not solid.shape.is_animated
+    return sample_solid(solid, box.lower, box.upper, box.spacing, box.dimensions, rests)
 
 
 def _read_regions(scene: Scene, fluid: Fluid, shapes: Shapes) -> tuple[list[SphSource], list[SphDrain]]:

@@ -64,7 +64,10 @@ def make_rigid(scene: Scene, nodes: SoftNodes | None = None) -> RigidPart:
         tolerance=chosen.tolerance,
     )
     joints = [_read_joint(name, joint) for name, joint in scene.joints.items()]
-    return RigidPart(scene.dimensions, bodies, joints, settings, chosen.joint_solver, scene.domain is not None)
+    rigid = RigidPart(scene.dimensions, bodies, joints, settings, chosen.joint_solver, scene.domain is not None)
+    for body in bodies:
+        rigid.notes += geometry.note_overlap(body.name, body.shape) if body.dynamic else []
+    return rigid
 
 
 def make_soft(scene: Scene) -> tuple[RigidPart, SoftPart]:
@@ -215,6 +218,7 @@ def _read_solid(found: SoftNodes, name: str, item: SoftBody) -> SoftMesh:
     x, cells, solid = mesh_soft(name, item.shape, item.element_size, soft.dimensions)
     mesh = x, cells
     if solid is not None and item.element_size is not None:
+        found.notes += geometry.note_overlap(name, solid, soft=True)
         found.notes += making.check_filled(f"objects.{name}", mesh, solid.volume(), item.element_size)
     material = Elastic(item.density, item.youngs_modulus, item.poisson_ratio, item.model, item.damping)
     velocity, angular = build.vector3(item.velocity), item.angular_velocity

@@ -207,7 +207,7 @@ def make_motion(item: Placed) -> geometry.Motion:
 
 def build_solids(scene: Scene, grid: Grid) -> tuple[list[geometry.Solid], list[str]]:
     """The solids in the order of the scene, and notes on those the grid sees badly."""
-    solids, notes = [], []
+    solids = []
     thin: list[tuple[float, str]] = []
     for name, body in scene.bodies.items():
         shape = make_shape(name, body, scene.dimensions)
@@ -217,13 +217,8 @@ def build_solids(scene: Scene, grid: Grid) -> tuple[list[geometry.Solid], list[s
         thickness = solid.thickness(grid.dimensions)
         if thickness < 2 * grid.dx and not shape.is_sheet:
             thin.append((thickness, name))
-        if (share := shape.overlap()) > 0:
-            notes.append(
-                f"objects.{name}: {share:.0%} of its triangles lie inside other parts of the mesh: where parts overlap "
-                "the body weighs twice; unite them in a mesh editor, or give its mass"
-            )
         solids.append(solid)
-    return solids, [*_notes_of_thin(thin, grid.dx), *notes]
+    return solids, _notes_of_thin(thin, grid.dx)
 
 
 def _notes_of_thin(thin: list[tuple[float, str]], dx: float) -> list[str]:

@@ -46,7 +46,10 @@ def checkpoints(folder: Path) -> list[Path]:
 def check_run_folder(folder: Path) -> Path:
     """The folder, or a UserError when it is no run."""
     if not (folder / "scene.toml").is_file() or not (folder / "run.json").is_file():
-        what = "is not a run folder (scene.toml and run.json are missing)" if folder.is_dir() else "does not exist"
+        missing = " and ".join(name for name in ("scene.toml", "run.json") if not (folder / name).is_file())
+        what = f"is not a run folder ({missing} missing)" if folder.is_dir() else "does not exist"
+        if folder.is_file():
+            what = "is a file, not a run folder"
         raise UserError(f"{folder}: {what}; give the folder that 'undertow run' made, such as runs/NAME-0001")
     return folder
 
@@ -210,7 +213,13 @@ def newest_checkpoint(folder: Path) -> tuple[Path, Checkpoint]:
     found = checkpoints(check_run_folder(folder))
     if not found:
         raise UserError(f"{folder}: the run has no checkpoint to go on from; start it again with 'undertow run'")
-    return found[-1], read_checkpoint(found[-1])
+    newest = read_checkpoint(found[-1])
+    if newest.numbers["frame"] != int(found[-1].stem):
+        raise UserError(
+            f"{found[-1]}: holds frame {newest.numbers['frame']}, not the frame of its name: it was replaced by "
+            f"another checkpoint; delete it to go on from an older checkpoint of the run, if there is one"
+        )
+    return found[-1], newest
 
 
 def read_json(path: Path) -> dict[str, Any]:

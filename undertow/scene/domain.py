@@ -106,7 +106,9 @@ class Domain(Model):
         if count not in (2, 3) or not isinstance(lower, list | tuple) or len(lower) != count:
             return {**data, "lower": lower}
         filled = {**data, "lower": lower}
-        if "resolution_along" not in data and all(isinstance(v, int | float) for v in (*lower, *upper)):
+        # what is no number, or too large for one, is refused with its name later
+        numbers = all(isinstance(v, int | float) and abs(v) < 1e30 for v in (*lower, *upper))
+        if "resolution_along" not in data and numbers:
             lengths = [b - a for a, b in zip(lower, upper, strict=True)]
             filled["resolution_along"] = AXES[lengths.index(max(lengths))]
         sides = data.get("sides", {})

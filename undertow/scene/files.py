@@ -50,6 +50,8 @@ def find_scene(
     ``frames`` sets the end of the run to so many frame intervals; ``assignments`` are ``a.b=value`` with TOML values.
     """
     text = str(what)
+    if len(text) > 4096:
+        raise UserError(f"scene '{text[:60]}...': no path has {len(text)} letters; check what was given as the scene")
     if text.endswith(".py"):
         data, where = _from_python(Path(text)), text
     elif text.endswith(".toml"):
@@ -116,6 +118,8 @@ def _from_python(path: Path) -> dict[str, Any]:
         names = runpy.run_path(str(path))
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
+    except SystemExit as error:
+        raise UserError(f"{path}: ended the program (exit status {error.code}) before a scene was defined") from None
     except Exception as error:
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
         at = f" in line {lines[-1]}" if lines else ""

@@ -234,11 +234,36 @@ def _is_closed_shell(item: SoftBody | Cloth | Rope) -> bool:
     return isinstance(item, Rope) and item.outline == "ring"
 
 
+MOST_ELEMENTS = 2_000_000
+"""Elements of one soft body, cloth or rope; a step of so many takes minutes."""
+
+
+def _count_elements(item: SoftBody | Cloth | Rope, dimensions: int) -> float:
+    """About how many elements it has; 0 for a shape of a file, which is counted when it is read."""
+    h = item.element_size
+    if h is None:
+        return 0.0
+    if isinstance(item, Rope):
+        span = math.dist(item.position, item.end)
+        return (math.pi * span if item.outline == "ring" else item.length or span) / h
+    if isinstance(item, Cloth):
+        width, height = item.size or (0.0, 0.0)
+        return (2.0 * math.pi if item.outline == "balloon" else 2.0) * (width / h) * (height / h)
+    around = math.prod(2.0 * half / h for half in item.shape.half_size()[:dimensions])
+    return (4.0 if dimensions == 2 else 5.0) * around if math.isfinite(around) else 0.0
+
+
 def check_soft(scene: Scene) -> None:
     """Soft bodies of a scene against the rest of it."""
     dimensions = scene.dimensions
     for name, item in scene.softs.items():
         path = f"objects.{name}"
+        count = _count_elements(item, dimensions)
+        if count > MOST_ELEMENTS:
+            raise complain(
+                f"{path}: element_size = {item.element_size:g} makes about {count:.2g} elements, more than "
+                f"{MOST_ELEMENTS}; make the elements larger or the {item.type} smaller"
+            )
         if scene.domain is not None and scene.coupling != "monolithic":
             raise complain(
                 f"{path}: a {item.type} in fluid needs coupling = 'monolithic'; set it, or remove the [domain]"

@@ -148,18 +148,16 @@ class BoxTree:
 
 
 def _split(centres: Array) -> Any:
-    """The order of a balanced tree: halves along the longest extent, again and again."""
-    order = np.arange(len(centres))
-    parts = [(0, len(centres))]
-    while parts:
-        first, stop = parts.pop()
-        if stop - first < 2:
-            continue
+    """The order of a balanced tree: halves along the longest extent, again and again; all parts of a level at once."""
+    order, lengths = np.arange(len(centres)), np.array([len(centres)])
+    while lengths.max(initial=0) > 1:
+        first = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        part, here = np.repeat(np.arange(len(lengths)), lengths), centres[order]
+        extent = np.maximum.reduceat(here, first) - np.minimum.reduceat(here, first)
+        along = here[np.arange(len(order)), extent.argmax(axis=1)[part]]
+        order = order[np.lexsort((along, part))]
         # the left half fills a complete tree
-        size = 1 << (stop - first - 1).bit_length()
-        middle = first + size // 2
-        here = order[first:stop]
-        axis = int(np.ptp(centres[here], axis=0).argmax())
-        order[first:stop] = here[np.argsort(centres[here, axis], kind="stable")]
-        parts += [(first, middle), (middle, stop)]
+        left = np.where(lengths > 1, 1 << np.maximum(np.frexp(lengths - 1)[1] - 1, 0), lengths)
+        halves = np.stack([left, lengths - left], axis=1).ravel()
+        lengths = halves[halves > 0]
     return order

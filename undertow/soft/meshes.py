@@ -88,9 +88,11 @@ def fill_shape(name: str, distance: Callable[[Array], Array], lower: Array, uppe
     origin = 0.5 * (np.asarray(lower) + np.asarray(upper)) - 0.5 * spacing * np.array(counts)
     points, cells, long = _lattice(origin, counts, spacing)
     value = np.asarray(distance(points), dtype=float)
+    # every point of the surface has a point of the lattice so near to it
+    beside = points[np.abs(value) < COVERING * spacing]
     nothing = UserError(f"{name}: elements of {spacing:g} m find nothing inside the shape; make them smaller")
     if not (value < 0).any():
-        raise nothing
+        raise _too_thin(name, distance, beside, spacing) or nothing
     near = (value[cells] < 0).any(axis=1)
     cells, long = cells[near], long[near]
     points, value = _warp(points, value, cells, long)
@@ -102,9 +104,49 @@ def fill_shape(name: str, distance: Callable[[Array], Array], lower: Array, uppe
     kept = np.linalg.det(edges) > 1e-6 * spacing**3
     cells = cells[kept]
     if not len(cells):
-        raise nothing
+        raise _too_thin(name, distance, beside, spacing) or nothing
     used, cells = np.unique(cells, return_inverse=True)
-    return _sorted_along(points[used], cells.reshape(-1, 4))
+    points = points[used]
+    lost = beside[_distance_to_nodes(beside, points) > LOST * spacing]
+    if len(lost) and (error := _too_thin(name, distance, lost, spacing)):
+        raise error
+    return _sorted_along(points, cells.reshape(-1, 4))
+
+
+COVERING = 0.56
+"""Largest distance to the lattice, over its spacing: sqrt(5) / 4 for a body-centred one."""
+
+LOST = 2.0
+"""Spacings between a point beside the surface and the elements, beyond which a part of the shape has none. Where they
+fill it there are at most 1.7; what is cut off a tip is not lost."""
+
+
+def _distance_to_nodes(places: Array, nodes: Array) -> Array:
+    from scipy.spatial import cKDTree
+
+    return np.asarray(cKDTree(nodes).query(places)[0])
+
+
+def _too_thin(name: str, distance: Callable[[Array], Array], places: Array, spacing: float) -> UserError | None:
+    """What to say of parts of a shape near places (n, 3) [m] that elements of the spacing [m] do not see; None where
+    the surface has no inside, as one that is partly inside out."""
+    places = places[np.unique(np.linspace(0, len(places) - 1, 200).astype(np.int64))]
+    h = 1e-4 * spacing
+    slope = np.stack([distance(places + step) - distance(places - step) for step in h * np.eye(3)], axis=1) / (2.0 * h)
+    slope /= np.maximum(np.linalg.norm(slope, axis=1), 1e-12)[:, None]
+    surface = places - distance(places)[:, None] * slope
+    # a plate is as thick as twice the depth of its middle
+    depth = np.max([-distance(surface - s * slope) for s in spacing * np.geomspace(1e-5, 2.0, 80)], axis=0)
+    surface, depth = surface[depth > 1e-6 * spacing], depth[depth > 1e-6 * spacing]
+    if not len(depth):
+        return None
+    # lines that begin at an edge may miss the middle: most do not
+    middle = np.argsort(depth)[len(depth) * 9 // 10]
+    thick, where = 2.0 * depth[middle], ", ".join(f"{v:.3g}" for v in surface[middle])
+    return UserError(
+        f"{name}: about {thick:.2g} m thick near ({where}) m of its own frame, where elements of {spacing:g} m find "
+        f"nothing inside the shape; make element_size at most {0.8 * thick:.2g} m, or the shape thicker there"
+    )
 
 
 def _sorted_along(points: Array, cells: Any) -> Mesh:

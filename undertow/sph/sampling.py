@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from undertow.errors import UserError
 from undertow.geometry import Solid
 from undertow.grid import Array
 from undertow.sph.kernels import lattice_sums, make_numbers
@@ -27,20 +28,55 @@ _BLOCK = 4
 """Nodes along each axis that are asked for one distance first: of n^3 nodes only n^2 are near a surface."""
 
 
-def sample_solid(solid: Solid, lower: Array, upper: Array, spacing: float, dimensions: int) -> Array:
-    """Boundary particles (n, 3) [m] of a solid at t = 0, as far as it is near the domain from lower to upper (3,)
-    [m]."""
-    position, rotation = solid.motion.pose(0.0)
-    even = solid.shape.boundary_lattice(spacing, dimensions)
-    if even is not None and (dimensions == 3 or abs(rotation[2, 2]) > 1.0 - 1e-9):
-        return np.asarray(even @ rotation.T + position)
+MARGIN = 3.0
+"""Spacings beyond the domain within which bodies that rest have boundary particles: no kernel reaches farther."""
+
+MOST_BOUNDARY = 5_000_000
+"""Boundary particles of a body that moves, which has them all; some 2 GB with their neighbours."""
+
+MOST_NODES = 200_000_000
+"""Nodes at which the distance of a body is kept while its surface is found; 2 GB."""
+
+
+def sample_solid(
+    solid: Solid, lower: Array, upper: Array, spacing: float, dimensions: int, rests: bool = False
+) -> Array:
+    """Boundary particles (n, 3) [m] of a solid at t = 0 in a domain from lower to upper (3,) [m].
+
+    A solid that ``rests`` has them in the domain and ``MARGIN`` around it, however large it is; one that moves has them
+    all, since any of them may come into the domain later.
+    """
+    first, last = lower - MARGIN * spacing, upper + MARGIN * spacing
     low, high = solid.bounds(0.0)
-    margin = 3.0 * spacing
-    low, high = np.maximum(low, lower - margin), np.minimum(high, upper + margin)
+    if not rests and np.isfinite([low, high]).all():
+        _check_size(solid.name, (high - low)[:dimensions], spacing)
+        first, last = np.minimum(first, low - spacing), np.maximum(last, high + spacing)
+    position, rotation = solid.motion.pose(0.0)
+    if dimensions == 3 or abs(rotation[2, 2]) > 1.0 - 1e-9:
+        corners = np.stack(np.meshgrid(*zip(first, last, strict=True), indexing="ij"), axis=-1).reshape(-1, 3)
+        seen = (corners - position) @ rotation
+        even = solid.shape.boundary_lattice(spacing, dimensions, seen.min(axis=0), seen.max(axis=0))
+        if even is not None:
+            points = even @ rotation.T + position
+            return np.asarray(points[((points >= first) & (points <= last))[:, :dimensions].all(axis=1)])
+    low, high = np.maximum(low, first), np.minimum(high, last)
     meshed = dimensions == 3 and solid.shape_at(0.0).as_mesh() is not None
     nearest = partial(solid.nearest, t=0.0) if meshed else None
     distance = partial(solid.distance, t=0.0, dimensions=dimensions)
     return sample_surface(distance, low, high, spacing, dimensions, nearest)
+
+
+def _check_size(name: str, size: Array, spacing: float) -> None:
+    """UserError when a box of the size (2,) or (3,) [m] has too many boundary particles, or too many nodes."""
+    count = size / spacing
+    faces = 2.0 * float(count.sum() if len(size) == 2 else (count * np.roll(count, 1)).sum())
+    nodes = float(np.prod((4.0 if len(size) == 2 else 2.0) * count))
+    if faces > MOST_BOUNDARY or nodes > MOST_NODES:
+        raise UserError(
+            f"objects.{name}: moves and is {size.max():.3g} m long, which takes up to {faces:.2g} boundary particles "
+            f"{spacing:.3g} m apart; make it smaller, lower domain.resolution, or let it rest: one that rests ends at "
+            f"the domain"
+        )
 
 
 def sample_surface(
@@ -51,7 +87,8 @@ def sample_surface(
     dimensions: int,
     nearest: Callable[[Array], Array] | None = None,
 ) -> Array:
-    """Boundary particles (n, 3) [m] of the body with the signed distance, within a box around it.
+    """Boundary particles (n, 3) [m] of the body with the signed distance, within a box around it; none when the surface
+    does not cross the box.
 
     nearest: points (n, 3) of the surface nearest to points, of bodies that know them; in the place of 21 distances.
     """
@@ -59,7 +96,11 @@ def sample_surface(
     axes = [np.arange(a - 2 * step, b + 2.5 * step, step) for a, b in zip(lower, upper, strict=True)]
     if dimensions == 2:
         axes[2] = np.zeros(1)
+    if any(len(a) == 0 for a in axes):
+        return np.zeros((0, 3))
     values = _measure_nodes(distance, axes, step)
+    if values.min() > 0.0 or values.max() < 0.0:
+        return np.zeros((0, 3))
     origin = np.array([a[0] for a in axes])
     # points of the surface, then moved in: the level -r_P itself breaks up where a wall is just as thick as a particle
     found = _contours(values[..., 0], step, spacing) if dimensions == 2 else _scatter(values, step, spacing)
@@ -103,7 +144,7 @@ def _contours(values: Array, step: float, spacing: float) -> Array:
         count = max(1, round(length[-1] / spacing))
         at = (np.arange(count) + 0.5) / count * length[-1]
         parts.append(step * np.stack([np.interp(at, length, loop[:, a]) for a in range(2)], axis=1))
-    flat = np.concatenate(parts)
+    flat = np.concatenate([np.zeros((0, 2)), *parts])
     return np.column_stack([flat, np.zeros(len(flat))])
 
 
