@@ -303,6 +303,8 @@ HALF = {"type": "compound", "parts": [{"shape": _ball(0.1), "density": 5.0}, {"s
             "in a 2D scene bodies turn about z only",
         ),
         (_body(_ball(0.1), 0, 0, 0, centre_of_mass=(0, 0, 0)), "centre_of_mass has no effect without a density"),
+        (_body(_ball(0.1), 0, 0, 0, density=1.0, centre_of_mass=(0, 0)), "centre_of_mass = .*: must have 3 components"),
+        (_body(_ball(0.1), 0, 0, density=1.0, centre_of_mass=(0, 0, 0.1)), "centre_of_mass = .*: a 2D scene has no z"),
         (_body(_ball(0.1), 0, 0, 0, collides_with=["gohst"]), "no body has the collision_group 'gohst'; .*The group"),
         (_body(_ball(0.1), 0, 0, 0, collides_with=["default", "default"]), "names a group twice; name it once"),
     ],
