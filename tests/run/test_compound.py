@@ -195,9 +195,7 @@ def test_a_dumbbell_rests_on_its_balls(goes_on: Callable[..., Any]) -> None:
     assert body.position[1] == pytest.approx(0.1, abs=1e-3) and np.linalg.norm(body.velocity) < 1e-3
     assert body.contact_force[1] == pytest.approx(G * found, rel=1e-3)
     contacts, count = sim.model.solids.finder.find(  # type: ignore[attr-defined]
-        sim.model.bodies.x_b,
-        sim.model.bodies.q_b,
-        np.full(2, 1e-3),  # type: ignore[attr-defined]
+        sim.model.bodies.x_b, sim.model.bodies.q_b, np.full(2, 1e-3)  # type: ignore[attr-defined]
     )
     # one contact per ball, of one pair of bodies
     assert count == 2 and np.allclose(np.sort(contacts.point[:, 0]), [-0.3, 0.3], atol=1e-3)
