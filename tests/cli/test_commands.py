@@ -164,7 +164,7 @@ BAD_INPUT: dict[str, tuple[list[str], tuple[str, ...]]] = {
     ),
     "truncated checkpoint": (
         ["resume", "HERE/run", "--frames", "1", "--no-preview"],
-        ("HERE/run/checkpoint/NEWEST: the checkpoint is damaged or cut short", "delete it to go on"),
+        ("HERE/run/checkpoint/NEWEST: does not match its checksum", "cut short", "delete it to go on"),
     ),
     "run folder that exists": (
         ["run", "TINY", "--out", "HERE/run"],

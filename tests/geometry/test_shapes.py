@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 from undertow.errors import UserError
-from undertow.geometry import AnalyticShape, Box, Capsule, Cylinder, MeshShape, Plane, Sphere, Torus
+from undertow.geometry import AnalyticShape, Box, Capsule, Cylinder, MeshShape, Plane, Shape, Sphere, Torus
 
 SHAPES = [
     Sphere(0.4),
@@ -90,3 +90,43 @@ def test_bad_shapes_name_the_value_and_the_remedy() -> None:
         Plane((0.0, 0.0, 0.0))
     with pytest.raises(ValueError, match=r"must be \(n, 3\)"):
         Sphere(1.0).distance(np.zeros((2, 2)))
+
+
+class _Surface(Shape):
+    """A shape that gives a surface alone and all else by default."""
+
+    def __init__(self, vertices: np.ndarray, triangles: np.ndarray) -> None:
+        self.mesh = (vertices, triangles)
+
+    def distance(self, points: np.ndarray) -> np.ndarray:
+        return MeshShape(*self.mesh).distance(points)
+
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.mesh[0].min(axis=0), self.mesh[0].max(axis=0)
+
+    def surface(self, resolution: int = 48) -> tuple[np.ndarray, np.ndarray]:
+        return self.mesh
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: type(s).__name__)
+def test_what_follows_from_a_surface_is_what_the_formulas_say(shape: AnalyticShape) -> None:
+    """Moments, section and grid of the distance, of the drawn surface against those that the shape knows."""
+    drawn = _Surface(*shape.surface(192))
+    for found, want in ((drawn.moments(), shape.moments()), (drawn.planar_moments(), shape.planar_moments())):
+        assert found.volume == pytest.approx(want.volume, rel=2e-3)
+        assert np.allclose(found.centre, want.centre, atol=1e-6)
+        assert np.allclose(found.inertia, want.inertia, atol=4e-3 * np.abs(want.inertia).max())
+    grid = drawn.sample(0.0, 0.05, 0.1)
+    assert grid is drawn.sample(0.0, 0.05, 0.1)
+    z, y, x = np.indices(grid.values.shape[1:]) * 0.05 + grid.origin[::-1, None, None, None]
+    points = np.stack([x.ravel(), y.ravel(), z.ravel()], axis=1)
+    near = np.abs(shape.distance(points)) < 0.05
+    assert np.abs(grid.values[0].ravel() - shape.distance(points))[near].max() < 2e-3
+
+
+def test_a_surface_without_a_section_is_refused() -> None:
+    vertices, triangles = Box((1.0, 1.0, 1.0)).surface()
+    with pytest.raises(UserError, match="does not reach through the plane z = 0 of its own frame; move it there"):
+        _Surface(vertices + (0.0, 0.0, 2.0), triangles).planar_moments()
+    with pytest.raises(UserError, match="its section with the plane z = 0 is not closed; close the surface"):
+        _Surface(vertices, triangles[:-1]).planar_moments()

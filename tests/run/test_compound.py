@@ -93,9 +93,7 @@ def test_the_part_that_comes_first_gives_the_density_of_what_is_shared() -> None
 def test_distance_section_and_field_are_those_of_the_union() -> None:
     shape = Compound([_part(Box((0.6, 0.2, 0.3))), _part(Sphere(0.2), 0.25, 0.15, 0.0)])
     points = np.random.default_rng(1).uniform(-0.6, 0.6, (2000, 3))
-    want = np.minimum(
-        Box((0.6, 0.2, 0.3)).distance(points), np.linalg.norm(points - [0.25, 0.15, 0.0], axis=1) - 0.2
-    )
+    want = np.minimum(Box((0.6, 0.2, 0.3)).distance(points), np.linalg.norm(points - [0.25, 0.15, 0.0], axis=1) - 0.2)
     assert np.array_equal(shape.distance(points), want)
     assert shape.thickness() == 0.2
     lower, upper = shape.bounds()
@@ -122,7 +120,7 @@ def test_geometry_that_cannot_be_a_part_is_refused() -> None:
 # motion ---------------------------------------------------------------------------------------------------------------
 
 
-def _period(sim: ut.Simulation, name: str, periods: int = 2) -> float:
+def _period(sim: ut.Simulation, name: str, periods: int = 1) -> float:
     """Mean period [s] from the times at which the angle passes 0 downwards."""
     times: list[float] = []
     last, when = sim.body(name).angle, sim.time
@@ -249,6 +247,23 @@ def test_in_fluid_a_compound_takes_the_room_of_its_union_and_hangs_in_it() -> No
     assert body.angle < -0.02 and abs(centre[1]) < 0.1 * G * sim.time
 
 
+@pytest.mark.parametrize("surface", [False, True], ids=["tank", "water"])
+def test_period_of_a_disc_with_a_keel_under_water(surface: bool) -> None:
+    """As heavy as the water, its mass d below its middle, where the water carries it. The disc turns without the water,
+    its middle moves with the added mass m_a = m: T = 2 pi sqrt((I + m m_a / (m + m_a) d^2) / (m g d))."""
+    r, d, rho = 0.1, 0.05, 1000.0
+    body = _body(_ball(r), 0.5, 0.5, density=rho, centre_of_mass=(0.0, -d), rotation={"degrees": 5.0})
+    pool = {"type": "water", "shape": {"type": "plane", "normal": (0, 1)}, "position": (0.5, 0.9)}
+    domain = {"upper": (1.0, 1.0), "resolution": 32, "resolution_along": "x"}
+    domain |= {"sides": {"y_high": "open"}} if surface else {}
+    scene = _scene(
+        {"body": body} | ({"pool": pool} if surface else {}), domain=domain, fluid={"density": rho},
+        coupling="monolithic", time={"fixed_step": 0.01},
+    )  # fmt: skip
+    want = 2 * np.pi * np.sqrt((0.5 * r * r + 0.5 * d * d) / (G * d)) * SLOWER
+    assert _period(ut.Simulation(scene), "body") == pytest.approx(want, rel=1e-2)
+
+
 # groups ---------------------------------------------------------------------------------------------------------------
 
 
@@ -303,6 +318,8 @@ HALF = {"type": "compound", "parts": [{"shape": _ball(0.1), "density": 5.0}, {"s
             "in a 2D scene bodies turn about z only",
         ),
         (_body(_ball(0.1), 0, 0, 0, centre_of_mass=(0, 0, 0)), "centre_of_mass has no effect without a density"),
+        (_body(_ball(0.1), 0, 0, 0, density=1.0, centre_of_mass=(0, 0)), "centre_of_mass = .*: must have 3 components"),
+        (_body(_ball(0.1), 0, 0, density=1.0, centre_of_mass=(0, 0, 0.1)), "centre_of_mass = .*: a 2D scene has no z"),
         (_body(_ball(0.1), 0, 0, 0, collides_with=["gohst"]), "no body has the collision_group 'gohst'; .*The group"),
         (_body(_ball(0.1), 0, 0, 0, collides_with=["default", "default"]), "names a group twice; name it once"),
     ],

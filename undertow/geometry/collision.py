@@ -64,7 +64,6 @@ class CollisionEntry(NamedTuple):
     frame of the formula or table.
     """
 
-
     kind: int
     radius: float = 0.0
     slack: float = 0.0

@@ -93,7 +93,7 @@ def _verify(path: Path) -> None:
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); check the disk and the rights to read") from None
     if block.startswith(_SIGNATURE):
-        raise UserError(f"{path}: checkpoint format 3 or older, need {FORMAT}; use the version that wrote it")
+        raise UserError(f"{path}: checkpoint format 4 or older, need {FORMAT}; use the version that wrote it")
     found = _LINE.match(block)
     if len(block) < BLOCK or not found:
         raise UserError(f"{path}: is no checkpoint, or is damaged or cut short at its start; {_REMEDY}")
@@ -108,7 +108,7 @@ def _verify(path: Path) -> None:
 
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
-"""First bytes of HDF5 data; before format 4 they were the first of the file."""
+"""First bytes of HDF5 data; before format 5 they were the first of the file."""
 
 _LINE = re.compile(rb"undertow checkpoint, format (\d{1,9}), sha256 of what follows this block: [0-9a-f]{64}\n")
 

@@ -429,8 +429,9 @@ class Scene(Model):
         dimensions = self.dimensions
         if self.domain is not None:
             check_moving(self)
-        for name, body in self.bodies.items():
-            body.shape.check_dimensions(f"objects.{name}.shape", dimensions)
+        for name, item in self.objects.items():
+            if not isinstance(item, Joint | SoftBody | Cloth | Rope):
+                item.shape.check_dimensions(f"objects.{name}.shape", dimensions)
         check_groups(self.bodies)
         for name, joint in self.joints.items():
             for end in (joint.parent, joint.child):
@@ -505,6 +506,7 @@ class Scene(Model):
                 continue
             if isinstance(item, RigidBody):
                 found.append((f"{path}.velocity", item.velocity))
+                found += [] if item.centre_of_mass is None else [(f"{path}.centre_of_mass", item.centre_of_mass)]
             found += [(f"{path}.shape.{key}", v[:dimensions]) for key, v in item.shape.places().items()]
             found += [(f"{path}.shape.{key}", v) for key, v in item.shape.directions().items()]
             if isinstance(item, Emitter | Water | WaterSource | SphFluid):

@@ -275,6 +275,7 @@ def check_soft(scene: Scene) -> None:
         if dimensions == 2 and isinstance(item, SoftBody) and item.embed:
             raise complain(f"{path}.embed: outlines of 2D scenes are those of the elements; remove it")
         for hold in item.holds:
+            hold.shape.check_dimensions(f"{path}.holds.shape", dimensions)
             if hold.body is not None and hold.body not in scene.bodies:
                 names = ", ".join(scene.bodies) or "(none)"
                 raise complain(f"{path}.holds: body = {hold.body!r} is no rigid body of the scene, which has {names}")
