@@ -276,6 +276,18 @@ def test_elements_that_no_machine_holds_are_refused(item: Any, count: str) -> No
         _scene(thing=item)
 
 
+@pytest.mark.parametrize(
+    "item",
+    [
+        ut.Cloth(size=(0.6, 1e-9), position=(0.0, 0.0, 0.0), element_size=0.15),
+        ut.SoftBody(shape=ut.Box(size=(1e-5, 0.1, 0.1)), position=(0.0, 0.0, 0.0), element_size=0.05),
+    ],
+)
+def test_elements_too_flat_to_compute_with_are_refused(item: Any) -> None:
+    with pytest.raises(UserError, match=r"objects.thing: 1e-0\d m wide with element_size = .* so flat that rounding"):
+        _scene(thing=item)
+
+
 def test_a_fine_surface_is_carried_by_coarse_elements() -> None:
     """The weights reproduce the surface at rest and every affine motion of it."""
     ball = _box(shape=ut.Sphere(radius=0.3), element_size=0.2, embed=True, position=(0.1, 0.4, 0.0))
