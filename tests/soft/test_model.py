@@ -246,6 +246,8 @@ def test_bad_scenes() -> None:
             name="x", time=ut.Time(end=1.0),
             objects={"c": ut.Cloth(size=(1.0, 1.0), position=(0.0, 0.0), element_size=0.1)},
         )  # fmt: skip
+    with pytest.raises(ValueError, match="must be two different points of as many components, 1e-9 m apart at least"):
+        ut.Rope(position=(0.0, 0.0, 0.0), end=(1e-300, 0.0, 0.0), element_size=0.1)
     with pytest.raises(ValueError, match="shorter than the distance"):
         ut.Rope(position=(0.0, 0.0, 0.0), end=(1.0, 0.0, 0.0), length=0.5, element_size=0.1)
     with pytest.raises(ValueError, match="wind has no effect without drag"):

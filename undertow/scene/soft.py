@@ -185,8 +185,8 @@ class Rope(Model):
     @model_validator(mode="after")
     def _check(self) -> Rope:
         span = math.dist(self.position, self.end) if len(self.position) == len(self.end) else 0.0
-        if span == 0:
-            raise complain("position and end must be two different points of as many components")
+        if span < 1e-9:
+            raise complain("position and end must be two different points of as many components, 1e-9 m apart at least")
         if self.outline == "ring" and self.length is not None:
             raise complain("length: a ring is as long as its circle; remove it")
         if self.length is not None and self.length < span * (1 - 1e-12):
