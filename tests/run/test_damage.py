@@ -128,7 +128,7 @@ def test_a_checkpoint_of_another_format_says_so(tmp_path: Path) -> None:
         ut.load(path)
     with h5py.File(path, "w") as file:  # as checkpoints were before the block
         file.attrs.update(format=3, scene="", numbers="{}")
-    with pytest.raises(ut.UserError, match=rf"checkpoint format 3 or older, need {FORMAT}; use the version that"):
+    with pytest.raises(ut.UserError, match=rf"checkpoint format 4 or older, need {FORMAT}; use the version that"):
         ut.load(path)
 
 
@@ -148,7 +148,7 @@ def test_a_damaged_checkpoint_never_reaches_the_hdf5_library(
     mutants += [bytes(len(whole)), b"[time]\nend = 1\n", whole[:20] + whole]
     for mutant in mutants:
         path.write_bytes(mutant)
-        with pytest.raises(ut.UserError, match=r"checksum|no checkpoint, or is damaged|format 3 or older"):
+        with pytest.raises(ut.UserError, match=r"checksum|no checkpoint, or is damaged|format 4 or older"):
             ut.load(path)
     newest = checkpoints(folder)[-1]
     newest.write_bytes(newest.read_bytes()[:-1] + b"\1")

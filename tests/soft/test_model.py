@@ -248,6 +248,8 @@ def test_bad_scenes() -> None:
             name="x", time=ut.Time(end=1.0),
             objects={"c": ut.Cloth(size=(1.0, 1.0), position=(0.0, 0.0), element_size=0.1)},
         )  # fmt: skip
+    with pytest.raises(ValueError, match="must be two different points of as many components, 1e-9 m apart at least"):
+        ut.Rope(position=(0.0, 0.0, 0.0), end=(1e-300, 0.0, 0.0), element_size=0.1)
     with pytest.raises(ValueError, match="shorter than the distance"):
         ut.Rope(position=(0.0, 0.0, 0.0), end=(1.0, 0.0, 0.0), length=0.5, element_size=0.1)
     with pytest.raises(ValueError, match="wind has no effect without drag"):
@@ -275,6 +277,18 @@ def test_bad_scenes() -> None:
 def test_elements_that_no_machine_holds_are_refused(item: Any, count: str) -> None:
     """Before anything is built: 1e7 segments took minutes, 1e10 all the memory."""
     with pytest.raises(UserError, match=f"objects.thing: element_size = 0.1 makes about {count} elements, more than"):
+        _scene(thing=item)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        ut.Cloth(size=(0.6, 1e-9), position=(0.0, 0.0, 0.0), element_size=0.15),
+        ut.SoftBody(shape=ut.Box(size=(1e-5, 0.1, 0.1)), position=(0.0, 0.0, 0.0), element_size=0.05),
+    ],
+)
+def test_elements_too_flat_to_compute_with_are_refused(item: Any) -> None:
+    with pytest.raises(UserError, match=r"objects.thing: 1e-0\d m wide with element_size = .* so flat that rounding"):
         _scene(thing=item)
 
 

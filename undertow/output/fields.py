@@ -120,6 +120,8 @@ def soften_sources(
     An emitter sets the smoke of its cells: behind it there is none in the next cell, and a picture would show the end
     of a solid rod. Nothing is added: smoke that lies deeper than about two cells stays, the rim is thinner.
     """
+    from scipy.ndimage import maximum_filter
+
     shown = np.array(smoke, dtype=np.float32)
     for item in objects.values():
         if item.get("type") != "emitter" or not item.get("start", 0.0) <= time <= item.get("stop", np.inf):
@@ -136,8 +138,11 @@ def soften_sources(
         away = np.sqrt(sum(np.square(x).reshape([-1 if i == a else 1 for i in range(3)]) for a, x in enumerate(axes)))
         weight = np.clip((radius - away) / (3.0 * dx), 0.0, 1.0)
         sharp = shown[part]
-        # half at an edge, all of it in the middle
-        kept = _blur(sharp, 3) / np.maximum(sharp, 1e-30)
+        # of blurred smoke half is left at an edge and all in the middle. A sheet of a cell or two has no such middle:
+        # what its densest cells within three of them keep, at least 0.3, is all
+        kept = np.minimum(_blur(sharp, 3) / np.maximum(sharp, 1e-30), 1.0)
+        dense = np.where(sharp > 0.5 * sharp.max(), kept, 0.0)
+        kept = np.minimum(kept / np.maximum(maximum_filter(dense, size=7), 0.3), 1.0)
         shown[part] = sharp * (1.0 - weight * (1.0 - np.clip(2.0 * kept - EDGE, 0.0, 1.0)))
     return shown
 

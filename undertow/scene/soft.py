@@ -185,8 +185,8 @@ class Rope(Model):
     @model_validator(mode="after")
     def _check(self) -> Rope:
         span = math.dist(self.position, self.end) if len(self.position) == len(self.end) else 0.0
-        if span == 0:
-            raise complain("position and end must be two different points of as many components")
+        if span < 1e-9:
+            raise complain("position and end must be two different points of as many components, 1e-9 m apart at least")
         if self.outline == "ring" and self.length is not None:
             raise complain("length: a ring is as long as its circle; remove it")
         if self.length is not None and self.length < span * (1 - 1e-12):
@@ -238,6 +238,10 @@ MOST_ELEMENTS = 2_000_000
 """Elements of one soft body, cloth or rope; a step of so many takes minutes."""
 
 
+FLATTEST = 1e-3
+"""Narrowest side of a cloth or a box over the size of its elements, which are as narrow as that side."""
+
+
 def _count_elements(item: SoftBody | Cloth | Rope, dimensions: int) -> float:
     """About how many elements it has; 0 for a shape of a file, which is counted when it is read."""
     h = item.element_size
@@ -258,6 +262,17 @@ def check_soft(scene: Scene) -> None:
     dimensions = scene.dimensions
     for name, item in scene.softs.items():
         path = f"objects.{name}"
+        sides: tuple[float, ...] = ()
+        if isinstance(item, Cloth):
+            sides = item.size or ()
+        elif isinstance(item, SoftBody) and isinstance(item.shape, Box):
+            sides = item.shape.size[:dimensions]
+        if item.element_size is not None and sides and min(sides) < FLATTEST * item.element_size:
+            raise complain(
+                f"{path}: {min(sides):g} m wide with element_size = {item.element_size:g}, elements so flat that "
+                f"rounding is all that is left of them; make element_size at most {min(sides) / FLATTEST:.2g}, or the "
+                f"{item.type} wider"
+            )
         count = _count_elements(item, dimensions)
         if count > MOST_ELEMENTS:
             raise complain(
