@@ -11,6 +11,10 @@ import undertow as ut
 from undertow.grid import Array
 from undertow.validation.analysis import Quantity, quantity
 
+COUNT = 12
+"""Configurations of each kind."""
+SMOKE = {"COUNT": 2}
+
 
 def closed_box(objects: dict[str, Any], dimensions: int, resolution: int, periodic: bool) -> ut.Scene:
     """A unit box full of fluid of density 1 without gravity, walls or periodic sides around it."""
@@ -213,7 +217,7 @@ def linear_soft(seed: int, shell: bool) -> float:
 
 def run(full: bool) -> Iterator[Quantity]:
     """Random rigid and soft bodies, shells and flows."""
-    count = 60 if full else 12
+    count = 60 if full else COUNT
     changes = [linear(seed) for seed in range(count)]
     yield quantity("linear_rigid", max(changes), configurations=count)
     changes = [angular(100 + seed) for seed in range(count)]
