@@ -326,7 +326,7 @@ def test_defects_of_scenes_reach_the_simulation_and_leave_with_their_context() -
         sim = ut.Simulation(scene, threads=1)
     assert sim.scene.fluid.viscosity == 2.0 * scene.fluid.viscosity and sim.scene.fluid.advection == "none"
     assert ut.Simulation(scene, threads=1).scene.fluid.viscosity == scene.fluid.viscosity
-    with broken.sampled(0.0)():
+    with broken.sampled("pressure", 0.0)():
         assert np.all(sim.sample("pressure", [(0.5, 0.5)]) == 0.0)
 
 

@@ -221,11 +221,17 @@ def mirrored(axis: int) -> Defect:
     return body_reads(velocity=lambda v: sign * v)
 
 
-def sampled(factor: float) -> Defect:
-    """Fields that ``Simulation.sample`` reads, times ``factor``: 0 is constant, -1 the wrong sign."""
+def sampled(name: str, factor: float) -> Defect:
+    """A field that ``Simulation.sample`` reads, times ``factor``: 0 is constant, -1 the wrong sign."""
     from undertow.run.simulation import Simulation
 
-    return scaled(Simulation, "sample", factor)
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def sample(self: Any, field: str, points: object) -> Any:
+            return original(self, field, points) * (factor if field == name else 1.0)
+
+        return sample
+
+    return replaced(Simulation, "sample", make)
 
 
 def world(**settings: Any) -> Defect:
@@ -256,3 +262,94 @@ def momentum_lost(share: float) -> Defect:
             bodies.derive_velocities()
 
     return after_steps(change)
+
+
+def elastic_force(factor: Any) -> Defect:
+    """Forces of all soft elements times ``factor``, a number or one for each axis; the energy stays as it is."""
+    from undertow.soft.assembly import Forces
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def measure(self: Any, x: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+            energy = original(self, x, f, *args, **kwargs)
+            f *= np.asarray(factor)
+            return energy
+
+        return measure
+
+    return replaced(Forces, "measure", make)
+
+
+def equilibrium(case: Any, factor: Any) -> Defect:
+    """``find_equilibrium`` of a case, its load times ``factor``, a number or a matrix (3, 3); None: nothing moves."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def find(bodies: Any, force: Any, *args: Any, **kwargs: Any) -> Any:
+            if factor is None:
+                return None
+            turned = force * factor if np.ndim(factor) == 0 else force @ np.asarray(factor).T
+            return original(bodies, np.ascontiguousarray(turned), *args, **kwargs)
+
+        return find
+
+    return replaced(case, "find_equilibrium", make)
+
+
+def damp_nodes(share: float) -> Callable[[Any], None]:
+    """Nodes of what is stepped lose a share of their velocity: for ``after_steps``."""
+
+    def change(stepped: Any) -> None:
+        stepped.bodies.v[...] *= 1.0 - share
+
+    return change
+
+
+def first_argument(owner: Any, name: str, change: Callable[[Any], Any]) -> Defect:
+    """A method whose first argument is changed."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, first, *args, **kwargs: original(self, change(first), *args, **kwargs)
+
+    return replaced(owner, name, make)
+
+
+def last_argument(factor: float) -> Callable[[Any], Any]:
+    """For ``replaced``: a function or class whose last argument by position is times ``factor``."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **kwargs: original(*args[:-1], factor * args[-1], **kwargs)
+
+    return make
+
+
+def smaller(case: Any, **constants: Any) -> Iterator[Any]:
+    """The quantities of a case with smaller constants of its module."""
+    with ExitStack() as stack:
+        for name, value in constants.items():
+            stack.enter_context(stepping.replaced(case, name, value))
+        yield from case.run(full=False)
+
+
+def ledger_column(name: str, least: float) -> Defect:
+    """A column of the ledger that is never less than ``least``."""
+
+    def hook(stepped: Any, step: stepping.Step, skip: stepping.Step) -> Any:
+        report = step()
+        row = {**report.ledger, name: max(report.ledger[name], least)}
+        return dataclasses.replace(report, ledger=row)
+
+    return lambda: stepping.hooked(hook)
+
+
+def creep(way: float) -> Callable[[Any], None]:
+    """Rigid bodies that move move by ``way`` [m] along x: for ``after_steps``."""
+
+    def change(stepped: Any) -> None:
+        bodies = stepped.model.bodies
+        bodies.x_b[bodies.inv_mass_b > 0, 0] += way
+
+    return change
+
+
+def solids_with(**values: Any) -> Defect:
+    """Settings of the solids of simulations, such as ``energy_fix=False``."""
+    return scene_changed(lambda s: s.model_copy(update={"solids": s.solids.model_copy(update=values)}))
