@@ -340,6 +340,16 @@ def ledger_column(name: str, least: float) -> Defect:
     return lambda: stepping.hooked(hook)
 
 
+def ledger_scaled(name: str, factor: float) -> Defect:
+    """A column of the ledger times ``factor``."""
+
+    def hook(stepped: Any, step: stepping.Step, skip: stepping.Step) -> Any:
+        report = step()
+        return dataclasses.replace(report, ledger={**report.ledger, name: factor * report.ledger[name]})
+
+    return lambda: stepping.hooked(hook)
+
+
 def creep(way: float) -> Callable[[Any], None]:
     """Rigid bodies that move move by ``way`` [m] along x: for ``after_steps``."""
 
