@@ -12,9 +12,9 @@ from undertow.validation.sph_buoyancy import case
 
 
 def small() -> Iterator[Quantity]:
-    """A cuboid of half the density of water, from above."""
-    path, level, dx = case.heights(0.5, 30, 2, 3.0, 3.0)
-    drafts = (level + 0.5 * case.SIZE[1] - np.array(path)) / dx - 0.5 * case.SIZE[1] / dx
+    """A cuboid of 0.8 of the density of water, from above."""
+    path, level, dx = case.heights(0.8, 30, 2, 3.0, 3.0)
+    drafts = (level + 0.5 * case.SIZE[1] - np.array(path)) / dx - 0.8 * case.SIZE[1] / dx
     yield quantity("floating_depth", abs(float(drafts[-4:].mean())))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from undertow.validation import broken
 from undertow.validation.analysis import Quantity, quantity
@@ -16,7 +17,11 @@ def small() -> Iterator[Quantity]:
     yield quantity("thickness_13", thick[0])
 
 
+def _slow(scene: Any) -> Any:
+    return scene.model_copy(update={"soft": scene.soft.model_copy(update={"volume_recovery": 10.0})})
+
+
 DEFECTS = {
     "frozen": broken.frozen(),
-    "volume not kept": broken.objects("SoftBody", incompressible=False),
+    "volume regained over ten seconds": broken.scene_changed(_slow),
 }
