@@ -14,6 +14,7 @@ def small() -> Iterator[Quantity]:
     """The thin and the thick fluid."""
     thin, thick = case.depth(0.1, 1.0, 20), case.depth(3.0, 1.0, 20)
     yield quantity("thin_over_thick", thin["depth"] / thick["depth"])
+    yield quantity("thin_depth", thin["depth"])
 
 
 def _thin(scene: Any) -> Any:

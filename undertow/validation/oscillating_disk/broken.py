@@ -10,8 +10,8 @@ from undertow.validation.oscillating_disk import case
 
 
 def small() -> Iterator[Quantity]:
-    """64 cells along the box."""
-    found = case.swing(64)
+    """128 cells along the box, 0.3 s."""
+    found = case.swing(128, 0.3)
     yield quantity("balance", found.balance)
     yield quantity("area", found.change_of_area)
 

@@ -10,8 +10,8 @@ from undertow.validation.sph_hydrostatic import case
 
 
 def small() -> Iterator[Quantity]:
-    """24 particles across."""
-    return case.settle(24, "wcsph", "")
+    """The weakly compressible fluid alone."""
+    return case.settle(48, "wcsph", "")
 
 
 DEFECTS = {
