@@ -94,6 +94,13 @@ def test_every_case_begins() -> None:
     assert done.returncode == 0 and not failed, "\n".join(failed)
 
 
+def test_benchmarks_that_end_before_their_time_are_not_taken_for_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All benchmarks are begun in a process beside that of the cases; here it knows none of that name."""
+    monkeypatch.setattr(runner, "known", lambda kind: {"nope": "nope"} if kind == "bench" else {})
+    result = call("validate", "--smoke", "--json")
+    assert result.exit_code == 1 and "the benchmarks ended after 0 of 1" in result.stderr
+
+
 def test_smoke_takes_two_steps_and_comes_to_the_lines_that_measure(made_up: dict[str, Any]) -> None:
     seen = []
 

@@ -13,6 +13,8 @@ from undertow.validation.analysis import Quantity, quantity
 RATE = np.pi / 314
 END = 628.0
 EXACT_AREA = 582.2
+TRACE = 60
+"""Steps back to the start of points that are traced."""
 Velocity = Callable[[Array, Array, Array], tuple[Array | float, ...]]
 """(x, y, z) [m] -> (u, v, w) [m/s]."""
 
@@ -95,12 +97,12 @@ def misplaced_at(
     for axis in grid.axes:
         x[:, axis] = grid.lower[axis] + np.random.default_rng(axis).random(len(x)) * grid.cells[axis] * grid.dx
     wet = sample_centred(grid, surface.phi_c, x) <= 0.0
-    h = -time / 200
+    h = -time / TRACE
 
     def rate(x: Array, t: float) -> Array:
         return factor(t) * np.stack(np.broadcast_arrays(*velocity(*x.T), x[:, 0])[:3], axis=1)
 
-    for n in range(200):
+    for n in range(TRACE):
         t = time + n * h
         a = rate(x, t)
         b = rate(x + 0.5 * h * a, t + 0.5 * h)
