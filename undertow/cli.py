@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -292,45 +293,139 @@ def validate(
     cases: Cases = None,
     as_json: Json = False,
     full: Annotated[bool, typer.Option("--full", help="also the long ladders")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="all cases, results kept in runs/validation")] = False,
+    resume_kept: Annotated[bool, typer.Option("--resume", help="leave out what is kept of these sources")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="name, what it judges, form and cost of every case")] = False,
+    smoke: Annotated[bool, typer.Option("--smoke", help="two steps of every case and benchmark, not judged")] = False,
+    broken: Annotated[bool, typer.Option("--broken", help="each defect of a case's broken.py must fail it")] = False,
     draw: Annotated[Path | None, typer.Option("--draw", help="new folder for pictures of the cases' curves")] = None,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
     """Check the cases against their references: measured, reference, error, tolerance, pass."""
     _begin(threads)
+    _check_modes({"--list": listed, "--smoke": smoke, "--broken": broken, "--all": everything})
+    if everything and cases:
+        raise UserError(f"validate --all: takes no names of cases ({', '.join(cases)}); leave out the one or the other")
+    if listed:
+        from undertow.validation.catalogue import cards
+
+        _list_cases(list(cards()), as_json)
+        return
     from undertow.run.machine import use_threads
     from undertow.validation import drawing, runner
 
-    names = runner.chosen("validate", cases)
-    use_threads(threads)
     say = functools.partial(_say, quiet)
-    results = runner.validate(names, full, say)
+    use_threads(threads)
+    columns = ("case", "quantity", "measured", "reference", "error", "tolerance", "passed", "seconds")
+    if smoke:
+        _report(_smoke(cases, say), as_json, columns)
+        return
+    if broken:
+        from undertow.validation.broken import check, chosen
+
+        _report(check(chosen(cases), say), as_json, columns)
+        return
+    names = runner.chosen("validate", cases)
     if draw is not None:
         drawing.check_folder(draw)
+    results = runner.validate(names, full, say)
+    if everything or resume_kept:
+        measure = functools.partial(runner.validate, full=full, say=say)
+        results = _keep("validate", "full" if full else "quick", names, resume_kept, measure, say)
+    if draw is not None:
         results = runner.drawn(results, draw, say)
-    _report(results, as_json, ("case", "quantity", "measured", "reference", "error", "tolerance", "passed", "seconds"))
+    _report(results, as_json, columns)
 
 
 @command
 def bench(
     cases: Cases = None,
     as_json: Json = False,
+    everything: Annotated[bool, typer.Option("--all", help="all benchmarks, results kept in runs/validation")] = False,
+    resume_kept: Annotated[bool, typer.Option("--resume", help="leave out what is kept of these sources")] = False,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
     """Measure speed: seconds per step, throughput, iterations, memory, compile time apart."""
     _begin(threads)
+    if everything and cases:
+        raise UserError(f"bench --all: takes no names ({', '.join(cases)}); leave out the one or the other")
     from undertow.run.machine import use_threads
     from undertow.validation import runner
 
-    names = runner.chosen("bench", cases)
-    results = runner.bench(names, use_threads(threads), functools.partial(_say, quiet))
+    names, say = runner.chosen("bench", cases), functools.partial(_say, quiet)
+    used = use_threads(threads)
+    results = runner.bench(names, used, say)
+    if everything or resume_kept:
+        measure = functools.partial(runner.bench, threads=used, say=say)
+        results = _keep("bench", "quick", names, resume_kept, measure, say)
     columns = ("case", "quantity", "size", "threads", "seconds_per_step", "throughput", "unit", "iterations", "ratio")
     _report(results, as_json, (*columns, "bound", "passed"))
 
 
+def _check_modes(modes: dict[str, bool]) -> None:
+    given = [name for name, on in modes.items() if on]
+    if len(given) > 1:
+        raise UserError(f"validate {' '.join(given)}: each does something else; give one of them")
+
+
+def _list_cases(rows: list[tuple[str, ...]], as_json: bool) -> None:
+    columns = ("name", "judges", "form", "cost")
+    if not as_json:
+        _print_table(("name", "what it judges", "form", "cost on two cores"), rows)
+        return
+    for row in rows:
+        print(json.dumps(dict(zip(columns, row, strict=True))))
+
+
+def _smoke(cases: list[str] | None, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """Cases, then benchmarks; a name may be of either."""
+    from undertow.validation import runner
+    from undertow.validation.smoke import smoke
+
+    both = {kind: runner.known(kind) for kind in ("validate", "bench")}
+    for name in cases or ():
+        if not any(name in known for known in both.values()):
+            raise UserError(f"validate --smoke: there is neither a case nor a benchmark {name!r}; see validate --list")
+    wanted = {kind: [name for name in known if not cases or name in cases] for kind, known in both.items()}
+    if cases:
+        for kind, names in wanted.items():
+            yield from smoke(kind, names, say)
+        return
+    # all of them: the benchmarks on the other core
+    beside = [name for name in wanted["bench"] if name not in both["validate"]]
+    command = [sys.executable, "-m", "undertow", "validate", "--smoke", "--json", *beside]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        yield from smoke("validate", wanted["validate"], say)
+        yield from smoke("bench", [name for name in wanted["bench"] if name not in beside], say)
+        assert process.stdout is not None
+        lines = [json.loads(line) for line in process.stdout]
+    if [line["case"] for line in lines] != beside:
+        done = f"{len(lines)} of {len(beside)}"
+        raise PhysicsError(f"validate --smoke: the benchmarks ended after {done}; run them by name to see why")
+    yield from lines
+
+
+def _keep(
+    kind: str, form: str, names: list[str], resumes: bool, measure: Callable[..., Iterator[dict[str, Any]]],
+    say: Callable[[str], None],
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """Results that are kept as they come; with ``resumes`` those that are kept already stand before them."""
+    from undertow.validation.kept import Kept
+
+    kept = Kept()
+    beside = ("kind", "form", "date", "commit", "sources")
+    done = kept.done(kind, form) if resumes else {}
+    left = [name for name in names if name not in done]
+    say(f"{kept.path}: {len(names) - len(left)} of {len(names)} are kept, {len(left)} are left")
+    for name in names:
+        yield from ({key: line[key] for key in line if key not in beside} for line in done.get(name, ()))
+    yield from kept.keep(kind, form, measure(left))
+
+
 def _report(results: Iterator[dict[str, Any]], as_json: bool, columns: tuple[str, ...]) -> None:
-    """Lines of JSON as they come, or a table at the end; exit status 1 when anything has not passed."""
+    """Lines of JSON as they come, or a table at the end; exit status 1 when anything has failed."""
     rows = []
     for result in results:
         rows.append(result)
@@ -338,7 +433,7 @@ def _report(results: Iterator[dict[str, Any]], as_json: bool, columns: tuple[str
             print(json.dumps(result, allow_nan=False), flush=True)
     if not as_json:
         _print_table(columns, [tuple(_short(row.get(c)) for c in columns) for row in rows])
-    failed = sum(not row["passed"] for row in rows)
+    failed = sum(row["passed"] is False for row in rows)
     if failed:
         raise PhysicsError(f"{failed} of {len(rows)} quantities out of tolerance")
 

@@ -1,4 +1,4 @@
-"""What the benchmarks of particles measure: the state of table I, all memory, and the peer or the record of it."""
+"""What the benchmarks of particles measure: the state of table I, all memory, and the peer of this run or none."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ def test_the_ratio_is_to_the_peer_of_this_run(tmp_path: Path, monkeypatch: pytes
     assert (tmp_path / "words").read_text().split()[1:] == ["48", "2", str(sph_step.PEER_STEPS)]
 
 
-def test_without_the_peer_the_ratio_is_to_the_record_and_says_so(
+def test_without_the_peer_there_is_no_ratio_and_the_line_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(sph_step.PYTHON, raising=False)
     monkeypatch.setattr(sys, "executable", _python(tmp_path, "exit 1"))
     found = sph_step.compare(1.4e6, 48, 2)
-    assert found["ratio"] == pytest.approx(2.0) and "recorded, not in this run" in found["against"]
+    assert found["ratio"] is None and found["compared"] is False
+    assert found["against"].startswith("not compared: pySPlisHSPlasH is not in this run")
 
 
 @pytest.mark.parametrize(("text", "said"), [("echo no module >&2; exit 1", "no module"), (None, "cannot be started")])

@@ -24,6 +24,8 @@ QUANTITIES = {
     "eno3": f"eno3_faces_per_second_{CELLS}",
 }
 
+SMOKE = {"CELLS": 12}
+
 
 def run(threads: int) -> Iterator[dict[str, Any]]:
     """One result per scheme."""

@@ -11,6 +11,8 @@ import undertow as ut
 
 RESOLUTION, FIRST, STEPS = 150, 3, 8
 
+SMOKE = {"RESOLUTION": 30}
+
 
 def run(threads: int) -> Iterator[dict[str, Any]]:
     """Steps while the balloon fills, transport at the shell and the coupled solve included; the median of them."""

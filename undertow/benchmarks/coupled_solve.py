@@ -3,8 +3,9 @@
 A full tank with an open top and 1, 24 or 200 spheres, a soft torus or a cloth, a random velocity of the fluid, the
 weight of the bodies over 10 ms (soft ones have none); to 1e-6. Iterations over grid sizes and density ratios; at 128^3
 the processor time of set-up and solve against that of the fluid alone around the same spheres held fast, both with the
-geometry new. At 64^3 with 24 spheres the same rows are solved as the symmetric indefinite system of pressures and
-twists (Robinson-Mosher et al. 2008, 16) by MINRES, with the same multigrid cycle and bound on the true residual.
+geometry new; of torus and cloth against the fluid around a rigid torus held fast, and without the cloth. At 64^3 with
+24 spheres the same rows are solved as the symmetric indefinite system of pressures and twists (Robinson-Mosher et al.
+2008, 16) by MINRES, with the same multigrid cycle and bound on the true residual.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ import undertow as ut
 
 SIZES = (32, 64, 128)
 RATIOS = (1e-3, 1e-1, 1.0, 1e3)
+ALONE = "the fluid alone, same run"
+
+SMOKE = {"SIZES": (8, 12)}
 
 
 def make(cells: int, bodies: int, ratio: float | None) -> ut.Simulation:
@@ -110,18 +114,21 @@ def run_forms() -> Iterator[dict[str, Any]]:
     yield {"quantity": "spd_over_minres", "size": 64, "measured": total, "ratio": total, "against": "MINRES, same run"}
 
 
+PLACE, TURN = (0.52, 0.49, 0.51), ut.Rotation(axis=(1.0, 0.3, 0.2), degrees=50.0)
+"""Of torus and cloth."""
+
+
 def make_soft(cells: int, kind: str, ratio: float) -> ut.Simulation:
     """The tank with a soft torus, or a cloth that weighs as much as 0.02 m of ``ratio`` times the fluid's density;
     elements of about a cell, at most as fine as at 64^3."""
-    place, size, density = (0.52, 0.49, 0.51), 1.3 / min(cells, 64), 1000.0 * ratio
-    turn = ut.Rotation(axis=(1.0, 0.3, 0.2), degrees=50.0)
+    size, density = 1.3 / min(cells, 64), 1000.0 * ratio
     item: Any = ut.SoftBody(
-        shape=ut.Torus(radius=0.2, tube=0.09), position=place, rotation=turn, element_size=size,
+        shape=ut.Torus(radius=0.2, tube=0.09), position=PLACE, rotation=TURN, element_size=size,
         density=density, youngs_modulus=1e5, poisson_ratio=0.4,
     )  # fmt: skip
     if kind == "cloth":
         item = ut.Cloth(
-            size=(0.5, 0.45), position=place, rotation=turn, element_size=size, density=0.02 * density, stretching=1e4
+            size=(0.5, 0.45), position=PLACE, rotation=TURN, element_size=size, density=0.02 * density, stretching=1e4
         )
     scene = ut.Scene(
         name="coupled-solve",
@@ -132,6 +139,20 @@ def make_soft(cells: int, kind: str, ratio: float) -> ut.Simulation:
         time=ut.Time(end=1.0, frame_rate=100.0, fixed_step=0.01),
         fluid=ut.Fluid(density=1000.0, tolerance=1e-6, advection="none"),
         objects={"soft": item},
+    )
+    return ut.Simulation(scene)
+
+
+def make_fixed(cells: int, kind: str) -> ut.Simulation:
+    """The fluid alone: the tank around a torus that is held fast, or without the cloth."""
+    torus = ut.RigidBody(shape=ut.Torus(radius=0.2, tube=0.09), position=PLACE, rotation=TURN)
+    scene = ut.Scene(
+        name="coupled-solve",
+        gravity=(0.0, 0.0, 0.0),
+        domain=ut.Domain(upper=(1.0, 1.0, 1.0), resolution=cells, sides={"y_high": "open"}),
+        time=ut.Time(end=1.0, frame_rate=100.0, fixed_step=0.01),
+        fluid=ut.Fluid(density=1000.0, tolerance=1e-6, advection="none"),
+        objects={"torus": torus} if kind == "torus" else {},
     )
     return ut.Simulation(scene)
 
@@ -156,10 +177,12 @@ def measure_soft(sim: ut.Simulation) -> tuple[int, float]:
 def run_soft() -> Iterator[dict[str, Any]]:
     """A soft torus and a cloth."""
     for kind in ("torus", "cloth"):
-        found = {}
+        found: dict[tuple[int, float], int] = {}
+        taken: dict[tuple[int, float], float] = {}
         for cells in SIZES:
             for ratio in RATIOS:
                 found[cells, ratio], seconds = measure_soft(make_soft(cells, kind, ratio))
+                taken[cells, ratio] = seconds
                 yield {
                     "quantity": f"iterations_{kind}_{ratio:g}", "size": cells, "seconds_per_step": seconds,
                     "iterations": found[cells, ratio], "measured": found[cells, ratio], "unit": "iterations",
@@ -168,6 +191,11 @@ def run_soft() -> Iterator[dict[str, Any]]:
         yield {"quantity": f"iteration_growth_{kind}", "measured": growth, "ratio": growth, "unit": "per doubling"}
         variation = max(found[n, 1e-3] / found[n, 1e3] for n in SIZES)
         yield {"quantity": f"ratio_variation_{kind}", "measured": variation, "ratio": variation, "unit": "1e-3 / 1e3"}
+        alone = measure(make_fixed(SIZES[-1], kind))[1]
+        heavy = max(taken[SIZES[-1], r] for r in RATIOS[1:]) / alone
+        for weight, ratio in (("heavy", heavy), ("light", taken[SIZES[-1], 1e-3] / alone)):
+            quantity = f"time_ratio_{weight}_{kind}_128"
+            yield {"quantity": quantity, "measured": ratio, "ratio": ratio, "size": SIZES[-1], "against": ALONE}
 
 
 def run(threads: int) -> Iterator[dict[str, Any]]:
@@ -194,9 +222,8 @@ def run(threads: int) -> Iterator[dict[str, Any]]:
         heavy = max(found[SIZES[-1], r][1] for r in RATIOS[1:]) / alone[SIZES[-1]][1]
         light = found[SIZES[-1], 1e-3][1] / alone[SIZES[-1]][1]
         name = "" if bodies == 1 else f"_{bodies}"
-        against = "the fluid alone, same run"
         for kind, ratio in (("heavy", heavy), ("light", light)):
             quantity = f"time_ratio_{kind}{name}_128"
-            yield {"quantity": quantity, "measured": ratio, "ratio": ratio, "size": 128, "against": against}
+            yield {"quantity": quantity, "measured": ratio, "ratio": ratio, "size": 128, "against": ALONE}
     yield from run_forms()
     yield from run_soft()

@@ -17,6 +17,8 @@ COARSE = 24
 START, STEPS = 0.06, 20
 """When all gears are in the water and the first have met bunnies [s], and how many steps are timed from then on."""
 
+SMOKE = {"CELLS": 16, "COARSE": 12}
+
 
 def run(threads: int) -> Iterator[dict[str, Any]]:
     """The mean over the steps; a coarse run through the same times compiles all kinds of contact before them."""

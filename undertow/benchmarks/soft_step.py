@@ -14,6 +14,8 @@ RESOLUTION, STEPS = 25, 4
 THESIS = 18.0
 """Seconds per frame of the thesis for 104k tetrahedra (section 3.5)."""
 
+SMOKE = {"RESOLUTION": 6}
+
 
 def run(threads: int) -> Iterator[dict[str, Any]]:
     """A few steps of the ball with one-rings while it is being squeezed."""

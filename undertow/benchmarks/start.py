@@ -36,6 +36,15 @@ def run(threads: int) -> Iterator[dict[str, Any]]:
         yield {"quantity": "demo_first_frame_seconds", "measured": first, "size": "demo", "seconds_per_step": first}
 
 
+def smoke() -> Iterator[dict[str, Any]]:
+    """The program of the warm start once, with the kernels that are at hand."""
+    begin = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", PROGRAM.format(threads=1)], stdout=subprocess.DEVNULL)
+    if done.returncode:
+        raise PhysicsError(f"bench start: the first step ended with status {done.returncode}")
+    yield {"quantity": "warm_seconds", "measured": time.perf_counter() - begin}
+
+
 def seconds_to_first_frame(folder: Path, threads: int) -> float:
     """From the start of the demo's command, kernel cache empty, until the first computed frame is on disk [s]."""
     out = folder / "run"

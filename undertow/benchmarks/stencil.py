@@ -23,6 +23,8 @@ from undertow.linalg import Stencil
 SIZES = (128, 256)
 REPEATS = 20
 
+SMOKE = {"SIZES": (16,), "REPEATS": 1}
+
 
 @njit(cache=True, nogil=True)
 def _add_scaled(b, c, scale, out_a, start, stop):  # type: ignore[no-untyped-def]

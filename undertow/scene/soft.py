@@ -265,8 +265,8 @@ def check_soft(scene: Scene) -> None:
         sides: tuple[float, ...] = ()
         if isinstance(item, Cloth):
             sides = item.size or ()
-        elif isinstance(item, SoftBody) and isinstance(item.shape, Box):
-            sides = item.shape.size[:dimensions]
+        elif isinstance(item, SoftBody) and item.shape.elements_fit:
+            sides = tuple(2.0 * half for half in item.shape.half_size()[:dimensions])
         if item.element_size is not None and sides and min(sides) < FLATTEST * item.element_size:
             raise complain(
                 f"{path}: {min(sides):g} m wide with element_size = {item.element_size:g}, elements so flat that "

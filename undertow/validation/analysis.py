@@ -25,6 +25,28 @@ def observed_order(sizes: Sequence[float], errors: Sequence[float]) -> float:
     return float(slope)
 
 
+def extrapolate(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
+    """(limit, order) of v = limit + c h^order through the values on three grids of so many cells, coarse to fine.
+
+    NaN where the values do not close up from one grid to the next as a power of the cell size does.
+    """
+    h = 1.0 / np.asarray(sizes, dtype=float)
+    v = np.asarray(values, dtype=float)
+
+    def ratio(order: float) -> float:
+        return float((h[0] ** order - h[1] ** order) / (h[1] ** order - h[2] ** order))
+
+    first, second = v[0] - v[1], v[1] - v[2]
+    found = float(first / second) if second else float("nan")
+    low, high = 1e-3, 12.0
+    if not ratio(low) < found < ratio(high):
+        return float("nan"), float("nan")
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if ratio(middle) < found else (low, middle)
+    return float(v[2] - second * h[2] ** low / (h[1] ** low - h[2] ** low)), low
+
+
 def extreme(values: np.ndarray, largest: bool) -> float:
     """Largest or smallest value of equally spaced samples, refined by the parabola through its neighbours."""
     v = np.asarray(values if largest else -values, dtype=float)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import time as clock
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,11 +65,21 @@ def drawn(results: Iterator[dict[str, Any]], folder: Path, say: Callable[[str], 
 
 
 def _next(case: str, quantities: Iterator[dict[str, Any]]) -> dict[str, Any] | None:
-    """The next quantity; physics that fails is a quantity that has not passed."""
+    """The next quantity; a case that ends in an error has one that has not passed, and the next case runs."""
     try:
         return next(quantities, None)
     except PhysicsError as error:
-        return {"case": case, "quantity": "completed", "measured": None, "detail": {"error": str(error)}}
+        words = str(error)
+    except Exception as error:
+        words = describe_error(error)
+    return {"case": case, "quantity": "completed", "measured": None, "detail": {"error": words}}
+
+
+def describe_error(error: Exception) -> str:
+    """The error in a line, and the line of the package that it comes from."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "undertow" in f.filename]
+    where = f" ({frames[-1].filename.rsplit('undertow/', 1)[-1]}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"
 
 
 def _judged(case: str, measured: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -91,7 +102,10 @@ def _judged(case: str, measured: dict[str, Any], seconds: float) -> dict[str, An
 
 
 def bench(names: list[str], threads: int, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
-    """One line per quantity with the keys of ``BENCH_KEYS``; a benchmark gives the value to judge as ``measured``."""
+    """One line per quantity with the keys of ``BENCH_KEYS``; a benchmark gives the value to judge as ``measured``.
+
+    A benchmark whose peer is not in the run gives ``compared`` = False: ratio and passed are then None.
+    """
     for name in names:
         say(f"{name} ...")
         module = importlib.import_module(known("bench")[name])
@@ -105,12 +119,12 @@ def bench(names: list[str], threads: int, say: Callable[[str], None]) -> Iterato
             target = find_target(name, str(found["quantity"]), "bench")
             if target is not None:
                 verdict = judge(name, str(found["quantity"]), measured, "bench")
-                line |= {"bound": verdict["reference"], "passed": verdict["passed"]}
+                # without its peer in the run there is no ratio, and nothing to be passed
+                passed = verdict["passed"] if found.get("compared", True) else None
+                line |= {"bound": verdict["reference"], "passed": passed}
             else:
                 line |= {"bound": None, "passed": found["quantity"] != "completed"}
             yield _finite({**line, "measured": measured, "detail": found.get("detail") or {}})
-        # a benchmark says of a peer that is not installed that it has not compared with it
-        seen |= {quantity.removesuffix("_not_compared") for quantity in seen}
         for missing in unmeasured(name, seen, True, "bench"):
             line = dict.fromkeys(BENCH_KEYS) | {"case": name, "quantity": missing, "threads": threads}
             bound = judge(name, missing, None, "bench")["reference"]

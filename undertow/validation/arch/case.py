@@ -15,6 +15,8 @@ RADIUS = 1.0
 DEPTH = 0.4
 RATE = 240
 
+SMOKE = {"RATE": 10}
+
 
 def stone(thickness: float) -> ut.Hull:
     """The wedge between two joints, symmetric about the y axis, with the origin in the middle of the arch."""

@@ -16,6 +16,8 @@ PAIRS = 1000
 FREE, STEPS = 40, 20
 """Free pairs of boxes that are followed over whole steps, for each restitution, and how many steps."""
 
+SMOKE = {"PAIRS": 3, "FREE": 1}
+
 
 def bracket() -> MeshShape:
     """An L of arms 0.3 m, 0.1 m thick and wide."""

@@ -86,8 +86,8 @@ def run(full: bool = False) -> Iterator[Quantity]:
     )  # fmt: skip
     square = collapse(1, cells, HEIGHT[-1, 0], 12.0)
     height = np.interp(HEIGHT[:, 0], square.time, square.height)
-    yield quantity(
-        "height", float(np.abs(height - HEIGHT[:, 1]).max()), cells=cells, found=height.tolist(),
-        relative=float(np.abs(height / HEIGHT[:, 1] - 1.0).max()),
-    )  # fmt: skip
-    yield quantity("volume_drift", tall.drift, cells=cells, drift_of_the_thin_film=square.drift)
+    yield quantity("height", float(np.abs(height - HEIGHT[:, 1]).max()), cells=cells, found=height.tolist())
+    relative = height / HEIGHT[:, 1] - 1.0
+    yield quantity("height_relative", float(np.abs(relative).max()), cells=cells, deviation=relative.tolist())
+    yield quantity("volume_drift", tall.drift, cells=cells)
+    yield quantity("volume_drift_square", square.drift, cells=cells)

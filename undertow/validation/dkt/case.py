@@ -66,4 +66,4 @@ def run(full: bool = False) -> Iterator[Quantity]:
     reynolds = float(speed.max() * DIAMETER * DENSITY / VISCOSITY)
     yield quantity("gap", float(gap.min()), cells=cells, met=float(time[met]))
     yield quantity("turn", float(angle[met:].max()), angle_met=float(angle[met]), end=float(time[-1]))
-    yield quantity("reynolds", reynolds, met=float(speed[met] * DIAMETER * DENSITY / VISCOSITY))
+    yield quantity("reynolds", reynolds, info=True, met=float(speed[met] * DIAMETER * DENSITY / VISCOSITY))

@@ -16,6 +16,8 @@ MASS = 1.0
 GRAVITY = 9.81
 END = 2.0
 
+SMOKE = {"END": 0.1}
+
 
 def make(rate: int, seconds: float) -> ut.Simulation:
     """The rods lie along x, the first one hinged to the world at the origin."""

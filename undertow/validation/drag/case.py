@@ -96,6 +96,8 @@ def run(full: bool = False) -> Iterator[Quantity]:
     resolution = 30 if full else 20
     thin, thick = depth(0.1, 1.0, resolution), depth(3.0, 1.0, resolution)
     yield quantity("thin_over_thick", thin["depth"] / thick["depth"], thin=thin, thick=thick, unit="m, N s")
+    # steps are shorter in the thick fluid: spheres that stop after one step have gone four times as far in the thin one
+    yield quantity("thin_depth", thin["depth"], unit="m")
     sticking = depth(3.0, 0.0, resolution)
     yield quantity("thick_sticking", sticking["depth"] / thick["depth"], sticking=sticking)
     speeds = {n: [terminal(n, place)["ratio"] for place in PLACES] for n in (1.5, 2.0, 3.0)}

@@ -25,4 +25,4 @@ def run(full: bool = False) -> Iterator[Quantity]:
             steps += 1
             if flow.row_before > 0:
                 worst = max(worst, flow.row_after / (scene.fluid.tolerance * flow.row_before))
-        yield quantity(name, worst, shape=list(sim.grid.shape), steps=steps, tolerance=scene.fluid.tolerance)
+        yield quantity(name, worst, shape=list(sim.grid.cells), steps=steps, tolerance=scene.fluid.tolerance)

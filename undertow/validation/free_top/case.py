@@ -19,6 +19,8 @@ SHARD = (np.array([0.02, 1.0, 1.01]), np.array([400.0, 300.0, 200.0]))
 """A thin shard that turns 2.9 times per step of 1/30 s."""
 
 FRAME = 1.0 / 30.0
+STEPS = 10_000
+SMOKE = {"STEPS": 100}
 
 
 def fly(inertia: Array, omega: Array, order: int, fix: bool) -> SolidsWorld:
@@ -120,7 +122,7 @@ def orders(order: int, fix: bool, end: float = 5.0) -> dict[str, Any]:
 
 def run(full: bool = False) -> Iterator[Quantity]:
     """Drifts of both bodies, the worst of the three updates, and the orders without the fix and with it."""
-    steps = 100_000 if full else 10_000
+    steps = 100_000 if full else STEPS
     for name, (inertia, omega) in (("top", TOP), ("shard", SHARD)):
         drifts = np.array([drift(inertia, omega, order, steps) for order in (1, 2, 3)])
         yield quantity(f"momentum_{name}", float(drifts[:, 0].max()), steps=steps, by_order=drifts[:, 0].tolist())

@@ -14,6 +14,8 @@ from undertow.validation.analysis import Quantity, quantity
 FINE = 20
 """Points per smoothing length h = R / 2 of the quadrature."""
 
+SMOKE = {"FINE": 6}
+
 
 def solver_kernel(distance: Array, dimensions: int) -> tuple[Array, Array]:
     """W [1/m^d] and D [1/m^(d+2)] of grad W = D x at distances [m] for particles of spacing 1 / support, so R = 1.

@@ -11,6 +11,10 @@ import undertow as ut
 from undertow.grid import Array
 from undertow.validation.analysis import Quantity, quantity
 
+COUNT = 12
+"""Configurations of each kind."""
+SMOKE = {"COUNT": 2}
+
 
 def closed_box(objects: dict[str, Any], dimensions: int, resolution: int, periodic: bool) -> ut.Scene:
     """A unit box full of fluid of density 1 without gravity, walls or periodic sides around it."""
@@ -72,18 +76,19 @@ def at_ends(sim: ut.Simulation, u: Array) -> Array:
     return found
 
 
-def linear(seed: int) -> float:
-    """Change of linear momentum in the solve, periodic box, relative to the sum of all parts."""
+def linear(seed: int) -> tuple[float, float]:
+    """(Change of linear momentum in the solve, momentum that the bodies are given in it), periodic box, relative to the
+    sum of all parts."""
     rng = np.random.default_rng(seed)
     sim = ut.Simulation(random_scene(rng, 2 + seed % 2, True, 1 + seed % 3))
     mass, u = shake(sim, rng)
     bodies = sim.scheme.bodies.bodies  # type: ignore[attr-defined]
     size = float(np.abs(mass * u).sum() + np.abs(bodies.p_b).sum())
-    before = (mass * u + at_ends(sim, u)).sum(axis=(1, 2, 3)) + bodies.p_b.sum(axis=0)
+    before, start = (mass * u + at_ends(sim, u)).sum(axis=(1, 2, 3)) + bodies.p_b.sum(axis=0), bodies.p_b.copy()
     sim.flow.z_c[...] = 0.0
     sim.flow.project(u, 1.0)
     after = (mass * u + at_ends(sim, u)).sum(axis=(1, 2, 3)) + bodies.p_b.sum(axis=0)
-    return float(np.abs(after - before).max() / size)
+    return float(np.abs(after - before).max() / size), float(np.abs(bodies.p_b - start).max() / size)
 
 
 def angular(seed: int) -> float:
@@ -197,27 +202,31 @@ def shake_soft(sim: ut.Simulation, rng: np.random.Generator) -> tuple[Array, Arr
     return mass, u
 
 
-def linear_soft(seed: int, shell: bool) -> float:
-    """The same change as ``linear`` for a soft body or a shell."""
+def linear_soft(seed: int, shell: bool) -> tuple[float, float]:
+    """The same as ``linear`` for a soft body or a shell."""
     rng = np.random.default_rng(seed)
     sim = ut.Simulation(random_soft_scene(rng, 2 + seed % 2, shell))
     mass, u = shake_soft(sim, rng)
     soft = sim.scheme.nodes[0].soft  # type: ignore[attr-defined]
     size = float(np.abs(mass * u).sum() + np.abs(soft.mass[:, None] * soft.v).sum())
-    before = (mass * u).sum(axis=(1, 2, 3)) + soft.momentum()[0]
+    before, start = (mass * u).sum(axis=(1, 2, 3)) + soft.momentum()[0], soft.v.copy()
     sim.flow.z_c[...] = 0.0
     sim.flow.project(u, 0.05)
     after = (mass * u).sum(axis=(1, 2, 3)) + soft.momentum()[0]
-    return float(np.abs(after - before).max() / size)
+    given = np.abs(soft.mass[:, None] * (soft.v - start)).sum()
+    return float(np.abs(after - before).max() / size), float(given / size)
 
 
 def run(full: bool) -> Iterator[Quantity]:
     """Random rigid and soft bodies, shells and flows."""
-    count = 60 if full else 12
-    changes = [linear(seed) for seed in range(count)]
+    count = 60 if full else COUNT
+    changes, given = zip(*(linear(seed) for seed in range(count)), strict=True)
     yield quantity("linear_rigid", max(changes), configurations=count)
-    changes = [angular(100 + seed) for seed in range(count)]
-    yield quantity("angular_rigid", max(changes), configurations=count)
+    # a solve that does nothing keeps momentum too
+    yield quantity("given_rigid", min(given))
+    turned = [angular(100 + seed) for seed in range(count)]
+    yield quantity("angular_rigid", max(turned), configurations=count)
     for name, shell in (("linear_soft", False), ("linear_shell", True)):
-        changes = [linear_soft(200 + seed, shell) for seed in range(count)]
+        changes, given = zip(*(linear_soft(200 + seed, shell) for seed in range(count)), strict=True)
         yield quantity(name, max(changes), configurations=count)
+        yield quantity(name.replace("linear", "given"), min(given))

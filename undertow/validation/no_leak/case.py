@@ -103,10 +103,14 @@ def run(full: bool = False) -> Iterator[Quantity]:
     for name, layers, slip in (("", 1, 0.0), ("_column", 10, 1.0)):
         rest = rest_distance(layers, slip)
         yield quantity(f"rest_distance{name}", rest.pop("change"), unit="radii", **rest)
+        # particles that never come down keep their distance too
+        yield quantity(f"rest_mean{name}", rest["mean"], unit="radii")
         rest = rest_distance(layers, slip, "penalty")
         yield quantity(f"rest_distance{name}_penalty", rest.pop("change"), info=True, unit="radii", **rest)
     for name, side, resolution in (("ship", ship_side, 60), ("vessel", vessel_side, 23)):
         found = crossings(long_scene(name, resolution), name, side, STEPS)
+        if name == "vessel":  # it floats: what is in it at the end came in
+            yield quantity("inside_vessel", float(found["inside"]), particles=found["particles"])
         yield quantity(f"crossed_{name}", float(found.pop("crossed")), **found)
     ship = long_scene("ship", 60).model_copy(update={"coupling": "penalty"})
     found = crossings(ship, "ship", ship_side, PENALTY_STEPS)

@@ -19,6 +19,8 @@ FALLEN = 0.5
 VARIANTS = {"energy_fix": (False, True), "clamp": (True, False), "both": (False, False)}
 """What is switched off, as (energy_fix, clamp). Judged is the first, "the fix"; the others stand beside it."""
 
+SMOKE = {"STARTS": 1}
+
 
 def simulate(seed: int, rate: float, energy_fix: bool = True, clamp: bool = True) -> tuple[float, float]:
     """Largest energy above the start, relative to it, and the greatest height of a splinter [m]."""

@@ -18,6 +18,9 @@ NU = 0.1
 OFFSETS = (0.03, 0.21, 0.38, 0.47, 0.55, 0.72, 0.96)
 """Places of a wall inside a cell, in cells."""
 
+KEEP_GRID = True
+"""The grid is part of what is compared."""
+
 
 def simulate_cut(n: int, form: str, advection: str) -> float:
     """The same between walls about a tenth of the height thick, the worst of their places inside a cell."""

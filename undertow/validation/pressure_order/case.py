@@ -21,6 +21,8 @@ OFFSETS = np.random.default_rng(1).random((8, 3))
 DISC, RING, TUBE = 0.21, 0.2, 0.09
 """Radii of the disc, of the torus' centre line (around y) and of its tube [m]."""
 
+SMOKE = {"OFFSETS": OFFSETS[:1]}
+
 
 def potential(x, y, z):  # type: ignore[no-untyped-def]
     """q [Pa]."""

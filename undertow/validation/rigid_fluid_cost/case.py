@@ -13,6 +13,7 @@ from undertow.validation.analysis import Quantity, quantity
 
 CELLS = (64, 68, 64)
 """Of gears and bunnies in Carlson, Mucha and Turk 2004."""
+SMOKE = {"CELLS": (12, 13, 12)}
 
 
 def make(count: int) -> ut.Simulation:

@@ -92,3 +92,5 @@ def run(full: bool) -> Iterator[Quantity]:
         name = f"{dimensions}d"
         yield quantity(f"smoke_outside_{name}", found.outside, cells=cells, steps=STEPS, way=found.way, kept=found.kept)
         yield quantity(f"volume_{name}", found.volume, cells=cells, without_feedback=drift.volume)
+        # a shell that stays keeps its smoke
+        yield quantity(f"way_{name}", found.way / (STEPS * TIME_STEP), unit="m/s")

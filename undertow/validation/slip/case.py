@@ -51,6 +51,8 @@ def flow_down(slip: float, resolution: int) -> dict[str, float]:
         last = now
     slope = sim.body("ramp").matrix[:, 0] @ np.array([0.0, -9.81, 0.0])
     all_speeds = np.concatenate(speeds)
+    if not gains:  # nothing touches the ramp
+        return dict.fromkeys(("mean", "largest", "touching", "acceleration"), float("nan"))
     return {"mean": float(all_speeds.mean()), "largest": float(np.abs(all_speeds).max()),
             "touching": len(all_speeds) / len(speeds), "acceleration": float(np.mean(gains) / slope)}  # fmt: skip
 

@@ -46,6 +46,8 @@ def simulate(n: int) -> tuple[float, float]:
         if step < steps:
             water.step(step * dt, dt)
     before = np.nonzero(amplitude[:-1] * amplitude[1:] < 0.0)[0]
+    if len(before) < 2:
+        return float("nan"), water.volume() / volume - 1.0
     a, b = amplitude[before], amplitude[before + 1]
     zeros = (before + a / (a - b)) * dt
     period = 2.0 * (zeros[-1] - zeros[0]) / (len(zeros) - 1)

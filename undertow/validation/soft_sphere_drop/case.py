@@ -40,4 +40,6 @@ def run(full: bool = False) -> Iterator[Quantity]:
     for name in ("rings", "plain", "stiff"):
         errors[name], detail = drop(name, resolution, end)
         yield quantity(f"volume_error_{name}", errors[name], info=name != "rings", **detail)
+        # a ball that never lands keeps its volume
+        yield quantity(f"squeeze_{name}", detail["squeeze"], info=name != "rings")
     yield quantity("plain_over_stiff", errors["plain"] / errors["stiff"])

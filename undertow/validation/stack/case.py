@@ -13,6 +13,8 @@ from undertow.validation.analysis import Quantity, quantity
 RATE = 60
 BRICK = (0.2, 0.1, 0.1)
 
+SMOKE = {"RATE": 2}
+
 
 def boxes(count: int = 10) -> dict[str, Any]:
     """Boxes of 0.2 m on each other."""

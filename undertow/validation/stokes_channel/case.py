@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from undertow.validation.analysis import Quantity, observed_order, quantity
 from undertow.validation.poiseuille.case import simulate, simulate_cut
 
+KEEP_GRID = True
+"""The grid is part of what is compared."""
+
 
 def run(full: bool = False) -> Iterator[Quantity]:
     """Order against the analytic profile, walls on the grid lines and walls that cut the cells."""

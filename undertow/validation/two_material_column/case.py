@@ -18,6 +18,8 @@ PLATE = 6
 
 GRAVITY = 9.81
 
+SMOKE = {"RATIOS": (0.5,), "DENSITIES": (0.5,)}
+
 
 def interface_error(coupling: str, ratio: float) -> float:
     """|z at the plate's surface - equation (2)| / |z_i - z_{i+1}| of the column in the README."""

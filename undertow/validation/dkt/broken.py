@@ -1,0 +1,10 @@
+"""Defects that ``dkt`` must see."""
+
+from __future__ import annotations
+
+from undertow.validation import broken
+
+DEFECTS = {
+    "frozen": broken.frozen(),
+    "no weight": broken.gravity(0.0),
+}

@@ -1,0 +1,11 @@
+"""Defects that ``skipping`` must see."""
+
+from __future__ import annotations
+
+from undertow.validation import broken
+
+DEFECTS = {
+    "frozen": broken.frozen(),
+    "no weight": broken.gravity(0.0),
+    "weight tenfold": broken.gravity(10.0),
+}

@@ -1,0 +1,12 @@
+"""Defects that ``slosh`` must see."""
+
+from __future__ import annotations
+
+from undertow.validation import broken
+from undertow.validation.slosh import case
+
+DEFECTS = {
+    "frozen": broken.frozen(),
+    "weight halved": broken.with_options(case, "WaterSettings", gravity=(0.0, -4.905, 0.0)),
+    "weight sideways": broken.with_options(case, "WaterSettings", gravity=(-9.81, 0.0, 0.0)),
+}

@@ -1,0 +1,22 @@
+"""Defects that ``vortex-street`` must see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from undertow.validation import broken
+from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.vortex_street.case import SHORT, make, start_wake, strouhal
+
+
+def small() -> Iterator[Quantity]:
+    """200 cells along the short box."""
+    wake = start_wake(SHORT, 100, 40.0)
+    sim = make(SHORT, 200, "split", "eno3", "second_order")
+    yield quantity("strouhal_split", strouhal(sim, wake, 10.0, 26.0))
+
+
+DEFECTS = {
+    "frozen": broken.frozen(),
+    "four times as viscous": broken.fluid(viscosity=4.0),
+}
