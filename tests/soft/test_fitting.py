@@ -62,6 +62,8 @@ def test_a_part_that_elements_do_not_see_is_refused(thick: float, wide: float) -
         UserError, match=r"^s: about .* m thick near .*, where elements of 0.1 m find nothing"
     ) as caught:
         fill_shape("s", solid.distance, *solid.bounds(), 0.1)
+    # the surface of an embedded body hangs on what there is
+    assert len(fill_shape("s", solid.distance, *solid.bounds(), 0.1, complete=False)[1])
     found = re.search(r"about (\S+) m thick near .* element_size at most (\S+) m", str(caught.value))
     assert found and float(found[1]) == pytest.approx(thick, rel=0.3)
     if thick > 0.01:  # else a million elements

@@ -66,7 +66,7 @@ def make_rigid(scene: Scene, nodes: SoftNodes | None = None) -> RigidPart:
     joints = [_read_joint(name, joint) for name, joint in scene.joints.items()]
     rigid = RigidPart(scene.dimensions, bodies, joints, settings, chosen.joint_solver, scene.domain is not None)
     for body in bodies:
-        rigid.notes += geometry.note_overlap(body.name, body.shape) if body.dynamic else []
+        rigid.notes += geometry.note_overlap(body.name, body.shape) if body.dynamic and body.mass is None else []
     return rigid
 
 
@@ -215,11 +215,12 @@ def _pose(item: SoftBody | Cloth | RigidBody | Hold) -> tuple[Array, Array]:
 
 def _read_solid(found: SoftNodes, name: str, item: SoftBody) -> SoftMesh:
     soft, pose = found.soft, _pose(item)
-    x, cells, solid = mesh_soft(name, item.shape, item.element_size, soft.dimensions)
+    x, cells, solid = mesh_soft(name, item.shape, item.element_size, soft.dimensions, item.embed)
     mesh = x, cells
     if solid is not None and item.element_size is not None:
-        found.notes += geometry.note_overlap(name, solid, soft=True)
-        found.notes += making.check_filled(f"objects.{name}", mesh, solid.volume(), item.element_size)
+        overlap = geometry.note_overlap(name, solid, soft=True)
+        # else the triangles enclose some of the volume twice
+        found.notes += overlap or making.check_filled(f"objects.{name}", mesh, solid.volume(), item.element_size)
     material = Elastic(item.density, item.youngs_modulus, item.poisson_ratio, item.model, item.damping)
     velocity, angular = build.vector3(item.velocity), item.angular_velocity
     added = making.add_solid(soft, name, mesh, pose, material, velocity, angular)

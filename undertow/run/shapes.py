@@ -54,10 +54,10 @@ def _make(path: str, shape: ShapeModel, dimensions: int) -> geometry.Shape:
 
 
 def mesh_soft(
-    name: str, shape: ShapeModel, size: float | None, dimensions: int
+    name: str, shape: ShapeModel, size: float | None, dimensions: int, carried: bool = False
 ) -> tuple[Array, Any, geometry.Shape | None]:
     """Nodes (n, 3) and elements of ``size`` [m] of a soft body in its own frame, and the solid that they fill, if they
-    need not fill it exactly."""
+    need not fill it exactly. carried: a surface of its own hangs on the elements, thin parts included."""
     from undertow.soft import meshes
     from undertow.soft.fitting import fit_edges
 
@@ -70,7 +70,7 @@ def mesh_soft(
         return (*kind.soft_mesh(path, shape, size or 0.0, dimensions), None)
     assert size is not None
     solid = _make(path, shape, 3)
-    x, cells = meshes.fill_shape(f"objects.{name}", solid.distance, *solid.bounds(), size)
+    x, cells = meshes.fill_shape(f"objects.{name}", solid.distance, *solid.bounds(), size, not carried)
     mesh = solid.as_mesh()
     return (x, cells, None) if mesh is None else (*fit_edges(mesh, x, cells, size), solid)
 

@@ -79,9 +79,11 @@ def _oriented(points: Array, cells: Any) -> Any:
     return cells
 
 
-def fill_shape(name: str, distance: Callable[[Array], Array], lower: Array, upper: Array, spacing: float) -> Mesh:
+def fill_shape(
+    name: str, distance: Callable[[Array], Array], lower: Array, upper: Array, spacing: float, complete: bool = True
+) -> Mesh:
     """Nodes (n, 3) and tetrahedra (m, 4) inside distance < 0, within the box lower ... upper; spacing [m] of the
-    lattice."""
+    lattice. complete: a shape with parts that no element sees is refused."""
     counts = [int(np.ceil((b - a) / spacing)) + 2 for a, b in zip(lower, upper, strict=True)]
     if np.prod([float(c) for c in counts]) > 2e7:
         raise UserError(f"{name}: elements of {spacing:g} m make more than 20 million cells; make them larger")
@@ -108,7 +110,7 @@ def fill_shape(name: str, distance: Callable[[Array], Array], lower: Array, uppe
     used, cells = np.unique(cells, return_inverse=True)
     points = points[used]
     lost = beside[_distance_to_nodes(beside, points) > LOST * spacing]
-    if len(lost) and (error := _too_thin(name, distance, lost, spacing)):
+    if complete and len(lost) and (error := _too_thin(name, distance, lost, spacing)):
         raise error
     return _sorted_along(points, cells.reshape(-1, 4))
 
