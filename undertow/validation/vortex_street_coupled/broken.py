@@ -10,10 +10,10 @@ from undertow.validation.vortex_street.case import SHORT, make, start_wake, stro
 
 
 def small() -> Iterator[Quantity]:
-    """200 cells along the short box."""
+    """300 cells along the short box."""
     wake = start_wake(SHORT, 100, 40.0)
-    sim = make(SHORT, 200, "split", "eno3", "first_order", held=True)
-    yield quantity("strouhal", strouhal(sim, wake, 10.0, 26.0))
+    sim = make(SHORT, 300, "split", "eno3", "first_order", held=True)
+    yield quantity("strouhal", strouhal(sim, wake, 10.0, 21.0))
 
 
 DEFECTS = {
