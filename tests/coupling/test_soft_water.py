@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import undertow as ut
+from undertow.coupling.fields_under_surface import _mark_distance, join_inside
 from undertow.coupling.pieces import SurfaceSpec
-from undertow.coupling.soft_water import _mark_distance, join_inside
 from undertow.grid import GHOSTS, Grid
 
 

@@ -10,7 +10,7 @@ from undertow.surface import Surface
 from undertow.transport import Advection, OneSidedExtrapolation, Shells
 
 
-class ShellsInWater:
+class ShellSides:
     """Shells as the surface sees them, which follows them in the midst of a step, and as the velocity does, after its
     transport.
 

@@ -19,7 +19,7 @@ from undertow.fluid.grid_fluid import GridFluid
 from undertow.fluid.limits import flow_limits
 from undertow.fluid.mixture import Mixture
 from undertow.fluid.owed import OwedVolume
-from undertow.fluid.shells import ShellsInWater
+from undertow.fluid.shells import ShellSides
 from undertow.fluid.solve import PressureSolve, SplitImplicit
 from undertow.fluid.state import FlowReport, SolidForce
 from undertow.geometry import Solid, SolidFields
@@ -182,11 +182,11 @@ class WaterFlow(GridFluid):
         self.emitted_volume = 0.0
         self.report = FlowReport()
         """What the solves of the last step did."""
-        self.shells: ShellsInWater | None = None
+        self.shells: ShellSides | None = None
         self.owed = OwedVolume(grid)
         self.place(0.0)
         if solids is not None and solids.occlusion is not None:
-            self.shells = ShellsInWater(self.advection, solids.occlusion, surface)
+            self.shells = ShellSides(self.advection, solids.occlusion, surface)
             self.extrapolation = self.shells.extrapolation
         # the volume correction keeps what is outside the solids
         surface.target_volume = self.volume()

@@ -10,6 +10,7 @@ import numpy as np
 from undertow.coupling.bodies_in_fluid import BodiesInFluid
 from undertow.coupling.contact_in_fluid import ContactInFluid, ContactOfBodiesAlone, ContactWithFluid
 from undertow.coupling.couplings import GRID_COUPLINGS
+from undertow.coupling.fields_under_surface import FieldsUnderSurface
 from undertow.coupling.monolithic import MonolithicSolve
 from undertow.coupling.nodes_in_fluid import ContactInSolve, NodeSettings, NodesInFluid
 from undertow.coupling.pockets import PocketSmoke
@@ -18,7 +19,6 @@ from undertow.coupling.rigid_fluid import RigidFluidSettings, RigidFluidSolve, a
 from undertow.coupling.schemes import AroundSolids, OneSolve, RigidFluid, TwoSolves, WithBodies
 from undertow.coupling.soft_fields import SoftFields
 from undertow.coupling.soft_solve import SoftSolve, soft_monolithic
-from undertow.coupling.soft_water import SoftWaterFields
 from undertow.errors import UserError
 from undertow.fluid import Flow
 from undertow.fluid.free_surface import FreeSurface
@@ -112,7 +112,7 @@ def _assemble_bodies(box: _Box) -> Assembly:
             box.grid, box.sides, fields, build.flow_settings(scene), build.build_emitters(scene, box.grid),
             box.side_velocity, chosen.in_tank(coupled, scene.lumped.mass),
         )  # fmt: skip
-        build.check_room(scene, tank.solve.rows.stencil)
+        build.check_room(scene, tank.solve.rows.stencil.regions)
     solve = flow.solve
     assert isinstance(solve, MonolithicSolve)
     contact = ContactWithFluid(bodies.rigid.solids, flow, solve, coupled)
@@ -138,7 +138,7 @@ def _assemble_nodes(box: _Box) -> Assembly:
     equal = scene.soft.shell_weights == "equal"
     flow: GridFluid
     if scene.has_surface:
-        fields: SoftFields = SoftWaterFields(box.grid, box.sides, bodies.placed, soft, equal)
+        fields: SoftFields = FieldsUnderSurface(box.grid, box.sides, bodies.placed, soft, equal)
 
         def make(phase: FreeSurface, tolerance: float) -> SoftSolve:
             nodes.solve = SoftSolve(phase, tolerance, nodes.coupled)
@@ -158,7 +158,7 @@ def _assemble_nodes(box: _Box) -> Assembly:
             tank.held = PocketSmoke(nodes.solve.pockets, nodes.solve.rows)
     # what a source makes is not there yet
     if scene.waters or not scene.has_surface:
-        build.check_room(scene, nodes.solve.rows.stencil)
+        build.check_room(scene, nodes.solve.rows.stencil.regions)
     return _coupled(box, bodies, [nodes], flow, ContactInSolve(nodes), nodes.solve)
 
 

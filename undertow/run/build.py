@@ -13,7 +13,6 @@ import undertow.geometry as geometry
 from undertow.errors import UserError
 from undertow.fluid import Flow, FlowSettings, SmokeEmitter, SmokeSettings
 from undertow.grid import KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
-from undertow.linalg import Stencil
 from undertow.run.shapes import make_shape
 from undertow.scene import (
     Drain,
@@ -137,9 +136,9 @@ class SideValues:
         return any(not isinstance(curve, geometry.ConstantCurve) for curve in self.curves.values())
 
 
-def check_room(scene: Scene, stencil: Stencil | None) -> None:
-    """Bodies that leave no cell of the fluid's pressure are a mistake."""
-    if stencil is not None and stencil.regions == 0:
+def check_room(scene: Scene, regions: int) -> None:
+    """Bodies that leave no region to the fluid's pressure are a mistake."""
+    if regions == 0:
         names = ", ".join(f"objects.{name}" for name in (*scene.bodies, *scene.softs))
         raise UserError(
             f"{scene.name}: {names} fill the whole domain and leave no fluid; make them smaller, or the domain larger"

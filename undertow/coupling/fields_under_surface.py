@@ -20,7 +20,7 @@ from undertow.grid import GHOSTS, Array, Grid, Sides
 from undertow.soft import SoftBodies
 
 
-class SoftWaterFields(SoftFields):
+class FieldsUnderSurface(SoftFields):
     """``SoftFields`` whose phi_n and inner_c, what a surface of water keeps out of and follows inside, have the soft
     bodies too."""
 

@@ -1,0 +1,64 @@
+"""Physics adds up: no numerics in ``run``, no class named after two kinds of physics, schemes that are boxes."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "undertow"
+_SPEC = importlib.util.spec_from_file_location("counts", Path(__file__).with_name("counts.py"))
+assert _SPEC is not None and _SPEC.loader is not None
+counts = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(counts)
+
+KINDS = ("Rigid", "Soft", "Water", "Viscous", "Lumped", "Shell")
+RUN = sorted((PACKAGE / "run").glob("*.py"))
+NUMERICS = {"linalg", "einsum", "cross"}
+"""Attributes of NumPy that compute."""
+
+
+@pytest.mark.parametrize("path", RUN, ids=lambda path: path.name)
+def test_run_computes_nothing(path: Path) -> None:
+    """It reads scenes, puts parts together and writes files."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names if alias.name.split(".")[0] in ("numba", "scipy")]
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            module = node.module
+            if module.split(".")[0] in ("numba", "scipy") or module.startswith("undertow.linalg"):
+                found.append(module)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "np":
+            found += [f"np.{node.attr}"] if node.attr in NUMERICS else []
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            found.append(f"@ in line {node.lineno}")
+    allowed = {"kernel_cache.py": ["numba"], "compile_ahead.py": ["numba"], "machine.py": ["numba"]}.get(path.name, [])
+    wrong = [name for name in found if name.split(".")[0] not in allowed]
+    assert not wrong, f"run/{path.name} uses {wrong}: put it into the package whose physics it is"
+
+
+def test_no_class_is_named_after_two_kinds_of_physics() -> None:
+    joined = [name for name in counts.classes() if sum(kind in name for kind in KINDS) > 1]
+    assert not joined, f"{joined}: physics are added as parts, walls, phases or schemes, not multiplied"
+
+
+def test_every_step_of_a_scheme_fits_a_screen() -> None:
+    """The step of a scheme is the algorithm box of its source."""
+    from undertow.coupling import forcing_schemes, schemes
+    from undertow.part import Scheme
+    from undertow.solids import schemes as solids_schemes
+    from undertow.sph import scheme as sph_scheme
+
+    modules = (schemes, forcing_schemes, solids_schemes, sph_scheme)
+    found = {
+        one.__name__: len(inspect.getsource(one.step).splitlines())
+        for module in modules
+        for one in vars(module).values()
+        if inspect.isclass(one) and issubclass(one, Scheme) and "step" in vars(one)
+    }
+    assert len(found) >= 7
+    assert max(found.values()) <= 32, found
