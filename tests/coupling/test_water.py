@@ -230,3 +230,43 @@ def test_viscous_water_drags_nothing_through_the_air() -> None:
     sim.step()
     assert sim.body("body").velocity[1] == pytest.approx(-9.81 * sim.time, rel=1e-9)
     assert sim.body_forces("body").viscous == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(("dimensions", "cells"), [(2, 24), (2, 64), (3, 24)])
+@pytest.mark.parametrize("kind", ["ball", "box"])
+def test_a_body_that_nothing_pushes_stays(dimensions: int, cells: int, kind: str) -> None:
+    """Its weight is its buoyancy: what is left is rounding, to which no tolerance is relative."""
+    shape = ut.Sphere(radius=0.15) if kind == "ball" else ut.Box(size=(0.3, 0.2, 0.3)[:dimensions])
+    body = ut.RigidBody(shape=shape, position=(0.5, 0.3, 0.5)[:dimensions], density=998.2)
+    sim = ut.Simulation(still_water(dimensions, cells, body))
+    for _ in range(3):
+        sim.step()
+    assert np.abs(sim.body("body").velocity).max() < 1e-13
+    assert np.abs(sim.body("body").angular_velocity).max() < 1e-13
+
+
+@pytest.mark.parametrize(("dimensions", "cells"), [(2, 24), (2, 48), (3, 24)])
+def test_a_couple_alone_rights_a_box_that_floats_at_its_depth(dimensions: int, cells: int) -> None:
+    """Heeled by 3 degrees: the weight is balanced, the torque is not."""
+    box = ut.Box(size=(0.3, 0.2, 0.3)[:dimensions])
+    heel = ut.Rotation(axis=(0.0, 0.0, 1.0), degrees=3.0)
+    body = ut.RigidBody(shape=box, position=(0.5, 0.6, 0.5)[:dimensions], density=499.1, rotation=heel)
+    sim = ut.Simulation(still_water(dimensions, cells, body))
+    for _ in range(3):
+        sim.step()
+    turn = sim.body("body").angular_velocity[2]
+    assert turn < -0.01
+    assert np.abs(sim.body("body").velocity).max() < 0.02 * abs(turn)
+
+
+def still_water(dimensions: int, cells: int, body: ut.RigidBody) -> ut.Scene:
+    """A metre of room with water 0.6 m deep and an open top."""
+    up = (0.0, 1.0, 0.0)[:dimensions]
+    pool = ut.Water(shape=ut.Plane(normal=up), position=(0.5, 0.6, 0.5)[:dimensions])
+    return ut.Scene(
+        name="still",
+        coupling="monolithic",
+        domain=ut.Domain(upper=(1.0,) * dimensions, resolution=cells, sides={"y_high": "open"}),
+        time=ut.Time(end=1.0, frame_rate=30.0),
+        objects={"pool": pool, "body": body},
+    )

@@ -81,8 +81,9 @@ def test_order_in_time(make, order: int) -> None:  # type: ignore[no-untyped-def
 
 @pytest.mark.parametrize("scheme", [Leapfrog, Newmark])
 def test_momentum_of_a_free_block(scheme: type[Leapfrog | Newmark]) -> None:
-    linear, angular, energy = spin(scheme, 100, 0.2)
+    linear, angular, energy, moved = spin(scheme, 100, 0.2)
     assert linear < 1e-13 and energy < 1e-3
+    assert moved == pytest.approx(1.0, rel=1e-9)
     assert angular < (1e-13 if scheme is Leapfrog else 1e-3)
 
 

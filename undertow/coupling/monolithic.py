@@ -117,6 +117,8 @@ class MonolithicSolve(SplitImplicit):
         self.unsplit: Unsplit | None = None
         self._target = 0.0
         """||K w - s|| that the solves of this step are stopped at [m3/s]."""
+        self._moved_by = 0.0
+        """Largest speed that weight or buoyancy alone would give a body over the step [m/s]."""
 
     def _make_hydrostatic(self) -> Hydrostatic:
         return Hydrostatic(self.domain, self.phase, self.moved.cut, self.coupled)
@@ -218,7 +220,10 @@ class MonolithicSolve(SplitImplicit):
             self.moved.add_force(1.0, start_c, self.known_b)
 
     def _begin_step(self) -> None:
-        """What is known of the pressure acts on the bodies."""
+        """What is known of the pressure acts on the bodies; it may cancel what else does, but for rounding."""
+        mass = np.maximum(self.coupled.bodies.mass_b + 0.5 * self.displaced_b, 1e-300)
+        acting = np.maximum(np.abs(self.coupled.impulse_b[:, :3]), np.abs(self.known_b[:, :3])).max(axis=1)
+        self._moved_by = float(np.max(acting / mass, where=self.coupled.bodies.kind_b == DYNAMIC, initial=0.0))
         self.coupled.impulse_b += self.known_b
         self.coupled.pressure_b += self.known_b
         self.known_b[...] = 0.0
@@ -364,7 +369,7 @@ class MonolithicSolve(SplitImplicit):
         turned = np.einsum("nij,nj->ni", own.inv_mass[:, 3:, 3:], self.coupled.impulse_b[:, 3:])
         self.moved.v[:, 3:] += turned * (bodies.mass_b / np.maximum(mass, 1e-300))[:, None]
         grid = self.domain.grid
-        fastest = max(largest_entry(u_f), float(np.abs(self.moved.v[:, :3]).max(initial=0.0)))
+        fastest = max(largest_entry(u_f), float(np.abs(self.moved.v[:, :3]).max(initial=0.0)), self._moved_by)
         rounding = 1e-15 * grid.face_area * fastest * np.sqrt(grid.cell_count)
         # a norm over cells: what counts as none in each of them grows with their number
         still = STILL * grid.face_area * max(1.0, np.sqrt(grid.cell_count / STILL_CELLS))

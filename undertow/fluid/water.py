@@ -365,6 +365,9 @@ class WaterFlow(GridFluid):
         phase.add_surface_impulse(dt, self.start_c, u_f)
         report.row_before = self.largest_row(u_f)
         phase.dual_of(s.p, dt, self.start_c, self.z_c)
+        if not s.p.any():
+            # nothing has been solved for yet: the water at rest is the guess
+            np.copyto(self.z_c, 0.0, where=self.solve.rows.stencil.diagonal_c > 0.0)
         self.solve.take_known(self.start_c, dt)
         report.solves += self.solve.solve(u_f, self.z_c, dt)
         phase.pressure_of(self.z_c, dt, self.start_c, s.p)
