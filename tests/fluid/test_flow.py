@@ -362,3 +362,22 @@ def test_unsteady_stokes_flow_converges_in_time(form, stepper, order):
             flow.step(step * end / steps, end / steps)
         errors.append(np.abs(flow.state.u[0][grid.interior] - np.exp(-viscosity * square * end) * shape).max())
     assert np.log2(errors[1] / errors[2]) == pytest.approx(order, abs=0.15)
+
+
+@pytest.mark.parametrize("left_open", [0.03, 0.5, 0.97])
+def test_a_wall_longer_than_the_period_leaves_the_cells_that_it_cuts_as_open_as_they_are(left_open):
+    """Its repetitions lie in each other: they are one solid, and there is no slit between them to be closed."""
+    import undertow as ut
+
+    top = 3.0 - left_open  # [cells]
+    floor = ut.RigidBody(shape=ut.Box(size=(4.0, 1.0)), position=(0.5, top / 16 - 0.5))
+    scene = ut.Scene(
+        name="channel",
+        domain=ut.Domain(upper=(0.5, 1.0), resolution=16, sides={"x_low": "periodic", "x_high": "periodic"}),
+        time=ut.Time(end=1.0, frame_rate=10.0),
+        objects={"floor": floor},
+    )
+    flow = ut.Simulation(scene, threads=1).flow
+    volume = flow.domain.volume_c[flow.grid.interior][0]
+    assert volume[2] == pytest.approx(left_open, abs=1e-9)
+    assert np.all(volume[1] == 0.0) and np.all(volume[3] == 1.0)

@@ -487,16 +487,22 @@ def _nearest_solid(rows, tables, boxes, candidates, count, i, dimensions, x, y, 
 
 
 @borrowing
-def _node_distance(rows, tables, boxes, candidates, count, i, dimensions, x, y, z, slit):  # type: ignore[no-untyped-def]
-    """Distance of a world point in column i from the nearest candidate; 0 in a slit between two that is narrower."""
+def _node_distance(rows, tables, boxes, candidates, count, i, dimensions, x, y, z, slit, solids):  # type: ignore[no-untyped-def]
+    """Distance of a world point in column i from the nearest candidate; 0 in a slit between two solids that is
+    narrower. The repetitions of one solid along a periodic axis leave none between them."""
     first = UNSEEN
     second = UNSEEN
+    owner = -1
     for c in range(count):
         b = candidates[c]
         if boxes[b, 4] <= i and i < boxes[b, 5]:
             d = _solid_distance(rows, tables, b, dimensions, x, y, z)
-            second = min(second, max(first, d))
-            first = min(first, d)
+            if d < first:
+                if b % solids != owner:
+                    second = first
+                first, owner = d, b % solids
+            elif b % solids != owner:
+                second = min(second, d)
     return 0.0 if first > 0.0 and first + second < slit else first
 
 
@@ -557,7 +563,7 @@ def _sample_solids(  # type: ignore[no-untyped-def]
             if is_in_boxes(boxes.ends, left, behind, i):
                 continue
             x = spec.x0 + (i - GHOSTS) * dx
-            d = _node_distance(rows, tables, reach, near, count, i, dim, x, y, z, SLIT * dx)
+            d = _node_distance(rows, tables, reach, near, count, i, dim, x, y, z, SLIT * dx, solids)
             # the cell's centre and faces are less than a cell from its node: beyond the band there is nothing to see
             beyond = d > far + 2.0 * dx
             d = min(d, far)
