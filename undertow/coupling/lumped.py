@@ -30,12 +30,12 @@ from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.drag import DragSpec, TwistDrag
 from undertow.coupling.fractions import LumpedFields
 from undertow.coupling.hydrostatic import Hydrostatic
-from undertow.coupling.monolithic import MonolithicSolve
+from undertow.coupling.monolithic import MonolithicSolve, in_tank
 from undertow.errors import UserError
 from undertow.fluid import FlowSettings
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.mixture import Mixture
-from undertow.fluid.phase import FullTank, Phase
+from undertow.fluid.phase import Phase
 from undertow.fluid.solve import ImplicitSolve
 from undertow.fluid.viscosity import WallRows
 from undertow.grid import GHOSTS, Array
@@ -289,10 +289,4 @@ def _cross_matrix(a: Array) -> Array:
 
 def lumped(coupled: CoupledBodies, mass: str = "full") -> Callable[[FluidDomain, FlowSettings], ImplicitSolve]:
     """What makes the implicit solve of a ``Flow`` whose solids are the ``LumpedFields`` of the bodies ``coupled``."""
-
-    def make(domain: FluidDomain, settings: FlowSettings) -> ImplicitSolve:
-        solve = LumpedSolve(FullTank(domain, settings.gravity), settings.tolerance, coupled, mass)
-        solve.take_settings(settings)
-        return solve
-
-    return make
+    return in_tank(lambda phase, tolerance: LumpedSolve(phase, tolerance, coupled, mass))

@@ -376,13 +376,19 @@ class MonolithicSolve(SplitImplicit):
         return max(self.refinement.residual({"fluid": u_f}), float(rounding) / self.tolerance, float(still))
 
 
-def monolithic(coupled: CoupledBodies) -> Callable[[FluidDomain, FlowSettings], SplitImplicit]:
-    """What makes the implicit solve of a ``Flow`` whose solids are the bodies ``coupled``."""
+def in_tank(
+    make: Callable[[Phase, float], MonolithicSolve],
+) -> Callable[[FluidDomain, FlowSettings], SplitImplicit]:
+    """What makes the implicit solve of a ``Flow``; make: that of a phase, to a tolerance."""
 
-    def make(domain: FluidDomain, settings: FlowSettings) -> SplitImplicit:
-        phase, tolerance = FullTank(domain, settings.gravity), settings.tolerance
-        solve = MonolithicSolve(phase, tolerance, coupled)
+    def build(domain: FluidDomain, settings: FlowSettings) -> SplitImplicit:
+        solve = make(FullTank(domain, settings.gravity), settings.tolerance)
         solve.take_settings(settings)
         return solve
 
-    return make
+    return build
+
+
+def monolithic(coupled: CoupledBodies) -> Callable[[FluidDomain, FlowSettings], SplitImplicit]:
+    """What makes the implicit solve of a ``Flow`` whose solids are the bodies ``coupled``."""
+    return in_tank(lambda phase, tolerance: MonolithicSolve(phase, tolerance, coupled))

@@ -204,9 +204,8 @@ class NodesInFluid(Part):
         contacts = self.coupled.contacts
         return contacts is not None and contacts.count > 0
 
-    def on_rigid_walls(self, flow: GridFluid) -> dict[str, SolidForce]:
-        """Of the fluid on solids: what acts on the walls in cells near them, less the part on soft walls there."""
-        found = flow.forces()
+    def take_off_soft_walls(self, flow: GridFluid, found: dict[str, SolidForce]) -> None:
+        """Forces of the fluid on solids are those on the walls in cells near them: take off the part on soft walls."""
         fields, walls, grid = self.solve.fields, self.solve.moved, self.within.grid
         fills = isinstance(self.solve.phase, FullTank)
         soft_volume = np.zeros(grid.padded)
@@ -230,7 +229,6 @@ class NodesInFluid(Part):
             pressure = np.array(force.pressure) - taken.sum(axis=0)
             torque = np.array(force.torque) - np.cross(arm, taken).sum(axis=0) + turned
             found[solid.name] = SolidForce(vector(pressure), force.viscous, vector(torque))
-        return found
 
     # the pieces of the step -----------------------------------------------------------------------------------------
 

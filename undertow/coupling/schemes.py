@@ -52,7 +52,9 @@ class WithBodies(Scheme):
         """Forces, sums and events of a step that ends at ``time`` [s]."""
         solids, flow = stages.report(), self.flow
         self.rigid.take_report(solids)
-        walls = self.nodes[0].on_rigid_walls(flow) if self.nodes else flow.forces()
+        walls = flow.forces()
+        for nodes in self.nodes:
+            nodes.take_off_soft_walls(flow, walls)
         self.bodies.take_forces(dt, walls)
         for nodes in self.nodes:
             nodes.end_step(dt)

@@ -11,7 +11,7 @@ from undertow.coupling.bodies_in_fluid import BodiesInFluid
 from undertow.coupling.contact_in_fluid import ContactInFluid, ContactOfBodiesAlone, ContactWithFluid
 from undertow.coupling.couplings import GRID_COUPLINGS
 from undertow.coupling.fields_under_surface import FieldsUnderSurface
-from undertow.coupling.monolithic import MonolithicSolve
+from undertow.coupling.monolithic import MonolithicSolve, in_tank
 from undertow.coupling.nodes_in_fluid import ContactInSolve, NodeSettings, NodesInFluid
 from undertow.coupling.pockets import PocketSmoke
 from undertow.coupling.prescribed import PrescribedSolids
@@ -23,6 +23,7 @@ from undertow.errors import UserError
 from undertow.fluid import Flow
 from undertow.fluid.free_surface import FreeSurface
 from undertow.fluid.grid_fluid import GridFluid
+from undertow.fluid.phase import Phase
 from undertow.fluid.water import WaterFlow
 from undertow.geometry import Solid, SolidFields
 from undertow.grid import Grid, Sides
@@ -100,17 +101,18 @@ def _assemble_bodies(box: _Box) -> Assembly:
     bodies = _make_bodies(box, make_rigid(scene))
     chosen, coupled = GRID_COUPLINGS[scene.coupling], bodies.coupled
     fields = chosen.fields(box.grid, bodies.placed)
+
+    def make(phase: Phase, tolerance: float) -> MonolithicSolve:
+        return chosen.solve(phase, tolerance, coupled, scene.lumped.mass)
+
     flow: GridFluid
     if scene.has_surface:
-        flow = water = make_water(
-            scene, box.grid, box.sides, box.side_velocity, fields,
-            lambda phase, tolerance: chosen.solve(phase, tolerance, coupled, scene.lumped.mass),
-        )  # fmt: skip
+        flow = water = make_water(scene, box.grid, box.sides, box.side_velocity, fields, make)
         box.notes += check_water(scene, water)
     else:
         flow = tank = Flow(
             box.grid, box.sides, fields, build.flow_settings(scene), build.build_emitters(scene, box.grid),
-            box.side_velocity, chosen.in_tank(coupled, scene.lumped.mass),
+            box.side_velocity, in_tank(make),
         )  # fmt: skip
         build.check_room(scene, tank.solve.rows.stencil.regions)
     solve = flow.solve

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from undertow.errors import PhysicsError, UserError
+from undertow.fluid import Flow, FlowReport
 from undertow.solids.rigid_part import RigidPart
 from undertow.validation import runner, stepping
 from undertow.validation.targets import find_target, judge
@@ -364,3 +365,22 @@ def creep(way: float) -> Callable[[Any], None]:
 def solids_with(**values: Any) -> Defect:
     """Settings of the solids of simulations, such as ``energy_fix=False``."""
     return scene_changed(lambda s: s.model_copy(update={"solids": s.solids.model_copy(update=values)}))
+
+
+def no_solve() -> Defect:
+    """The implicit solve of a flow does nothing."""
+    return replaced(Flow, "project", lambda project: lambda self, u_f, viscous_dt: FlowReport())
+
+
+def solve_scaled(factor: float) -> Defect:
+    """The implicit solve of a flow, and velocities times ``factor`` after it."""
+
+    def change(project: Any) -> Any:
+        def scaled(self: Flow, u_f: Any, viscous_dt: float) -> FlowReport:
+            report: FlowReport = project(self, u_f, viscous_dt)
+            u_f *= factor
+            return report
+
+        return scaled
+
+    return replaced(Flow, "project", change)

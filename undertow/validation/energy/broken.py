@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from undertow.fluid import Flow
-from undertow.fluid.steppers import FlowReport
 from undertow.validation import broken
 from undertow.validation.analysis import Quantity
 from undertow.validation.energy import case
-
-LEAK = 2.0
 
 
 def small() -> Iterator[Quantity]:
@@ -19,20 +14,7 @@ def small() -> Iterator[Quantity]:
     return broken.smaller(case, RIGID=(4, 2), SOFT=(4, 2))
 
 
-def _idle(project: Any) -> Any:
-    return lambda self, u_f, viscous_dt: FlowReport()
-
-
-def _leaky(project: Any) -> Any:
-    def leak(self: Flow, u_f: Any, viscous_dt: float) -> FlowReport:
-        report: FlowReport = project(self, u_f, viscous_dt)
-        u_f *= LEAK
-        return report
-
-    return leak
-
-
 DEFECTS = {
-    "no solve": broken.replaced(Flow, "project", _idle),
-    "energy from nowhere": broken.replaced(Flow, "project", _leaky),
+    "no solve": broken.no_solve(),
+    "energy from nowhere": broken.solve_scaled(2.0),
 }
