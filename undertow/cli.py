@@ -170,9 +170,25 @@ def resume(
     _finish(done, preview, quiet)
 
 
+@command
+def upgrade(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="scene file")],
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Rewrite keys of a scene file that have another name now; the old file is kept beside it."""
+    from undertow.scene.upgrade import upgrade as rewrite
+
+    _begin(threads)
+    changes = rewrite(file)
+    for text in changes:
+        _say(quiet, text)
+    _say(quiet, f"{file}: {len(changes)} keys rewritten" if changes else f"{file}: is up to date")
+
+
 def _describe_size(sim: Simulation) -> str:
     if sim.grid is None:
-        return f"{len(sim.scene.bodies)} bodies, {len(sim.scene.joints)} joints"
+        return f"{len(sim.bodies)} bodies, {len(sim.scene.joints)} joints"
     nx, ny, nz = sim.grid.cells
     return f"{nx} x {ny} x {nz} cells of {sim.grid.dx:.4g} m"
 
@@ -289,6 +305,29 @@ def compare(
 
 
 @command
+def matrix(
+    out: Annotated[Path, typer.Option(metavar="FILE.md", help="the page; is overwritten")] = Path("matrix.md"),
+    pairs: Annotated[bool, typer.Option("--pairs", help="few cells, with every pair of levels")] = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run every fluid with every kind of solid, coupling and change, tiny, check each, and write one page."""
+    _begin(threads)
+    from undertow.validation import matrix as cells
+
+    chosen = cells.pairwise() if pairs else cells.cells()
+    outcomes = []
+    for number, cell in enumerate(chosen, 1):
+        outcomes.append(cells.run(cell))
+        if outcomes[-1].state == "fails":
+            _say(quiet, f"{number} of {len(chosen)}: {cell}: {outcomes[-1].reason}")
+    out.write_text(cells.report(outcomes), encoding="utf-8")
+    print(out)
+    if any(one.state == "fails" for one in outcomes):
+        raise typer.Exit(1)
+
+
+@command
 def validate(
     cases: Cases = None,
     as_json: Json = False,
@@ -307,6 +346,8 @@ def validate(
     _check_modes({"--list": listed, "--smoke": smoke, "--broken": broken, "--all": everything})
     if everything and cases:
         raise UserError(f"validate --all: takes no names of cases ({', '.join(cases)}); leave out the one or the other")
+    if draw is not None and (listed or smoke or broken):
+        raise UserError("validate --draw: draws what is judged; leave out --list, --smoke and --broken")
     if listed:
         from undertow.validation.catalogue import cards
 

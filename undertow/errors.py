@@ -7,3 +7,11 @@ class UserError(ValueError):
 
 class PhysicsError(Exception):
     """The physics failed (NaN, a diverging solve, lost volume): a plain sentence, exit status 1."""
+
+
+class SolveError(PhysicsError):
+    """A solve that did not reach its tolerance; relative: the residual that it ended with."""
+
+    def __init__(self, text: str, relative: float) -> None:
+        super().__init__(text)
+        self.relative = relative

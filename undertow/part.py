@@ -7,7 +7,9 @@ which forces act on its bodies. Ledger, checkpoint, step limits and frames of a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -87,6 +89,26 @@ class BodyState:
     angular_velocity: Array
 
 
+class Push(NamedTuple):
+    """A force (3,) [N; 2D N/m] and torque (3,) [N m; 2D N] from now on; at (3,) [m]: where the force acts, None: at the
+    centre of mass; duration [s]: None for the next step."""
+
+    force: Array
+    torque: Array
+    at: Array | None
+    duration: float | None
+
+
+class Target(NamedTuple):
+    """A pose to be reached at a time [s], None staying as it is; or, with at_time None, velocities from now on."""
+
+    position: Array | None = None
+    rotation: Array | None = None
+    at_time: float | None = None
+    velocity: Array | None = None
+    angular_velocity: Array | None = None
+
+
 @dataclass(frozen=True)
 class Nodes:
     """The nodes of a soft body, cloth or rope at the present time.
@@ -116,6 +138,10 @@ class BodyForces:
     torque_solids: Vector = ZERO
     control: Vector = ZERO
     """Of particles that touch the body, by direct forcing."""
+    load: Vector = ZERO
+    """Of the loads that the scene or the user has put on it."""
+    reaction: Vector = ZERO
+    """Of what holds nodes of a soft body where they are or moves them."""
 
     @property
     def fluid(self) -> Vector:
@@ -212,6 +238,12 @@ class Part:
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         """Go on from a state that ``arrays`` and ``numbers`` gave at a time [s]; parts before this one are restored."""
 
+    def adopt(self, before: Part | None, time: float) -> None:
+        """Go on at a time [s] from a part that was made for other bodies; None: there was none. Parts before this one
+        have done so."""
+        if type(before) is type(self):
+            self.restore(before.arrays(), before.numbers(), time)
+
     def locate(self, name: str, index: tuple[int, ...]) -> str:
         """Words for the place of an entry of one of the ``arrays``."""
         return f"first at entry {index}"
@@ -244,6 +276,14 @@ class Part:
         """Forces on one of them over the last step."""
         raise KeyError(name)
 
+    def apply(self, name: str, time: float, push: Push) -> None:
+        """Put a force on one of them from a time [s] on."""
+        raise UserError(f"body {name!r}: moves as prescribed, no force moves it; give it a density or mass")
+
+    def drive(self, name: str, time: float, target: Target) -> None:
+        """Give one of them that is driven a target from a time [s] on."""
+        raise UserError(f"body {name!r}: is not driven; give it motion = {{ type = 'driven' }} in the scene")
+
 
 @dataclass(frozen=True)
 class StepOutcome:
@@ -261,21 +301,35 @@ class Scheme(Part):
 
     name = "scheme"
 
-    def step(self, time: float, time_step: float) -> StepOutcome:
-        """Advance all parts from ``time`` by ``time_step`` [s]."""
+    @property
+    def planned_step(self) -> float:
+        """How long the next step may be at most, where velocities are those of its middle already [s]."""
+        return math.inf
+
+    def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
+        """Advance all parts from ``time`` by ``time_step`` [s]; next_step: as long as the one after it is to be."""
         raise TypeError(type(self).__name__)
+
+    def synchronised(self) -> AbstractContextManager[None]:
+        """Within it, all velocities are those of the time of the positions."""
+        return nullcontext()
+
+    def restart(self, time: float) -> None:
+        """From here on velocities are those of ``time`` [s], that of the positions."""
 
 
 class Ledger:
     """The quantities of all parts, merged: names with units in a fixed order, and their values of now."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], units: Mapping[str, Unit] | None = None) -> None:
+        """units: of the columns, where they are fixed already; None: all that the parts say."""
         self.parts = parts
-        self.units = {name: quantity.unit for name, quantity in self._merged().items()}
+        self.units = {name: one.unit for name, one in self._merged().items()} if units is None else dict(units)
 
     def row(self) -> dict[str, float]:
-        """The values of now by name."""
-        return {name: quantity.value for name, quantity in self._merged().items()}
+        """The values of now by name; 0 of what is not there any longer, a body that has been removed."""
+        found = self._merged()
+        return {name: found[name].value if name in found else 0.0 for name in self.units}
 
     def _merged(self) -> dict[str, Quantity]:
         found: dict[str, Quantity] = {}

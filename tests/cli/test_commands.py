@@ -237,6 +237,7 @@ def test_a_solve_that_fails_ends_the_run_and_leaves_a_checkpoint(tmp_path: Path)
     out = tmp_path / "run"
     told = fails(1, "run", TINY, "--set", "fluid.tolerance=1e-16", "--out", out, "--quiet", "--no-preview")
     assert told.count("\n") <= 1 and "the true residual no longer falls" in told
+    assert "in step 1 from t = 0 s: raise fluid.tolerance = 1e-16 above" in told and "or lower time.max_step" in told
     assert f"Last good checkpoint: {out / 'checkpoint' / '000000.h5'}" in told
     assert (out / "checkpoint" / "000000.h5").is_file()
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from typer.testing import CliRunner
 
+from undertow.cli import app
 from undertow.errors import UserError
 from undertow.validation import drawing, runner
 
@@ -31,3 +33,25 @@ def test_a_folder_with_contents_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(UserError, match="nothing is overwritten"):
         drawing.check_folder(tmp_path)
+
+
+@pytest.mark.parametrize("bad", ["file/pictures", "full"])
+def test_a_folder_that_cannot_be_is_refused_before_anything_is_computed(
+    bad: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+
+    def compute(*_: object) -> None:
+        raise AssertionError("a case was run")
+
+    monkeypatch.setattr(runner, "validate", compute)
+    result = CliRunner().invoke(app, ["validate", "poiseuille", "--draw", str(tmp_path / bad)])
+    assert result.exit_code == 2 and "--draw" in result.stderr and "name a" in result.stderr
+
+
+def test_what_is_not_judged_is_not_drawn(tmp_path: Path) -> None:
+    for mode in ("--list", "--smoke", "--broken"):
+        result = CliRunner().invoke(app, ["validate", mode, "--draw", str(tmp_path / "new")])
+        assert result.exit_code == 2 and "draws what is judged" in result.stderr

@@ -40,7 +40,7 @@ def shaken(sim, seed=0):
 
 
 def test_fractions_of_dual_cells_against_sampling():
-    sim = ut.Simulation(tank("batty"))
+    sim = ut.Simulation(tank("volume_fraction"))
     solids, grid = sim.flow.solids, sim.flow.grid
     s = (np.arange(60) + 0.5) / 60 - 0.5
     for axis in (0, 1):
@@ -56,7 +56,7 @@ def test_fractions_of_dual_cells_against_sampling():
 def test_volume_fractions_minimise_the_kinetic_energy():
     """Batty et al. 2007 from scratch, dense: the least change of w V rho u^2 + M v^2 with mixed velocities that have no
     divergence."""
-    sim = ut.Simulation(tank("batty"))
+    sim = ut.Simulation(tank("volume_fraction"))
     flow, grid = sim.flow, sim.flow.grid
     u = shaken(sim)
     inverse = flow.domain.inv_mass_f
@@ -108,7 +108,7 @@ def test_the_lumped_solve_is_that_of_the_indefinite_system(density, mass):
     """Thesis 5.5: with the same mass and beta both forms give the same velocities and pressures; momentum is kept."""
     sim = ut.Simulation(tank("lumped", density, lumped=ut.Lumped(mass=mass)))
     flow, solve, coupled = sim.flow, sim.flow.solve, sim.scheme.bodies.coupled
-    wet = solve.wet
+    wet = solve.rigid.walls.wet
     u = shaken(sim, 3)
     coupled.impulse_b[...] = 0.0
     twist = np.zeros((coupled.bodies.count, 6))
@@ -116,8 +116,8 @@ def test_the_lumped_solve_is_that_of_the_indefinite_system(density, mass):
     # lump by hand
     fluid = np.zeros_like(twist)
     np.add.at(fluid, wet.body, (wet.beta * u.reshape(-1)[wet.face])[:, None] * wet.across)
-    brought = fluid - np.einsum("bij,bj->bi", solve.carried_b, twist)
-    start = twist + np.einsum("bij,bj->bi", solve.block.inv_mass, brought)
+    brought = fluid - np.einsum("bij,bj->bi", solve.rigid.walls.lumped_b, twist)
+    start = twist + np.einsum("bij,bj->bi", solve.rigid.block.inv_mass, brought)
     row = flow.grid.cell_field()
     solve.rows.apply({"fluid": u, "rigid": start}, row)
     row[solve.rows.stencil.diagonal_c <= 0.0] = 0.0
@@ -131,8 +131,8 @@ def test_the_lumped_solve_is_that_of_the_indefinite_system(density, mass):
     assert iterations < 60
     # what the pressure gave the body and what it gave the carried fluid is the pressure on the closed faces
     total = np.zeros((coupled.bodies.count, 6))
-    solve.moved.add_force(1.0, pressure, total)
-    carried = solve.carried_b[0] @ twist[0] - fluid[0]
+    solve.rigid.walls.add_force(1.0, pressure, total)
+    carried = solve.rigid.walls.lumped_b[0] @ twist[0] - fluid[0]
     np.testing.assert_allclose(coupled.pressure_b[0] + carried, total[0], atol=1e-9)
 
 
@@ -141,13 +141,13 @@ def test_masses_and_moments_of_the_carried_fluid():
     found = {}
     for mass in ("full", "diagonal"):
         solve = ut.Simulation(tank("lumped", 0.5, lumped=ut.Lumped(mass=mass))).flow.solve
-        found[mass] = solve.carried_b[0]
-    wet = solve.wet
+        found[mass] = solve.rigid.walls.lumped_b[0]
+    wet = solve.rigid.walls.wet
     for axis in (0, 1):
         expected = wet.beta[wet.axis == axis].sum()
         for carried in found.values():
             assert carried[axis, axis] == pytest.approx(expected, rel=1e-12)
-    own = solve.coupled.bodies.mass_b[0]
+    own = solve.rigid.coupled.bodies.mass_b[0]
     centre = [(wet.beta * wet.place[:, a])[wet.axis == a].sum() / (own + found["full"][a, a]) for a in (0, 1)]
     # a turn about the common centre, v = -omega x centre, carries no linear momentum
     turn = np.array([centre[1], -centre[0], 0.0, 0.0, 0.0, 1.0])
@@ -161,10 +161,10 @@ def test_pressure_between_two_materials():
     """Equation (2) of Robinson-Mosher et al. 2008 by lumping; by volume fractions a straight line for all densities."""
     for ratio in (1e-2, 1.0, 50.0):
         assert interface_error("lumped", ratio) < 1e-10
-        assert interface_error("batty", ratio) == pytest.approx(abs(0.5 - ratio / (1.0 + ratio)), abs=1e-9)
+        assert interface_error("volume_fraction", ratio) == pytest.approx(abs(0.5 - ratio / (1.0 + ratio)), abs=1e-9)
 
 
-@pytest.mark.parametrize("coupling", ["lumped", "batty"])
+@pytest.mark.parametrize("coupling", ["lumped", "volume_fraction"])
 def test_a_light_body_rises_and_a_neutral_one_stays(coupling):
     speeds = []
     for density in (0.2, 1.0):
@@ -180,20 +180,20 @@ def test_a_light_body_rises_and_a_neutral_one_stays(coupling):
     [
         (
             {"fluid": ut.Fluid(viscosity=0.1)},
-            "coupling = 'batty': .* remove fluid.viscosity = 0.1, or use 'monolithic'",
+            "coupling = 'volume_fraction': .* use 'monolithic' or 'lumped', or remove fluid.viscosity = 0.1",
         ),
         ({"objects": {"still": ut.RigidBody(shape=ut.Sphere(radius=0.1), position=(0.4, 0.4))}}, "no body is moved"),
         (
             {"objects": {"soft": ut.SoftBody(shape=ut.Sphere(radius=0.1), position=(0.4, 0.4), element_size=0.05)}},
             "needs coupling = 'monolithic'",
         ),
-        ({"lumped": ut.Lumped(mass="diagonal")}, "lumped has no effect with this coupling"),
+        ({"lumped": ut.Lumped(mass="diagonal")}, "lumped.mass = 'diagonal': has no effect with coupling"),
         (
             {"objects": {"pool": ut.Water(shape=ut.Sphere(radius=0.2), position=(0.4, 0.4))}},
-            "coupling = 'batty': .* remove the water, or use 'monolithic' or 'lumped'",
+            "inviscid fluid that fills the domain; use .*'monolithic'.*, or remove objects.pool",
         ),
     ],
 )
 def test_what_they_do_without_is_refused(changes, words):
     with pytest.raises(ValueError, match=words):
-        tank("batty", **changes)
+        tank("volume_fraction", **changes)

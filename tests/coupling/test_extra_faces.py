@@ -91,7 +91,7 @@ def all_exchange(flow, bodies, u, twist):
 def test_rows_against_pairs_of_faces(name):
     """C^T C w is the exchange of all pairs, found one by one; it gives no net force, and turning its row beside."""
     flow, world, _ = make_flow(*CASES[name])
-    rows, bodies = flow.solve.dragged.drag, world.bodies
+    rows, bodies = flow.solve.rigid.dragged.drag, world.bodies
     rows.time_step = 1.0
     rng = np.random.default_rng(5)
     w = {"fluid": rng.normal(size=flow.state.u.shape), "rigid": rng.normal(size=(bodies.count, 6))}
@@ -120,7 +120,7 @@ def test_momentum_is_kept_and_energy_lost(name):
     coupled.give_twists(twist)
     free = flow.domain.inv_mass_f > 0
     mass = np.divide(1.0, flow.domain.inv_mass_f, out=np.zeros_like(flow.state.u), where=free)
-    mass.reshape(-1)[solve.wet.face] += solve.wet.beta
+    mass.reshape(-1)[solve.rigid.walls.wet.face] += solve.rigid.walls.wet.beta
     u = rng.normal(size=mass.shape) * (mass > 0)
 
     def measure():
@@ -150,10 +150,12 @@ def test_momentum_of_whole_steps_beside_a_body_that_turns():
         coupled.impulse_b[...] = 0.0
         flow.step(0.01 * n, 0.01)
         carried = np.zeros((bodies.count, 6))
-        solve.wet.add_impulse(solve.wet.beta * flow.state.u.reshape(-1)[solve.wet.face], carried)
+        solve.rigid.walls.wet.add_impulse(
+            solve.rigid.walls.wet.beta * flow.state.u.reshape(-1)[solve.rigid.walls.wet.face], carried
+        )
         fluid = np.divide(flow.state.u, flow.domain.inv_mass_f, out=np.zeros_like(flow.state.u), where=free)
         totals.append(fluid.sum(axis=(1, 2, 3)) + bodies.p_b[0] + carried[0, :3])
-        masses.append(solve.block.inv_mass.copy())
+        masses.append(solve.rigid.block.inv_mass.copy())
     np.testing.assert_allclose(totals[-1], totals[0], atol=1e-8)
     np.testing.assert_allclose(masses[-1], masses[0], rtol=1e-12)
     assert bodies.omega_b[0, 2] < 3.0
@@ -192,9 +194,9 @@ def test_a_plate_in_a_channel():
 @pytest.mark.parametrize(
     ("coupling", "no_slip", "words"),
     [
-        ("lumped", "wall_rows", "set fluid.no_slip = .extra_faces., or use .monolithic."),
+        ("lumped", "wall_rows", "set fluid.no_slip = .extra_faces., or coupling = .monolithic."),
         ("monolithic", "extra_faces", "coupling = .lumped."),
-        ("batty", "extra_faces", "inviscid fluid; remove fluid.viscosity = 1, or use .monolithic."),
+        ("volume_fraction", "extra_faces", "use .monolithic. or .lumped., or remove fluid.viscosity = 1"),
     ],
 )
 def test_each_coupling_has_its_own_no_slip(coupling, no_slip, words):

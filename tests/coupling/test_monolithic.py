@@ -7,8 +7,8 @@ import pytest
 
 from undertow.coupling import added_mass
 from undertow.coupling.coupled_bodies import CoupledBodies
-from undertow.coupling.monolithic import MonolithicSolve, monolithic
 from undertow.coupling.motion import BodyMotion
+from undertow.coupling.projection import make_projection, monolithic
 from undertow.coupling.walls import _face_moment
 from undertow.fluid import Flow, FlowSettings
 from undertow.fluid.phase import FullTank
@@ -58,7 +58,7 @@ def random_state(flow, world, seed):
 
 def momentum(solve, u):
     """Of the fluid by faces, rho dx^d Phi u: that of the ends of the bodies is in it."""
-    inv_mass, poles = solve.domain.inv_mass_f, solve.moved.poles
+    inv_mass, poles = solve.domain.inv_mass_f, solve.rigid.walls.poles
     found = np.divide(u, inv_mass, out=np.zeros_like(u), where=inv_mass > 0)
     poles.add_momentum(poles.mean(u), found)
     return found
@@ -68,7 +68,7 @@ def momentum(solve, u):
 def test_walls_close(name):
     """A constant pressure exerts neither force nor torque on a body that the fluid surrounds, also across a seam."""
     flow, world, _ = make_flow(*CASES[name])
-    walls = flow.solve.moved.cut
+    walls = flow.solve.rigid.walls.cut
     force = np.zeros((world.bodies.count, 6))
     walls.add_force(1.0, np.ones(flow.grid.padded), force)
     assert walls.size > 10
@@ -85,7 +85,7 @@ def test_walls_of_a_linear_pressure(name):
     p = np.zeros(grid.padded)
     p[grid.interior] = slope[0] * x + slope[1] * y + slope[2] * z
     force = np.zeros((world.bodies.count, 6))
-    flow.solve.moved.cut.add_force(1.0, p, force)
+    flow.solve.rigid.walls.cut.add_force(1.0, p, force)
     for b in range(world.bodies.count):
         inside = flow.solids.body_c[grid.interior] == b
         volume = float((1.0 - flow.domain.volume_c[grid.interior])[inside].sum()) * grid.cell_volume
@@ -100,7 +100,7 @@ def test_walls_of_a_linear_pressure(name):
 def test_rows_and_transpose_agree(name):
     """z . K w = K^T z . w, the structured operator is K B^-1 K^T, and rigid motion of everything has no divergence."""
     flow, world, _ = make_flow(*CASES[name])
-    rows, block = flow.solve.rows, flow.solve.block
+    rows, block = flow.solve.rows, flow.solve.rigid.block
     w = random_state(flow, world, 1)
     rng = np.random.default_rng(2)
     out, z = np.zeros(rows.shape), np.zeros(rows.shape)
@@ -151,7 +151,7 @@ def test_solve_equals_brute_force(ratio):
     w = random_state(flow, world, 3)
     coupled.impulse_b[0, :] = [0.1, -0.2, 0.0, 0.0, 0.0, 0.05]
     found = project(flow, world, coupled, w)
-    rows, block = flow.solve.rows, flow.solve.block
+    rows, block = flow.solve.rows, flow.solve.rigid.block
     impulse = coupled.impulse_b.copy()
     block.apply_inverse_mass(impulse, impulse)
     start = {"fluid": w["fluid"], "rigid": w["rigid"] + impulse}
@@ -282,7 +282,10 @@ def test_added_mass_of_a_disc(ratio):
     fields = SolidFields(grid, [Solid("disc", Sphere(a), BodyMotion(world.bodies, 0))])
     ring.close(fields, grid, centre)
     flow = Flow(
-        grid, Sides(grid, [WALL] * 6), fields, FlowSettings(density=1.0, gravity=(0.0, 0.0, 0.0), tolerance=1e-7),
+        grid,
+        Sides(grid, [WALL] * 6),
+        fields,
+        FlowSettings(density=1.0, gravity=(0.0, 0.0, 0.0), tolerance=1e-7),
         make_solve=monolithic(coupled),
     )
     ring.close(fields, grid, centre)
@@ -316,7 +319,7 @@ class Ring:
 
 def viscous_solve(flow, tolerance, coupled, viscosity):
     """The solve of a full tank of viscous fluid."""
-    solve = MonolithicSolve(FullTank(flow.domain), tolerance, coupled)
+    solve = make_projection(FullTank(flow.domain), tolerance, coupled)
     solve.set_viscosity(viscosity, coupled.slip_b[: len(flow.domain.solids.solids)])
     return solve
 
@@ -334,7 +337,7 @@ def make_viscous(bodies, cells=(12, 11, 1), viscosity=0.7, joints=None):
 def test_drag_rows():
     """C^T C by the kernel equals C^T (C w) row by row; bodies moving with the fluid feel none; diagonals agree."""
     flow, world, _, solve = make_viscous(CASES["2d"][2])
-    rows = solve.dragged.drag
+    rows = solve.rigid.dragged.drag
     rows.time_step = 0.3
     w = random_state(flow, world, 6)
     z, gram = np.zeros(rows.shape), {name: np.zeros_like(value) for name, value in w.items()}
@@ -395,7 +398,7 @@ def test_joints_hold_in_the_solve():
     joints.add("hinge", "hinge", "body 0", "body 1", (0.6, 0.5, 0.0))
     coupled.joints = joints
     for solve in (
-        MonolithicSolve(FullTank(flow.domain), 1e-10, coupled),
+        make_projection(FullTank(flow.domain), 1e-10, coupled),
         viscous_solve(flow, 1e-10, coupled, 0.7),
     ):
         w = random_state(flow, world, 8)
@@ -460,6 +463,7 @@ def test_balancing_is_symmetric_positive_and_bounded(name):
     """A0 + F N F^T has eigenvalues from 1 to 1e6; preconditioned from 0.3 to 6."""
     flow, _, _ = make_many(name, 1e-6)
     solve = flow.solve
+    solve.added_mass.setup()
     rows, balance = solve.rows, solve.added_mass._balance
     assert solve.added_mass._method is balance
     assert rows.walls[0].cut.is_closed == (name != "2d")

@@ -37,7 +37,7 @@ def test_a_ring_that_is_pulled_about_keeps_its_smoke_and_its_volume(tmp_path):
     points = np.stack(np.broadcast_arrays(x, y), axis=-1).reshape(-1, 2)
     inside = is_around(points, sim.scheme.nodes[0].soft.x[:, :2])
     smoke = sim.state.smoke[grid.interior].reshape(-1)
-    found = sim.flow.solve.pockets.find_cells(sim.flow.solve.rows.stencil)
+    found = sim.flow.solve.nodes[0].pockets.find_cells(sim.flow.solve.rows.stencil)
     assert np.array_equal(found[grid.interior].reshape(-1) > 0, inside)
     assert smoke[inside].max() > 0.5 and (smoke[~inside] == 0.0).all()
     assert max(errors) < 1e-4
@@ -54,7 +54,7 @@ def test_the_error_of_the_volume_is_the_wanted_flux_of_its_pocket():
     """A ring blown up by hand: the rows ask for what it has too much, and the fluid around for the opposite."""
     sim = ut.Simulation(make_scene(2, 16))
     dt = 0.01
-    pockets, rows = sim.flow.solve.pockets, sim.flow.solve.rows
+    pockets, rows = sim.flow.solve.nodes[0].pockets, sim.flow.solve.rows
     (pocket,) = pockets.pockets
     circle = len(sim.scheme.nodes[0].soft.x) * 0.22**2 * np.sin(2 * np.pi / len(sim.scheme.nodes[0].soft.x)) / 2
     assert pocket.wanted == pytest.approx(circle, rel=1e-9)
@@ -62,7 +62,7 @@ def test_the_error_of_the_volume_is_the_wanted_flux_of_its_pocket():
     sim.scheme.nodes[0].soft.x[...] = middle + 1.02 * (sim.scheme.nodes[0].soft.x - middle)
     sim.flow.place(0.0)
     rows.target[...] = 0.0
-    pockets.ask(rows, rows.walls[0], rows.walls[0].v, dt)
+    pockets.ask(rows, {}, rows.walls[0].v[: pockets.bodies.count], dt)
     held = pockets.find_cells(rows.stencil) > 0
     excess = (1.02**2 - 1.0) * circle / dt
     assert rows.target[held].sum() == pytest.approx(excess, rel=1e-9)

@@ -280,7 +280,7 @@ def test_needs_water_and_bodies() -> None:
         ut.Scene(name="a", coupling="rigid_fluid", objects={"ball": {**ball, "density": 500}}, **fluid)
     with pytest.raises(ut.UserError, match="no body is moved by forces"):
         ut.Scene(name="a", coupling="rigid_fluid", objects={"ball": ball, "pool": pool}, **fluid)
-    with pytest.raises(ut.UserError, match="no effect without coupling"):
+    with pytest.raises(ut.UserError, match="no effect with coupling = 'none'; set coupling = 'rigid_fluid'"):
         ut.Scene(name="a", rigid_fluid={"buoyancy": "source"}, objects={"pool": pool}, **fluid)
 
 

@@ -83,10 +83,12 @@ def test_rows_of_a_shell_pass_momentum_without_loss_and_energy_does_not_grow():
     sim = ut.Simulation(scene)
     flow = sim.flow
     solve, rows, bodies = sim.flow.solve, sim.flow.solve.rows, sim.scheme.bodies.bodies
-    w = {"fluid": np.zeros_like(flow.state.u), BLOCK: np.zeros(solve.block.shape)}
+    w = {"fluid": np.zeros_like(flow.state.u), BLOCK: np.zeros(solve.nodes[0].block.shape)}
     w["fluid"][0], w["fluid"][1] = 0.7, -0.4
     w[BLOCK][: sim.scheme.nodes[0].soft.count, :2] = 0.7, -0.4
-    solve.block.twists(w[BLOCK])[:, :2] = 0.7, -0.4
+    solve.nodes[0].block.twists(w[BLOCK])[:, :2] = 0.7, -0.4
+    w["rigid"] = np.zeros((bodies.count, 6))
+    w["rigid"][:, :2] = 0.7, -0.4
     out = np.zeros(rows.shape)
     rows.apply(w, out)
     assert np.abs(out[sim.grid.interior]).max() < 1e-14
@@ -100,8 +102,11 @@ def test_rows_of_a_shell_pass_momentum_without_loss_and_energy_does_not_grow():
         bodies.set_velocity(b, np.array([*rng.normal(size=2), 0.0]), np.array([0.0, 0.0, rng.normal()]))
 
     def sums():
+        ends, poles = np.zeros_like(u), solve.rigid.walls.poles
+        poles.add_momentum(poles.mean(u), ends)
         kinetic = 0.5 * (bodies.v_b * bodies.p_b).sum() + 0.5 * (bodies.omega_b * bodies.L_b).sum()
-        return (mass * u).sum(axis=(1, 2, 3)) + bodies.p_b.sum(axis=0), 0.5 * (mass * u * u).sum() + kinetic
+        fluid = mass * u + ends
+        return fluid.sum(axis=(1, 2, 3)) + bodies.p_b.sum(axis=0), 0.5 * (fluid * u).sum() + kinetic
 
     before, energy = sums()
     solve.place()

@@ -12,6 +12,7 @@ from undertow.coupling.voxel import VoxelFaces
 from undertow.geometry.sheets import outline_of
 from undertow.grid import GHOSTS, Grid
 from undertow.soft import meshes
+from undertow.solids.soft_part import SoftPart
 
 PERIODIC = dict.fromkeys(("x_low", "x_high", "y_low", "y_high"), "periodic")
 
@@ -146,7 +147,7 @@ def test_transposes_and_a_uniform_flow_across_the_seam():
 def dense_answer(sim, u, v, dt):
     """The saddle point [B, K^T; K, 0] of the inviscid solve, with all matrices formed column by column."""
     solve = sim.flow.solve
-    rows, block, domain = solve.rows, solve.block, sim.flow.domain
+    rows, block, domain = solve.rows, solve.nodes[0].block, sim.flow.domain
     cells = np.flatnonzero(rows.stencil.diagonal_c.reshape(-1) > 0)
     faces = np.flatnonzero(domain.inv_mass_f.reshape(-1) > 0)
     K = np.zeros((len(cells), len(faces) + len(block.free)))
@@ -181,19 +182,19 @@ def test_the_solve_is_that_of_the_dense_saddle_point(stepper):
     mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0)
     u = rng.normal(size=mass.shape) * (mass > 0)
     bodies.v[:, :2] = rng.normal(size=(bodies.count, 2))
-    solve.block.set_masses(dt, {"implicit": 1.0, "newmark": 0.25}[stepper])
+    solve.nodes[0].block.set_masses(dt, {"implicit": 1.0, "newmark": 0.25}[stepper])
     star = bodies.v.copy()
-    solve.add_forces(star, dt, np.zeros_like(star))
+    solve.nodes[0].add_forces(star, dt, np.zeros_like(star))
     faces, u_dense, v_dense = dense_answer(sim, u, star, dt)
     before = (mass * u).sum(axis=(1, 2, 3)) + (bodies.mass[:, None] * bodies.v).sum(axis=0)
     size = np.abs(mass * u).sum() + np.abs(bodies.mass[:, None] * bodies.v).sum()
-    matrix = solve.block.matrix
+    matrix = solve.nodes[0].block.matrix
     energy = (mass * u**2).sum() + star.reshape(-1) @ matrix @ star.reshape(-1)
     z = np.zeros(flow.grid.padded)
     solve.place()
     solve.solve(u, z, dt)
     assert u.reshape(-1)[faces] == pytest.approx(u_dense, abs=1e-9)
-    assert bodies.v.reshape(-1)[solve.block.free] == pytest.approx(v_dense, abs=1e-9)
+    assert bodies.v.reshape(-1)[solve.nodes[0].block.free] == pytest.approx(v_dense, abs=1e-9)
     after = (mass * u).sum(axis=(1, 2, 3)) + (bodies.mass[:, None] * bodies.v).sum(axis=0)
     assert np.abs(after - before).max() / size < 1e-12
     assert (mass * u**2).sum() + bodies.v.reshape(-1) @ matrix @ bodies.v.reshape(-1) <= energy
@@ -402,7 +403,7 @@ element_size = 0.2
     ("fluid", "soft", "words"),
     [
         ("", "stepper = 'leapfrog'", ("soft.stepper = 'leapfrog'", "part of the solve", "use 'implicit'")),
-        ("viscosity = 0.1\nno_slip = 'extra_faces'", "", ("fluid.no_slip = 'extra_faces'", "coupling = 'lumped'")),
+        ("viscosity = 0.1\nno_slip = 'extra_faces'", "", ("no_slip = 'extra_faces'", "no_slip = 'wall_rows'")),
     ],
 )
 def test_the_command_line_refuses_what_would_be_ignored(tmp_path, fluid, soft, words):
@@ -492,3 +493,41 @@ def test_nothing_passes_a_soft_wall_of_a_cell():
     behind = x > np.interp(y, soft.x[front, 1][order], soft.x[front, 0][order])
     smoke = sim.state.smoke[sim.grid.interior]
     assert smoke[~behind].max() > 0.9 and smoke[behind].max() == 0.0
+
+
+@pytest.mark.parametrize("stepper", ["newmark", "implicit"])
+def test_held_nodes_move_as_prescribed_whatever_the_steps(stepper):
+    """Their velocity is that of the motion in every step. (Newmark's, whose positions are those of the middle of the
+    step, sent them to its end: 5 times as fast in a step a tenth as long as the one before.)"""
+    motion = ut.PrescribedVelocity(linear=(0.3, 0.0))
+    hold = ut.Hold(shape=ut.Box(size=(0.06, 0.4)), position=(0.3, 0.5), motion=motion)
+    body = ut.SoftBody(
+        shape=ut.Box(size=(0.4, 0.1)), position=(0.5, 0.5), element_size=0.05, density=1200.0, holds=(hold,)
+    )
+    scene = ut.Scene(
+        name="held", domain=ut.Domain(upper=(1.0, 1.0), resolution=12, sides={"y_high": "open"}), gravity=(0.0, 0.0),
+        time=ut.Time(end=1.0, frame_rate=1.0), coupling="monolithic", fluid=ut.Fluid(density=1000.0),
+        soft=ut.Soft(stepper=stepper), objects={"beam": body},
+    )  # fmt: skip
+    sim = ut.Simulation(scene)
+    soft = sim.part(SoftPart).soft
+    held = soft.inv_mass == 0
+    for until in (0.02, 0.022, 0.042, 0.044, 0.046, 0.066):
+        sim.advance_to(until)
+        assert np.allclose(soft.v[held], [0.3, 0.0, 0.0], atol=1e-9)
+
+
+def test_a_soft_body_weighs_the_same_in_a_periodic_tank() -> None:
+    """Its images have no buoyancy of their own; far from the sides the fluid does not know whether it is periodic."""
+    jelly = ut.SoftBody(shape=ut.Box(size=[0.3, 0.2]), position=[0.6, 0.5], element_size=0.1, density=2000.0)
+    force = {}
+    for sides in ({}, {"x_low": "periodic", "x_high": "periodic"}):
+        scene = ut.Scene(
+            name="periodic", coupling="monolithic", fluid={"density": 1000.0}, objects={"jelly": jelly},
+            domain={"upper": [1.2, 1.2], "resolution": 12, "sides": sides}, time={"end": 1.0, "frame_rate": 50},
+        )  # fmt: skip
+        sim = ut.Simulation(scene, threads=1)
+        sim.step()
+        force[len(sides)] = sim.body("jelly").force
+    assert force[2] == pytest.approx(force[0], rel=1e-5, abs=1e-3)
+    assert 588.6 < force[0][1] < 1177.2  # more than the buoyancy, as it falls, and less than its weight

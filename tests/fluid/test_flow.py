@@ -1,12 +1,13 @@
 """Physics of whole steps on small grids."""
 
 import tracemalloc
+from functools import partial
 
 import numba
 import numpy as np
 import pytest
 
-from undertow.fluid import Flow, FlowSettings, SmokeEmitter, SmokeSettings
+from undertow.fluid import Flow, FlowSettings, Smoke, SmokeEmitter, SmokeSettings
 from undertow.geometry import Box, ConstantCurve, MeshShape, Solid, SolidFields, Sphere, Static, VelocityCurves
 from undertow.grid import INFLOW, OPEN, OUTFLOW, PERIODIC, WALL, Grid, Sides
 
@@ -155,8 +156,8 @@ def test_mirrored_scene_gives_the_mirrored_result():
         columns = slice(8, 13) if not mirror else slice(13, 18)
         inside[3, 4:6, columns] = True
         emitter = SmokeEmitter(inside, 1.0, 350.0, (-0.2 if mirror else 0.2, 0.3, 0.0))
-        settings = FlowSettings(tolerance=1e-12, smoke=SmokeSettings(0.1, 0.3, confinement=0.2))
-        flow = Flow(grid, Sides(grid), solids, settings, [emitter])
+        settings, smoke = FlowSettings(tolerance=1e-12), SmokeSettings(0.1, 0.3, confinement=0.2)
+        flow = Flow(grid, Sides(grid), solids, settings, [partial(Smoke, settings=smoke, emitters=[emitter])])
         for step in range(6):
             flow.step(0.05 * step, 0.05)
         states.append(flow)
@@ -176,8 +177,11 @@ def test_a_periodic_scene_does_not_know_where_its_seam_is():
         blob = np.zeros((1, 12, 16), dtype=bool)
         blob[0, 3:6, 4:8] = True
         inside[grid.interior] = np.roll(blob, (shift, shift), axis=(1, 2))
-        settings = FlowSettings(tolerance=1e-12, smoke=SmokeSettings(0.1, 0.3, confinement=0.3))
-        flow = Flow(grid, Sides(grid, [PERIODIC] * 4 + [WALL] * 2), None, settings, [SmokeEmitter(inside, 1.0, 350.0)])
+        smoke = partial(
+            Smoke, settings=SmokeSettings(0.1, 0.3, confinement=0.3), emitters=[SmokeEmitter(inside, 1.0, 350.0)]
+        )
+        sides = Sides(grid, [PERIODIC] * 4 + [WALL] * 2)
+        flow = Flow(grid, sides, None, FlowSettings(tolerance=1e-12), [smoke])
         for step in range(5):
             flow.step(0.05 * step, 0.05)
         found.append(np.roll(flow.state.smoke[grid.interior], (-shift, -shift), axis=(1, 2)))
@@ -264,9 +268,10 @@ def smoke_flow():
     inside[10:14, 10:14, 10:14] = True
     ball = Solid("ball", Sphere(0.15), VelocityCurves(ConstantCurve((0.3, 0.0, 0.0)), position=(0.4, 0.6, 0.5)))
     smoke = SmokeSettings(buoyancy_temperature=0.1, confinement=0.2)
-    settings = FlowSettings(smoke=smoke, tolerance=1e-4)
+    settings = FlowSettings(tolerance=1e-4)
     sides = Sides(grid, [WALL, WALL, WALL, OPEN, WALL, WALL])
-    return Flow(grid, sides, SolidFields(grid, [ball]), settings, [SmokeEmitter(inside, 1.0, 350.0)])
+    contents = [partial(Smoke, settings=smoke, emitters=[SmokeEmitter(inside, 1.0, 350.0)])]
+    return Flow(grid, sides, SolidFields(grid, [ball]), settings, contents)
 
 
 def viscous_flow():
@@ -300,8 +305,7 @@ def test_same_bits_for_one_and_two_threads(make, handed_over):
         flow = make()
         for step in range(2):
             flow.step(0.02 * step, 0.02)
-        state = flow.state
-        states.append(b"".join(a.tobytes() for a in (state.u, state.p, flow.both_c)))
+        states.append(b"".join(a.tobytes() for a in flow.arrays().values()))
     assert len(set(handed_over)) > 10, set(handed_over)
     assert states[0] == states[1]
 

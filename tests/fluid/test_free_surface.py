@@ -40,12 +40,10 @@ def rebuild(solve):
 def project(solve, u, p, dt):
     """As a step does: what is known at the surface, then the solve; the pressure goes to p."""
     phase, grid = solve.phase, solve.phase.domain.grid
-    start, z = grid.cell_field(), grid.cell_field()
-    phase.start_from_surface(dt, start)
-    phase.add_surface_impulse(dt, start, u)
-    phase.dual_of(p, dt, start, z)
+    z = grid.cell_field()
+    phase.give_known(p, dt, solve.rows.stencil, z, u)
     stats = solve.solve(u, z, dt)
-    phase.pressure_of(z, dt, start, p)
+    phase.pressure_of(z, dt, p)
     return stats
 
 

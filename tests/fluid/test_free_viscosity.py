@@ -192,7 +192,10 @@ def test_viscous_drop_falls_freely() -> None:
     report = sim.advance_to(0.1)
     assert report is not None
     mass = 1400.0 * report.ledger["fluid_volume"]
-    assert report.ledger["momentum_y"] == pytest.approx(-mass * 9.81 * 0.1, rel=0.01)
+    centre = (0.3, 0.6 - 0.5 * 9.81 * 0.1**2)
+    assert sim.sample("velocity", [centre])[0][1] == pytest.approx(-9.81 * 0.1, rel=2e-3)
+    # the sum over cells is off by up to 2% at eight cells across, by where the drop is in them
+    assert report.ledger["momentum_y"] == pytest.approx(-mass * 9.81 * 0.1, rel=0.025)
     assert report.ledger["kinetic_energy"] == pytest.approx(0.5 * mass * 0.981**2, rel=0.02)
 
 

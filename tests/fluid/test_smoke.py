@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import undertow as ut
-from undertow.fluid import Flow, FlowSettings, SmokeEmitter, SmokeSettings
+from undertow.fluid import Flow, FlowSettings, Smoke, SmokeEmitter, SmokeSettings
 from undertow.grid import INFLOW, OUTFLOW, PERIODIC, WALL, Grid, Sides
 
 AMBIENT = 293.0
@@ -16,7 +16,8 @@ def periodic(smoke: SmokeSettings, emitters: tuple[SmokeEmitter, ...] = (), grav
     """A square metre of still air that repeats itself."""
     grid = Grid((n, n, 1), 1 / n, dimensions=2)
     sides = Sides(grid, [PERIODIC] * 4 + [WALL] * 2)
-    return Flow(grid, sides, None, FlowSettings(smoke=smoke, gravity=gravity, tolerance=1e-10), emitters)
+    contents = [lambda context: Smoke(context, smoke, emitters)]
+    return Flow(grid, sides, None, FlowSettings(gravity=gravity, tolerance=1e-10), contents)
 
 
 @pytest.mark.parametrize(("up", "gravity"), [(1, (0.0, -9.81, 0.0)), (0, (-2.0, 0.0, 0.0))])
@@ -57,8 +58,7 @@ def test_confinement_pushes_round_the_vortex() -> None:
         u[axis][grid.interior_faces(axis)] = sign * (y - 0.5 if axis == 0 else x - 0.5) * swirl
     flow.sides.fill_velocity(u)
     before = u.copy()
-    assert flow.confinement is not None
-    flow.confinement.add(dt, u)
+    flow.state.fields["smoke"].confinement.add(dt, u)
     ux, uy = (before[axis][grid.interior][0] for axis in (0, 1))
     h = 1.0 / n
 
@@ -104,8 +104,8 @@ def test_smoke_enters_with_the_inflow() -> None:
     grid = Grid((32, 8, 1), 1 / 32, dimensions=2)
     sides = Sides(grid, [INFLOW, OUTFLOW, WALL, WALL, WALL, WALL], [True] * 6)
     sides.set_velocity(0, (0.5, 0.0, 0.0))
-    settings = FlowSettings(smoke=SmokeSettings(inflow_density=0.8), gravity=(0.0, 0.0, 0.0), tolerance=1e-8)
-    flow = Flow(grid, sides, None, settings)
+    settings, smoke = FlowSettings(gravity=(0.0, 0.0, 0.0), tolerance=1e-8), SmokeSettings(inflow_density=0.8)
+    flow = Flow(grid, sides, None, settings, [lambda context: Smoke(context, smoke)])
     flow.state.u[0] = 0.5
     for step in range(20):
         flow.step(0.05 * step, 0.05)

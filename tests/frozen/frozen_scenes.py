@@ -173,7 +173,7 @@ SCENES: dict[str, Table] = {
         sides=sides(y_high="open"),
     ),
     "tank-two-solves": fluid(
-        FLAT, 12, 0.02, {"light": LIGHT, "heavy": HEAVY}, coupling="monolithic", monolithic={"scheme": "two_solves"},
+        FLAT, 12, 0.02, {"light": LIGHT, "heavy": HEAVY}, coupling="monolithic", monolithic={"solves": 2},
         fluid={"density": 1.0, "advection": "eno3", "tolerance": 1e-8},
     ),
     "tank-joints": fluid(
@@ -190,7 +190,9 @@ SCENES: dict[str, Table] = {
         FLAT, 12, 0.02, {"light": LIGHT, "heavy": HEAVY}, coupling="lumped",
         fluid={"density": 1.0, "viscosity": 0.05, "no_slip": "extra_faces", "tolerance": 1e-8},
     ),
-    "tank-batty": fluid(FLAT, 12, 0.02, {"light": LIGHT, "heavy": HEAVY}, coupling="batty", fluid={"density": 1.0}),
+    "tank-volume-fraction": fluid(
+        FLAT, 12, 0.02, {"light": LIGHT, "heavy": HEAVY}, coupling="volume_fraction", fluid={"density": 1.0}
+    ),
     # water
     "water-sources": water(
         FLAT, 16, 0.01, 0.3,
@@ -361,7 +363,7 @@ SCENES: dict[str, Table] = {
     ),
     "tank-soft-two-solves": fluid(
         FLAT, 12, 0.02, {"disc": soft(ball(0.18), 0.4, 0.6, **DISC), "heavy": HEAVY},
-        coupling="monolithic", monolithic={"scheme": "two_solves"}, soft={"stepper": "newmark"},
+        coupling="monolithic", monolithic={"solves": 2}, soft={"stepper": "newmark"},
         sides=sides(y_high="open"), gravity=STILL,
         fluid={"density": 1.0, "initial_vortices": 0.05, "tolerance": 1e-11},
     ),

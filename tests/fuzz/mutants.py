@@ -150,6 +150,8 @@ SMALL = {
             "pool": {"type": "water", "shape": {"type": "plane", "normal": [0.0, 1.0]}, "position": [0.5, 0.5]},
             "ball": {"type": "rigid_body", "shape": {"type": "sphere", "radius": 0.2}, "position": [0.5, 0.6],
                      "motion": {"type": "velocity", "linear": [0.0, -0.1], "angular": [0.0, 0.0, 1.0]}},
+            "ground": {"type": "rigid_body", "position": [0.5, 0.1],
+                       "shape": {"type": "hull", "points": [[-3.0, -2.0], [3.0, -2.0], [3.0, 0.1], [-3.0, 0.0]]}},
         },
     },
     "solids": {
@@ -162,6 +164,22 @@ SMALL = {
             "ball": {"type": "rigid_body", "shape": {"type": "sphere", "radius": 0.1}, "density": 900.0,
                      "position": [0.05, 0.5, 0.0], "velocity": [0.0, -1.0, 0.0]},
             "nail": {"type": "joint", "kind": "hinge", "child": "ball", "position": [0.3, 0.5, 0.0]},
+        },
+    },
+    "mechanism": {
+        "name": "mechanism", "time": {"end": 0.1, "max_step": 0.02}, "gravity": [0.0, -9.81, 0.0],
+        "objects": {
+            "handle": {"type": "rigid_body", "shape": {"type": "box", "size": [0.1, 0.1, 0.1]},
+                       "position": [0.0, 1.0, 0.0], "motion": {"type": "driven"}},
+            "arm": {"type": "rigid_body", "position": [0.3, 1.0, 0.0], "density": 700.0, "collision_group": "arms",
+                    "collides_with": ["arms"],
+                    "loads": [{"type": "force", "force": [0.0, 1.0, 0.0], "at": [0.4, 1.0, 0.0]}],
+                    "shape": {"type": "compound", "parts": [
+                        {"shape": {"type": "box", "size": [0.4, 0.1, 0.1]}},
+                        {"shape": {"type": "sphere", "radius": 0.1}, "position": [0.2, 0.0, 0.0], "density": 100.0}]}},
+            "socket": {"type": "joint", "kind": "ball", "parent": "handle", "child": "arm", "position": [0.0, 1.0, 0.0],
+                       "axes": {"x": {"lower": -30.0, "upper": 40.0},
+                                "z": {"control": {"target": 10.0, "stiffness": 40.0, "damping": 4.0}}}},
         },
     },
     "particles": {

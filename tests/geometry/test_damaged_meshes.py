@@ -9,9 +9,23 @@ import numpy as np
 import pytest
 
 import undertow as ut
-from undertow.geometry import MeshShape, Sphere, load_mesh, note_overlap
+from undertow.geometry import (
+    Box,
+    ConstantCurve,
+    MeshShape,
+    Solid,
+    SolidFields,
+    Sphere,
+    Static,
+    VelocityCurves,
+    load_mesh,
+    note_overlap,
+    rotation_matrix,
+)
+from undertow.geometry.clipped import clip_to_grid
 from undertow.geometry.meshes import load_triangles
 from undertow.geometry.sdf_grid import MOST_SAMPLES
+from undertow.grid import Grid
 
 PLY = """ply
 format ascii 1.0
@@ -94,3 +108,38 @@ def test_parts_that_overlap_are_noticed() -> None:
     assert "objects.duck: 2" in (said := note_overlap("duck", MeshShape(*joined))[0]) and "weighs twice" in said
     assert "fill the parts as one body" in note_overlap("duck", MeshShape(*joined), soft=True)[0]
     assert MeshShape(*joined).volume() == pytest.approx(MeshShape(*apart).volume())
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("degrees", [0.0, 20.0])
+def test_a_ground_far_larger_than_the_grid_is_clipped_to_it(dimensions: int, degrees: float) -> None:
+    """The fields of a cube of 200 km as a mesh are those of the cube by its formula; one that moves is refused."""
+    n = 12
+    grid = Grid(
+        (n, n, n if dimensions == 3 else 1), 1 / n, (0.0, 0.0, 0.0 if dimensions == 3 else -0.5 / n), dimensions
+    )
+    rotation = rotation_matrix((0.0, 0.0, 1.0), degrees)
+    at = Static(np.array([0.1, 0.42, 0.3]) - 1e5 * rotation[:, 1], rotation)
+    cube = Box((2e5, 2e5, 2e5))
+    mesh = Solid("ground", MeshShape(*cube.surface()), at)
+    clipped = clip_to_grid(mesh, grid)
+    found, wanted = (SolidFields(grid, [solid]) for solid in (clipped, Solid("ground", cube, at)))
+    for fields in (found, wanted):
+        fields.update(0.0)
+    assert 0.1 < wanted.volume_c[grid.interior].mean() < 0.9
+    for name in ("phi_n", "area_f", "volume_c", "distance_f"):
+        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), atol=1e-8, err_msg=name)
+    assert np.array_equal(found.body_c, wanted.body_c)
+    assert clipped.shape.volume() == mesh.shape.volume() == pytest.approx(8e15)
+    moving = Solid("ground", mesh.shape, VelocityCurves(ConstantCurve((1.0, 0.0, 0.0)), position=at.position))
+    assert clip_to_grid(moving, grid) is moving
+    with pytest.raises(ut.UserError, match=r"cut it to about the size of the domain"):
+        SolidFields(grid, [moving]).update(0.0)
+
+
+def test_what_lies_inside_the_domain_is_not_clipped() -> None:
+    grid = Grid((8, 8, 8), 0.125, (0.0, 0.0, 0.0), 3)
+    ball = Solid("ball", MeshShape(*Sphere(0.7).surface(8)), Static(np.full(3, 0.5)))
+    assert clip_to_grid(ball, grid) is ball
+    box = Solid("box", Box((1e5, 1e5, 1e5)), Static())
+    assert clip_to_grid(box, grid) is box

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import ImageDraw
 
 from undertow.grid import Grid
+from undertow.output import canvas
 from undertow.output.camera import look_at
 from undertow.output.canvas import add_walls, contrast, stamp, water_image
 from undertow.output.fields import fade_sides, soften_sources
@@ -158,3 +160,23 @@ def test_the_key_names_the_colors_of_a_flat_picture() -> None:
     strip = picture[-20:].astype(int).reshape(-1, 3)
     for color in ((96, 168, 214), (230, 26, 26)):
         assert (np.abs(strip - color).sum(axis=1) < 12).sum() > 30, "a patch of the color beside its name"
+
+
+@pytest.mark.parametrize("width", [150, 200, 320, 640, 960])
+def test_texts_below_a_flat_picture_never_overlap(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Title, time, name of the field and its limits; the picture of a shaft is narrow."""
+    boxes: list[tuple[str, Any]] = []
+    write = ImageDraw.ImageDraw.text
+
+    def record(pen: Any, place: Any, text: str, **more: Any) -> None:
+        boxes.append((text, pen.textbbox(place, text, font=more["font"], anchor=more["anchor"])))
+        write(pen, place, text, **more)
+
+    monkeypatch.setattr(ImageDraw.ImageDraw, "text", record)
+    blank = np.zeros((500, width, 3), np.uint8)
+    picture = canvas._add_caption(blank, "falling-cylinder", 0.6, "vorticity", (-41.0, 41.0), 2)
+    assert [text for text, _ in boxes] == ["41", "-41", "vorticity [1/s]", "falling-cylinder", "t = 0.60 s"]
+    for k, (text, (x0, y0, x1, y1)) in enumerate(boxes):
+        assert x0 >= 0 and x1 <= width and y0 >= 500 and y1 <= len(picture), text
+        for other, (a0, b0, a1, b1) in boxes[:k]:
+            assert x1 <= a0 or a1 <= x0 or y1 <= b0 or b1 <= y0, f"{text} lies on {other}"

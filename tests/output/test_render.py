@@ -5,20 +5,25 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from imageio_ffmpeg import count_frames_and_secs, read_frames
 from PIL import Image
+from typer.testing import CliRunner
 
+from undertow.cli import app
 from undertow.errors import UserError
 from undertow.grid import Grid
 from undertow.output import raymarch
 from undertow.output import render as render_module
 from undertow.output.camera import make_camera
 from undertow.output.canvas import coverage, section_segments
+from undertow.output.export import export
 from undertow.output.fields import field_names, refine, scalar_field
 from undertow.output.frames import BodyFrame, FrameData, frame_folder, read_frame
 from undertow.output.render import render
@@ -42,6 +47,24 @@ def test_smoke_dims_what_is_behind_it_exponentially() -> None:
     assert clear == pytest.approx(np.exp(-2.0), rel=1e-3)  # Beer and Lambert over one metre
     half = raymarch._march_smoke(medium, stage, 0.4, 0.5, -3.0, 0.0, 0.0, 1.0, 3.5, 0.5, 0.5, out)
     assert half == pytest.approx(np.exp(-1.0), rel=1e-3)  # a surface half way
+
+
+def test_a_surface_in_smoke_does_not_show_the_pattern_of_the_samples() -> None:
+    """Where the last sample before it lies must not matter: else cloth in dense smoke is dotted."""
+    dense, stage = uniform_medium(20.0)
+    n, dx = 16, 1.0 / 16
+    lights = raymarch.make_lights(raymarch.make_surface([]), stage)
+    edge = np.zeros((n, n, n), np.float32)
+    edge[8:] = 1.0
+    thick = raymarch.make_medium(edge, 60.0, np.zeros(3), dx, lights, stage)
+    for medium, end in ((dense, 3.13), (dense, 3.15), (thick, 3.52), (thick, 3.54)):
+        found = [
+            raymarch._march_smoke(medium, stage, 0.4, 0.5, -3.0, 0.0, 0.0, 1.0, end, jitter, 0.5, np.zeros(3))
+            for jitter in (0.02, 0.3, 0.5, 0.7, 0.98)
+        ]
+        assert max(found) < 1.12 * min(found) and max(found) < 0.9
+        if medium is dense:
+            assert found == pytest.approx([np.exp(-20.0 * (end - 3.0))] * 5, rel=1e-3)
 
 
 def test_optical_depth_grows_along_the_ray_to_the_sun() -> None:
@@ -196,15 +219,21 @@ def test_refusals(smoke_run: Path, tmp_path: Path) -> None:
         render(smoke_run, tmp_path / "file.txt")
     with pytest.raises(UserError, match="'heat': not in frame"):
         render(smoke_run, field="heat")
+    result = CliRunner().invoke(app, ["render", str(smoke_run), "--out", str(tmp_path / "x.gif")])
+    assert result.exit_code == 2 and "pictures are .png and films .mp4" in result.stderr
+    assert not (tmp_path / "x.gif").exists()
 
 
-def test_frames_without_their_grid_are_no_picture_of_solids_alone(smoke_run: Path) -> None:
+@pytest.mark.parametrize("write", [render, export], ids=["render", "export"])
+def test_frames_without_their_grid_are_not_taken_for_solids_alone(smoke_run: Path, write: Callable[..., Any]) -> None:
+    """One frame is enough: the picture of the others would not tell, and an export would lack it in silence."""
     with (smoke_run / "scene.toml").open("a") as file:
         file.write('[domain]\nresolution = 8\n[output]\nfields = ["smoke"]\n')
-    for found in (smoke_run / "frames").rglob("grid.vti"):
-        found.unlink()
-    with pytest.raises(UserError, match="grid.vti of the first frame is missing; put it back"):
-        render(smoke_run)
+    lost = sorted((smoke_run / "frames").rglob("grid.vti"))[1]
+    lost.unlink()
+    with pytest.raises(UserError, match=f"grid.vti of frame {int(lost.parent.name)} is missing; put it back"):
+        write(smoke_run)
+    assert not list(smoke_run.glob("*export*"))
 
 
 _WITHOUT_GRAPHICS = """

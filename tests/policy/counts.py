@@ -14,7 +14,7 @@ FOLDERS = ("run", "coupling", "solids", "fluid", "linalg", "rigid")
 
 TO_GO = {
     "solves": [
-        "PressureSolve", "CoupledSolve", "MonolithicSolve", "LumpedSolve", "SoftSolve", "RigidFluidSolve",
+        "PressureSolve", "CoupledSolve", "RigidFluidSolve",
     ],
     "viscous steps and drags": [
         "SoftDrag", "RigidDrag", "ExtraFaces",
@@ -29,7 +29,9 @@ GONE = [
     "FluidModel", "WaterModel", "BodiesInWater", "CoupledModel", "CoupledWaterModel", "RigidFluidModel",
     "SoftCoupledModel", "SoftWaterModel", "WaterAround", "SolvedWithSoft", "_FluidAround", "_SolvedTwice",
     "_CoupledWater", "_WaterAround",
-    "SolidsModel", "SoftModel", "SphModel",
+    "SolidsModel", "SoftModel", "SphModel", "LumpedSolve", "JoinedVelocities",
+    "GridFluid", "WaterFlow", "WaterSettings", "WaterState", "Mixture", "OwedVolume",
+    "MonolithicSolve", "SoftSolve", "SoftPreconditioner", "ContactInSolve",
 ]  # fmt: skip
 """Classes that parts, phases and walls have replaced."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,7 @@ def test_notes_are_indexed() -> None:
 
 @pytest.mark.parametrize("path", _texts(), ids=_name)
 def test_records_that_are_named_exist(path: Path) -> None:
-    """"record 092", "records 101, 102 and 107", "note [013](...)", docs/decisions/009-python-versions.md."""
+    """ "record 092", "records 101, 102 and 107", "note [013](...)", docs/decisions/009-python-versions.md."""
     text = path.read_text()
     known = {record.name[:3] for folder in (DECISIONS, LAB) for record in _records(folder)}
     wrong = []
@@ -150,3 +151,8 @@ def test_names_in_the_notation_are_in_the_code() -> None:
     named = {word for name in names for word in re.findall(r"[A-Za-z_]\w+", name)}
     missing = sorted(named - words)
     assert len(named) > 40 and not missing, f"docs/notation.md names what is not in the code: {missing}"
+
+
+def test_the_page_of_couplings_is_that_of_the_table():
+    made = runpy.run_path(str(ROOT / "docs" / "make_couplings.py"))["page"]()
+    assert (ROOT / "docs" / "couplings.md").read_text(encoding="utf-8") == made, "run python docs/make_couplings.py"

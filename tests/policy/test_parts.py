@@ -41,6 +41,32 @@ def test_run_computes_nothing(path: Path) -> None:
     assert not wrong, f"run/{path.name} uses {wrong}: put it into the package whose physics it is"
 
 
+READS_BODIES = {
+    ("run/assemble_solids.py", "read_table"),
+    ("run/assemble_solids.py", "describe_body"),
+    ("run/build.py", "memory_needed"),
+    ("run/compile_ahead.py", "is_of_use"),
+    ("run/compile_ahead.py", "small_scene"),
+}
+"""Functions that ask a scene for its bodies: before or while the table of bodies is made."""
+
+
+def test_the_scene_is_not_asked_for_its_bodies_once_they_are_in_the_table() -> None:
+    found = set()
+    for folder in ("run", "output", "solids", "coupling", "sph", "rigid"):
+        for path in sorted((PACKAGE / folder).glob("*.py")):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+            for node in ast.walk(tree):
+                if not isinstance(node, ast.Attribute) or node.attr not in ("bodies", "shells", "has_nodes"):
+                    continue
+                owner = node.value.id if isinstance(node.value, ast.Name) else getattr(node.value, "attr", "")
+                if owner.endswith("scene"):
+                    own = [one.name for one in functions if one.lineno <= node.lineno <= (one.end_lineno or 0)]
+                    found.add((str(path.relative_to(PACKAGE)), own[-1] if own else ""))
+    assert found <= READS_BODIES, f"ask the table of bodies (rigid/table.py): {sorted(found - READS_BODIES)}"
+
+
 def test_no_class_is_named_after_two_kinds_of_physics() -> None:
     joined = [name for name in counts.classes() if sum(kind in name for kind in KINDS) > 1]
     assert not joined, f"{joined}: physics are added as parts, walls, phases or schemes, not multiplied"

@@ -70,13 +70,9 @@ def _attributes_read() -> set[str]:
 
 
 def test_every_scene_option_is_read() -> None:
-    from undertow.scene import COUPLINGS
-
     models = _models()
     assert models, "no scene models found"
     read = _attributes_read()
-    if len(COUPLINGS) == 1:  # a choice of one: checked, and nothing to decide
-        read.add("coupling")
     unread = [
         f"{model.__name__}.{field}"
         for model in models

@@ -174,9 +174,10 @@ def test_sweeps_that_do_not_converge_are_counted(monkeypatch):
     assert joints.unswept == 0
 
 
-@pytest.mark.parametrize("kind", ["ball", "universal"])
-def test_the_last_row_of_a_bent_joint_is_the_rate_of_its_bend(kind):
+@pytest.mark.parametrize(("kind", "shaft"), [("ball", 0), ("ball", 1), ("ball", 2), ("universal", 2)])
+def test_the_last_rows_of_a_bent_joint_are_the_rates_of_its_coordinates(kind, shaft):
     bodies, joints = _apart(kind, "global", 0.1)
+    joints._joints[0].shaft = shaft
     rng = np.random.default_rng(4)
     assert joints.coordinate("joint") > 0.1
     rates, h = np.zeros(len(joints._error)), 1e-6

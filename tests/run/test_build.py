@@ -11,6 +11,7 @@ import undertow as ut
 from undertow.errors import UserError
 from undertow.grid import GHOSTS
 from undertow.run import build, machine
+from undertow.run.assemble_solids import read_table
 from undertow.scene import Scene, find_scene, toml
 
 HEAD = 'name = "t"\n[time]\nend = 1.0\n'
@@ -72,7 +73,7 @@ def test_inflows_must_agree_on_smoke() -> None:
         "x_high = { type = 'inflow', velocity = [-1, 0] }\n"
     )
     with pytest.raises(UserError, match="all inflows must bring the same smoke"):
-        build.flow_settings(two)
+        build.smoke_contents(two, build.build_grid(two)[0])
 
 
 def test_a_solid_outside_at_all_times_is_refused() -> None:
@@ -82,9 +83,9 @@ def test_a_solid_outside_at_all_times_is_refused() -> None:
     )
     grid, _ = build.build_grid(away)
     with pytest.raises(UserError, match="objects.b: outside the domain during the whole run"):
-        build.build_solids(away, grid)
+        build.build_solids(away, read_table(away), grid)
     towards = toml.read(toml.write(away).replace("linear = [1.0, 0.0]", "linear = [-1.0, 0.0]"))
-    assert len(build.build_solids(towards, grid)[0]) == 1
+    assert len(build.build_solids(towards, read_table(towards), grid)[0]) == 1
 
 
 def test_thin_solids_are_noted() -> None:
@@ -93,7 +94,7 @@ def test_thin_solids_are_noted() -> None:
         "shape = { type = 'box', size = [0.5, 0.01] }\n"
     )
     grid, _ = build.build_grid(thin)
-    assert "objects.b: 0.01 m thick, less than two cells" in build.build_solids(thin, grid)[1][0]
+    assert "objects.b: 0.01 m thick, less than two cells" in build.build_solids(thin, read_table(thin), grid)[1][0]
 
 
 def test_an_emitter_without_cells_is_refused() -> None:
@@ -116,7 +117,7 @@ def test_bad_meshes_are_refused_by_name(tmp_path: Path, text: str) -> None:
         f"position = [0.5, 0.5, 0.5]\nshape = {{ type = 'mesh', file = '{tmp_path / 'b.obj'}' }}\n"
     )
     with pytest.raises(UserError, match=r"objects.b.shape: .*b.obj"):
-        build.build_solids(bad, build.build_grid(bad)[0])
+        build.build_solids(bad, read_table(bad), build.build_grid(bad)[0])
 
 
 def test_a_resolution_that_does_not_fit_is_refused_with_its_size() -> None:

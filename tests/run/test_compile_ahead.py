@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from undertow.run import compile_ahead
+from undertow.run.assemble_solids import read_table
 from undertow.run.build import build_grid, build_solids
 from undertow.run.kernel_cache import PACKAGE
 from undertow.scene import Scene, find_scene
@@ -71,7 +72,7 @@ def test_small_scenes_have_all_bodies_in_the_domain_and_none_that_is_moved(name:
     scene = find_scene(name, None, None, None, ())
     small = compile_ahead.small_scene(scene)
     grid, _ = build_grid(small)
-    solids, _ = build_solids(small, grid)
+    solids, _ = build_solids(small, read_table(small), grid)
     assert {solid.name for solid in solids} == set(scene.bodies)
     assert not any(body.is_dynamic for body in small.bodies.values())
     assert max(grid.cells) <= 2 * compile_ahead.CELLS and small.time.frames == compile_ahead.FRAMES

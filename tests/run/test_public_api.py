@@ -40,11 +40,13 @@ CALLS: dict[str, Callable[[ut.Simulation, Path], Any]] = {
     "flow": lambda sim, _: sim.flow.state,
     "frame_data": lambda sim, _: sim.frame_data(),
     "grid": lambda sim, _: sim.grid,
+    "joint": lambda sim, _: [sim.joint(name).coordinate for name in sim.scene.joints] or sim.joint("none"),
     "next_frame_time": lambda sim, _: sim.next_frame_time(),
     "nodes": lambda sim, _: [sim.nodes(name) for name in sim.scene.softs] or sim.nodes("none"),
     "part": lambda sim, _: [sim.part(type(part)) for part in sim.parts],
     "particles": lambda sim, _: sim.particles,
     "remove": lambda sim, _: sim.remove(next(iter(sim.scene.bodies), "none")),
+    "replace_body": lambda sim, _: sim.replace_body(next(iter(sim.bodies.entries), "none"), color=(1.0, 0.0, 0.0)),
     "restore": lambda sim, _: sim.restore(sim.checkpoint()),
     "run": lambda sim, folder: None,  # whole runs have tests of their own
     "sample": lambda sim, _: [sim.sample(name, [[0.5, 0.2]]) for name in ("velocity", "pressure", "density")],

@@ -256,7 +256,7 @@ BAD_SOLIDS = [
     ("objects.box.slip=true", "objects.box.slip: there is no fluid to slide along it; add a [domain], or remove slip"),
     ("probes={p={type='flux', axis='x', position=0}}", "probes.p: there is no fluid to measure"),
     ("probes={p={type='force', objects=['bxo']}}", "there is no solid 'bxo'; did you mean 'box'?"),
-    ("domain={upper=[1,1,1], resolution=8}", "objects.box: forces move it, but coupling = 'none'"),
+    ("domain={upper=[1,1,1], resolution=8}", "objects.box: a rigid body in fluid needs coupling = 'mono"),
 ]
 
 

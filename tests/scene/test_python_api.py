@@ -103,3 +103,26 @@ def test_texts_that_no_parser_should_see(tmp_path: Path) -> None:
     mesh.write_text('name = "a"\n[objects.a]\nshape = { type = "mesh", file = "loop.toml" }\n')
     with pytest.raises(ut.UserError):
         find_scene(mesh)
+
+
+def test_one_value_of_a_scene_is_replaced_and_checked():
+    scene = ut.scene("boat-spheres", resolution=16)
+    ball = next(name for name, body in scene.bodies.items() if body.is_dynamic)
+    other = scene.replace(f"objects.{ball}.density", 300.0)
+    assert other.bodies[ball].density == 300.0 and scene.bodies[ball].density != 300.0
+    assert other.replace(f"objects.{ball}.density", scene.bodies[ball].density) == scene
+    with pytest.raises(ut.UserError, match="density = -1"):
+        scene.replace(f"objects.{ball}.density", -1.0)
+    with pytest.raises(ut.UserError, match="there is no objects.nobody"):
+        scene.replace("objects.nobody.density", 1.0)
+    with pytest.raises(ut.UserError, match="time.end is a value, not a table"):
+        scene.replace("time.end.more", 1.0)
+    with pytest.raises(ut.UserError, match="unknown key 'ends'; did you mean 'end'"):
+        scene.replace("time.ends", 1.0)
+
+
+def test_values_of_a_gallery_scene_are_set_by_their_keys():
+    scene = ut.scene("boat-spheres", resolution=16, set={"time.end": 0.5, "gravity": (0.0, -1.62, 0.0)})
+    assert scene.time.end == 0.5 and scene.gravity == (0.0, -1.62, 0.0)
+    with pytest.raises(ut.UserError, match="set objects.nobody.density: there is no objects.nobody"):
+        ut.scene("boat-spheres", set={"objects.nobody.density": 1.0})

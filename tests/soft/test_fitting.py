@@ -93,3 +93,41 @@ def test_quality_is_altitude_over_longest_edge() -> None:
     # lowest over the slanted face: 1 / sqrt 3
     expected = 1.0 / np.sqrt(3.0) / np.sqrt(2.0)
     assert measure_quality(np.stack([corner, corner[[0, 2, 1, 3]]])) == pytest.approx([expected, -expected])
+
+
+def _dumbbell(bar: float, apart: float) -> MeshShape:
+    """Two balls of radius 0.2 m, ``apart`` [m], on a square bar, askew in the lattice."""
+    unit = np.stack(np.meshgrid(*[(-0.5, 0.5)] * 3), axis=-1).reshape(-1, 3)
+    ball = Sphere(0.2).surface(20)
+    rod = (
+        make_hull(unit * (apart, bar, bar) + (0.5 * apart, 0.004, 0.01)).surface() if bar else (np.zeros((0, 3)), None)
+    )
+    parts = [ball, (ball[0] + [apart, 0.0, 0.0], ball[1]), rod][: 3 if bar else 2]
+    start = np.cumsum([0, *(len(v) for v, _ in parts)])
+    return MeshShape(
+        np.concatenate([v for v, _ in parts]),
+        np.concatenate([t + s for (_, t), s in zip(parts, start[:-1], strict=True)]),
+    )
+
+
+@pytest.mark.parametrize("complete", [True, False], ids=["solid", "embedded"])
+@pytest.mark.parametrize(("bar", "apart"), [(0.03, 0.5), (0.03, 0.8), (0.01, 0.6), (0.002, 0.8)])
+def test_a_body_that_would_fall_into_pieces_is_refused(bar: float, apart: float, complete: bool) -> None:
+    """The bar of a dumbbell that elements do not see was left out, and the two balls fell apart."""
+    solid = _dumbbell(bar, apart)
+    with pytest.raises(
+        UserError, match=r"^s: about .* m thick near .*, where elements of 0.1 m find nothing"
+    ) as caught:
+        fill_shape("s", solid.distance, *solid.bounds(), 0.1, complete)
+    found = re.search(r"about (\S+) m thick near \((\S+), ", str(caught.value))
+    assert found and 0.15 * bar < float(found[1]) < 1.3 * bar
+    assert 0.15 < float(found[2]) < apart - 0.15
+
+
+@pytest.mark.parametrize("gap", [0.05, 0.1, 0.3])
+def test_a_shape_of_two_pieces_stays_two(gap: float) -> None:
+    solid = _dumbbell(0.0, 0.4 + gap)
+    x, cells = fill_shape("s", solid.distance, *solid.bounds(), 0.1)
+    middle = 0.2 + 0.5 * gap
+    sides = x[cells][:, :, 0] > middle
+    assert np.all(sides.all(axis=1) == sides.any(axis=1)) and sides.any() and not sides.all()

@@ -212,7 +212,8 @@ def test_two_dimensions_and_incompressible() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"poisson_ratio": 0.5}, "between -1 and 0.5"),
+        ({"poisson_ratio": 0.5}, "add incompressible = true, or use 0.49"),
+        ({"poisson_ratio": 0.51}, "between -1 and 0.5"),
         ({"element_size": -1.0}, "must be positive"),
         ({"shape": {"type": "plane", "normal": [0, 1, 0]}}, "cannot be a plane"),
         ({"model": "jelly"}, "model"),

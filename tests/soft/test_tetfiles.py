@@ -153,7 +153,7 @@ def test_surfaces_that_cannot_be_filled_and_bindings_to_nothing_end_with_status_
         sheet("none.obj"): "there is no such file",
         sheet("fan.obj", ", size=[0.1, 0.1]"): "size has no effect on a sheet whose shape is a mesh",
         "objects.sheet={type='cloth', position=[0, 0, 0]}": "size and element_size are missing",
-        ball("poisson_ratio=0.5"): "objects.box.poisson_ratio = 0.5: must lie between -1 and 0.5",
+        ball("poisson_ratio=0.6"): "objects.box.poisson_ratio = 0.6: must lie between -1 and 0.5",
         ball(f"holds=[{{{hold}, body='bone'}}]"): "objects.box.holds: body = 'bone' is no rigid body of the scene",
         ball(f"holds=[{{{hold.replace('0.3', '9')}}}]"): "objects.box.holds: no node lies inside the sphere",
     }

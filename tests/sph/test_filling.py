@@ -12,7 +12,8 @@ import undertow as ut
 from undertow.geometry import Box, Capsule, Solid, Sphere
 from undertow.geometry.motion import Static
 from undertow.run.assemble_particles import _make_box, _sample
-from undertow.run.build import build_grid, make_motion, make_shape
+from undertow.run.assemble_solids import read_table
+from undertow.run.build import build_grid
 from undertow.scene import toml
 from undertow.sph import deepest, move_out, share_inside
 from undertow.sph.part import SphPart
@@ -168,8 +169,7 @@ def sampled(dimensions: int = 3, **keys: Any) -> np.ndarray:
         "name": "body", "time": {"end": 0.1}, "domain": {"upper": [1.0] * dimensions, "resolution": 10},
         "objects": {"fluid": fluid, "body": {"type": "rigid_body", **keys}},
     })  # fmt: skip
-    solid = Solid("body", make_shape("body", scene.bodies["body"]), make_motion(scene.bodies["body"]))
-    return _sample(scene, solid, _make_box(scene, build_grid(scene)[0])[0])
+    return _sample(scene, read_table(scene)["body"], _make_box(scene, build_grid(scene)[0])[0])
 
 
 @pytest.mark.parametrize("dimensions", [2, 3])

@@ -101,5 +101,5 @@ def test_the_penalty_method_repels_with_equal_and_opposite_forces() -> None:
     assert np.abs(pushed.sum(axis=0) + force.sum(axis=0)).max() < 1e-12 * np.abs(pushed).sum()
     sim.advance_to(0.5)
     assert sim.body("cuboid").position[1] > 0.25  # it rises from 0.21
-    with pytest.raises(ValueError, match="use sph.method = 'wcsph'"):
+    with pytest.raises(ValueError, match="set sph.method = 'wcsph'"):
         ut.Scene(**{**dict(scene), "sph": ut.Sph(method="iisph")})

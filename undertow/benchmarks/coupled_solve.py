@@ -80,7 +80,7 @@ def measure_forms(sim: ut.Simulation) -> tuple[tuple[int, float], tuple[int, flo
     flow: Any = sim.flow
     solve = flow.solve
     start = np.random.default_rng(1).normal(size=flow.state.u.shape) * (flow.domain.inv_mass_f > 0)
-    rest = np.zeros(solve.block.shape)
+    rest = np.zeros(solve.rigid.block.shape)
     row = np.zeros(solve.rows.shape)
     solve.rows.apply({"fluid": start, "rigid": rest}, row)
     row[solve.rows.stencil.diagonal_c <= 0.0] = 0.0

@@ -22,10 +22,12 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from undertow.coupling.patches import Patches
-from undertow.coupling.rigid_walls import RigidWalls, block_diagonal
+from undertow.coupling.rigid_block import RigidBlock
+from undertow.coupling.rigid_walls import RigidWalls
 from undertow.fluid.pressure import PressureRows
 from undertow.grid import Array
-from undertow.linalg import DenseBlock, Multigrid, Woodbury
+from undertow.linalg import Woodbury
+from undertow.linalg.krylov import Preconditioner
 
 LIGHT = 2.0
 """Components count when the inverse mass times F^2 is this many times that of the displaced fluid in translation."""
@@ -43,39 +45,33 @@ class AddedMass:
     """Preconditioner named in the head of the module; ``setup`` after every change of geometry or mass."""
 
     def __init__(
-        self, multigrid: Multigrid, rows: PressureRows, walls: RigidWalls, block: DenseBlock, displaced_b: Array,
+        self, cycle: Preconditioner, rows: PressureRows, walls: RigidWalls, block: RigidBlock, displaced_b: Array,
         volume_b: Array,
     ) -> None:  # fmt: skip
-        self.multigrid, self.rows, self.walls, self.block = multigrid, rows, walls, block
+        """cycle: B, for the fluid and what else moves in it."""
+        self.rows, self.walls, self.block = rows, walls, block
         self.volume_b = volume_b
         self.displaced_b = displaced_b
         """Mass of the fluid that each body displaces (n,) [kg]; 0 for bodies that are not dynamic."""
-        self.whole_bodies = False
-        """A body's masses couple all components of its twist: they count together or not at all."""
         self.chosen = np.zeros(0, dtype=np.int64)
         """Entries of the flat twists (n 6,) that are corrected for."""
         self._twists = ChosenTwists(walls)
-        self._columns = Woodbury(multigrid, rows.shape, rows.domain.grid.dimensions == 2)
-        self._balance = Balance(multigrid, rows, self._twists)
+        self._columns = Woodbury(cycle, rows.shape, rows.domain.grid.dimensions == 2)
+        self._balance = Balance(cycle, rows, self._twists)
         self._method: Woodbury | Balance = self._columns
 
     def setup(self) -> None:
         """The correction for the walls and masses of now."""
-        count, grid = len(self.volume_b), self.rows.domain.grid
-        inverse = self.block.inv_mass
-        joined = inverse.shape[1] == 6 * count
-        mobility = np.diagonal(inverse, axis1=1, axis2=2).reshape(count, 6)
-        self.chosen = self._twists.chosen = self._choose(mobility)
+        grid = self.rows.domain.grid
+        self.chosen = self._twists.chosen = self._choose(np.diagonal(self.block.inv_mass, axis1=1, axis2=2))
         if len(self.chosen) <= MOST_COLUMNS:
-            whole = inverse[0] if joined else block_diagonal(inverse)
             self._method = self._columns
-            self._columns.setup(self._twists, whole[np.ix_(self.chosen, self.chosen)])
+            self._columns.setup(self._twists, self.block.mobility(self.chosen).toarray())
             return
-        blocks = sp.csr_matrix(inverse[0]) if joined else sp.block_diag(inverse, format="csr")
         size = self.volume_b ** (1.0 / grid.dimensions)
         layers = np.clip(np.ceil(REACH * size / grid.dx), 2, MOST_LAYERS).astype(np.int64)
         self._method = self._balance
-        self._balance.setup(blocks[self.chosen][:, self.chosen], layers)
+        self._balance.setup(self.block.mobility(self.chosen), layers)
 
     def _choose(self, mobility_b: Array) -> np.ndarray:
         """Twist components of bodies that the fluid moves more than their own mass holds them."""
@@ -87,11 +83,12 @@ class AddedMass:
         light = (strength > LIGHT * reference[:, None]) & (strength > 0.0)
         # turning about an axis goes with turning about the others: the inertia couples them
         light[:, 3:] = light[:, 3:].any(axis=1)[:, None] & (mobility_b[:, 3:] > 0.0) & (square[:, 3:] > 0.0)
-        if self.whole_bodies:
+        if self.walls.couples_components:
             light = light.any(axis=1)[:, None] & (mobility_b > 0.0)
-        if len(self.block.inv_mass) == 1 and light.any():
+        for mechanism in self.block.mechanisms:
             # joined bodies answer together
-            light = mobility_b > 0.0
+            if light[mechanism.bodies].any():
+                light[mechanism.bodies] = mobility_b[mechanism.bodies] > 0.0
         return np.flatnonzero(light.reshape(-1))
 
     def apply(self, x: Array, out: Array) -> None:
@@ -152,8 +149,8 @@ class Balance:
     factored with their upper rows divided by N: no large number enters however light a body is, and c is at hand.
     """
 
-    def __init__(self, multigrid: Multigrid, rows: PressureRows, twists: ChosenTwists) -> None:
-        self.multigrid, self.rows, self.twists = multigrid, rows, twists
+    def __init__(self, cycle: Preconditioner, rows: PressureRows, twists: ChosenTwists) -> None:
+        self.cycle, self.rows, self.twists = cycle, rows, twists
         self.patches: Patches | None = None
         self._source = np.zeros(rows.shape)
 
@@ -205,7 +202,7 @@ class Balance:
         rest[...] = x.reshape(rest.shape)
         patches.scatter(patches.y, self._spread(-y), rest.reshape(-1))
         self.twists.add(-1.0, c, rest)
-        self.multigrid.apply(rest, out.reshape(rest.shape))
+        self.cycle.apply(rest, out.reshape(rest.shape))
         _, s = self._solve(-self.twists.gather(out), patches.gather(patches.y, flat)[self._at])
         patches.scatter(patches.z, self._spread(y - s), flat)
 

@@ -40,7 +40,8 @@ class BodiesInFluid(Part):
         self._add_walls(sides)
         count = len(solids)
         self.dynamic_b = self.bodies.kind_b == DYNAMIC
-        self._prescribed = [MotionAhead(solid.motion) for solid in solids]
+        # what the bodies follow themselves, as it may be driven
+        self._prescribed = [MotionAhead(self.bodies.motions.get(b, solid.motion)) for b, solid in enumerate(solids)]
         self.placed = [
             geometry.Solid(
                 solid.name, solid.shape, BodyMotion(self.bodies, b) if self.dynamic_b[b] else self._prescribed[b],
@@ -80,16 +81,34 @@ class BodiesInFluid(Part):
         return [solid for b, solid in enumerate(self.placed) if not self.dynamic_b[b]]
 
     def limits(self, time: float) -> Iterator[Limit]:
-        """Bodies move at most one cell, by what they have and by what gravity adds."""
+        """Bodies move at most one cell, by the velocity that they have and by what their acceleration adds.
+
+        body_weight: dt <= sqrt(dx / a), a being the largest acceleration of a body in the last step by all forces on
+        it, at most that of its weight and loads, which is what a body has before its first step. A body that the
+        fluid or the floor carries does not bind the step.
+        """
         count = len(self.placed)
         v, omega = self.bodies.v_b[:count], self.bodies.omega_b[:count]
         fastest = np.linalg.norm(v, axis=1) + self._reach * np.linalg.norm(omega, axis=1)
         speed = float(np.max(fastest, initial=0.0))
         if speed > 0:
             yield Limit("body_motion", self.grid.dx / speed)
-        fall = float(np.linalg.norm(self.gravity))
+        weight = np.linalg.norm(self.gravity) + self._largest(self.rigid.loads.mean_b[:, :3])
+        fall = min(self._largest(self._force(), self.gravity), float(weight))
         if fall > 0:
             yield Limit("body_weight", float(np.sqrt(self.grid.dx / fall)))
+
+    def _force(self) -> Array:
+        """On the bodies in the last step beside their weight (n, 3) [N]."""
+        table = self.rigid.force_table
+        return table.pressure + table.viscous + table.contact + table.joint + self.rigid.loads.mean_b[:, :3]
+
+    def _largest(self, force_b: Array, more: Array | float = 0.0) -> float:
+        """Acceleration of a dynamic body by forces (n, 3) [N], and ``more`` [m/s2]."""
+        count = len(self.placed)
+        moved = self.dynamic_b[:count]
+        acceleration = force_b[:count][moved] / self.bodies.mass_b[:count][moved, None] + more
+        return float(np.max(np.linalg.norm(acceleration, axis=1), initial=0.0))
 
     def quantities(self) -> Iterator[Quantity]:
         if isinstance(self.phase, FullTank):
@@ -103,8 +122,13 @@ class BodiesInFluid(Part):
         for motion in self._prescribed:
             motion.ahead = ahead
 
+    def begin_step(self, time: float, dt: float) -> None:
+        """Loads of the step from ``time`` by dt [s]."""
+        self.rigid.begin_step(time, dt)
+        self.coupled.load_b[...] = self.rigid.loads.mean_b
+
     def set_impulses(self, dt: float, contact_b: Array | None = None) -> None:
-        """What acts on the bodies over dt [s] beside the fluid: their weight, and impulses (n, 6) of contact."""
+        """What acts on the bodies over dt [s] beside the fluid: weight and loads, and impulses (n, 6) of contact."""
         self.coupled.set_weight(self.gravity, dt)
         if contact_b is not None:
             self.coupled.impulse_b += contact_b

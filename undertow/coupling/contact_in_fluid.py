@@ -15,7 +15,7 @@ import numpy as np
 
 from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.secant import SecantUpdate, apply_mobility, observed_mobility
-from undertow.fluid.grid_fluid import GridFluid
+from undertow.fluid.flow import Flow
 from undertow.grid import Array
 from undertow.linalg import SolveStats
 from undertow.rigid.bodies import DYNAMIC
@@ -112,10 +112,6 @@ class ContactInFluid(ABC):
                     break
         return change
 
-    def touches(self, contacts: int) -> bool:
-        """Whether solids touch at the end of a step; contacts: of rigid bodies among themselves."""
-        return contacts > 0
-
     def arrays(self) -> dict[str, Array]:
         """What evolves."""
         return {f"fluid_contact_{key}": array for key, array in self.memory.arrays().items()}
@@ -128,7 +124,7 @@ class ContactInFluid(ABC):
 class ContactWithFluid(ContactInFluid):
     """Of bodies that a solve moves together with the fluid."""
 
-    def __init__(self, solids: Solids, flow: GridFluid, projection: MovesBodies, coupled: CoupledBodies) -> None:
+    def __init__(self, solids: Solids, flow: Flow, projection: MovesBodies, coupled: CoupledBodies) -> None:
         super().__init__(solids)
         self.flow, self.projection, self.coupled = flow, projection, coupled
 
@@ -146,8 +142,7 @@ class ContactWithFluid(ContactInFluid):
 
 
 class ContactOfBodiesAlone(ContactInFluid):
-    """Of bodies whose fluid feels contact in its next step: where the solve has held contact itself, and where it knows
-    no bodies."""
+    """Of bodies whose fluid feels contact in its next step: where the solve knows no bodies."""
 
     def mobility(self) -> tuple[Array, Array]:
         bodies = self.solids.bodies

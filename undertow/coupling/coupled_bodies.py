@@ -18,7 +18,8 @@ class CoupledBodies:
     volume_b (n,): true volume [m3; 2D m2]. impulse_b (n, 6): linear and angular impulse about the centre of mass of
     what acts over the step [N s, N m s]. pressure_b, viscous_b (n, 6): what pressure and viscosity
     gave in the last step [N s, N m s]. joint_b (n, 6): what the joints gave in the solves. slip_b (n,): 1 for bodies
-    along which the fluid slides. joints: hold the bodies together in the solve itself.
+    along which the fluid slides. joints: hold the bodies together in the solve itself. load_b (n, 6): mean force [N]
+    and torque [N m] of loads over the step.
     """
 
     bodies: RigidBodies
@@ -31,12 +32,13 @@ class CoupledBodies:
         self.pressure_b = np.zeros((self.bodies.count, 6))
         self.viscous_b = np.zeros((self.bodies.count, 6))
         self.joint_b = np.zeros((self.bodies.count, 6))
+        self.load_b = np.zeros((self.bodies.count, 6))
 
     def set_weight(self, gravity: Array, dt: float) -> None:
-        """Impulses of the weight m g over dt [s]."""
-        self.impulse_b[...] = 0.0
+        """Impulses of the weight m g and of the loads over dt [s]."""
         mass = np.where(self.bodies.kind_b == DYNAMIC, self.bodies.mass_b, 0.0)
-        self.impulse_b[:, :3] = dt * mass[:, None] * gravity
+        self.impulse_b[...] = dt * self.load_b
+        self.impulse_b[:, :3] += dt * mass[:, None] * gravity
 
     def take_twists(self, out_b: Array) -> None:
         """Twists (n, 6) of the bodies from their momenta, at their poses of now."""

@@ -104,6 +104,9 @@ def body_frames(bodies: RigidBodies, position: Sequence[Array]) -> tuple[Array, 
 class DirectForcing:
     """Fluid, bodies and their exchange; local (n, 3) [m]: boundary particles in the principal frames of body (n,)."""
 
+    displaces = True
+    """Whether boundary particles count in the density of the fluid."""
+
     def __init__(
         self, fluid: SphFluid, solids: Solids, local: Array, body: Any, settings: ForcingSettings | None = None
     ) -> None:
@@ -117,6 +120,8 @@ class DirectForcing:
         self.pressure_b, self.viscous_b, self.torque_b = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3))
         self.control_b, self._control_torque = np.zeros((n, 3)), np.zeros((n, 3))
         self._unmoved = (np.full(n, STATIC, dtype=self.bodies.spec.kind.dtype), np.zeros(n), np.zeros((n, 3)))
+        self.load_b = np.zeros((n, 6))
+        """Mean force [N] and torque [N m] of loads over the step."""
         self._place, self._velocity = np.zeros_like(self.local), np.zeros_like(self.local)
         self._twists = Twists(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 4)))
         self._near, self._near_count = make_near(0), 0
@@ -188,7 +193,7 @@ class DirectForcing:
             kind=self._unmoved[0], inv_mass=self._unmoved[1], inv_inertia=self._unmoved[2],
             x=spec.x.copy(), q=spec.q.copy(), v=spec.v.copy(), omega=spec.omega.copy(),
         )  # fmt: skip
-        report = self.solids.step(time, dt, np.zeros_like(self.pressure_b), np.zeros_like(self.torque_b))
+        report = self.solids.step(time, dt, self.load_b[:, :3], self.load_b[:, 3:])
         spec = self.bodies.spec
         twists.v[...], twists.omega[...], twists.x[...], twists.q[...] = spec.v, spec.omega, spec.x, spec.q
         rows = near.pair[: self._near_count, 0]
@@ -241,7 +246,7 @@ class DirectForcing:
 
     def _move_bodies(self, time: float, dt: float) -> SolidsReport:
         """Control forces and the step of the bodies, in rounds until both agree on what holds the bodies."""
-        force, torque = self.pressure_b + self.viscous_b, self.torque_b
+        force, torque = self.pressure_b + self.viscous_b + self.load_b[:, :3], self.torque_b + self.load_b[:, 3:]
         rows, velocity = self._near.pair[: self._near_count, 0], self.fluid.points.spec.motion
         start, before = self._save(), velocity[rows]
         held, last, factor = np.zeros((2, self.bodies.count, 3)), np.zeros(0), 1.0
@@ -373,6 +378,9 @@ class DirectForcing:
 
 class PenaltyForcing(DirectForcing):
     """The method of repulsive forces in the place of contacts, for comparison; slip and restitution have no effect."""
+
+    displaces = False
+    """Boundary particles that repel do nothing else."""
 
     def settle(self) -> int:
         """Repulsion moves particles to their places, where these are is not known before."""

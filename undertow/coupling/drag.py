@@ -16,12 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from undertow.coupling.rigid_walls import block_diagonal
+from undertow.coupling.rigid_block import BodiesInverse, RigidBlock
 from undertow.fluid.domain import FluidDomain, wrap
 from undertow.fluid.viscosity import WallRows
 from undertow.grid import GHOSTS, Array
 from undertow.grid.jitting import helper
-from undertow.linalg import DenseBlock
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.rows import BLOCK
 
@@ -50,6 +49,7 @@ class TwistDrag(ABC):
     def __init__(self, bodies: RigidBodies, turning_b: Array) -> None:
         self.bodies, self.turning_b = bodies, turning_b
         self.time_step = 0.0
+        self._kept_b = np.ones(bodies.count)
         self.spec = DragSpec(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 6)))
         self.size = 0
         self.shape: tuple[int, ...] = (0,)
@@ -61,6 +61,16 @@ class TwistDrag(ABC):
     def keep(self, inv_mass_f: Array) -> None:
         """Without faces that no fluid moves, such as those in the air."""
         self.spec.weight[: self.size] *= inv_mass_f.reshape(-1)[self.spec.face[: self.size]] > 0.0
+
+    def keep_bodies(self, kept_b: np.ndarray) -> None:
+        """Without bodies that are not ``kept`` (n,), until the rows are made anew."""
+        self.spec.weight[: self.size] *= kept_b[self.spec.body[: self.size]]
+        self._kept_b = kept_b.astype(float)
+
+    @property
+    def turning(self) -> Array:
+        """What the turning of the bodies that are kept is damped with (n, 1) [kg m2/s]."""
+        return np.asarray((self.turning_b * self._kept_b)[:, None])
 
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         """out = C w without the rows of turning."""
@@ -79,13 +89,13 @@ class TwistDrag(ABC):
         """out += C^T C w"""
         twist, push = w[BLOCK].reshape(-1, 6), out[BLOCK].reshape(-1, 6)
         _add_drag(self.spec, self.size, self.time_step, w["fluid"].reshape(-1), twist, out["fluid"].reshape(-1), push)
-        push[:, 3:] += self.time_step * self.turning_b[:, None] * twist[:, 3:]
+        push[:, 3:] += self.time_step * self.turning * twist[:, 3:]
 
     def add_gram_diagonal(self, w: Mapping[str, Array]) -> None:
         """w += diag(C^T C)"""
         diagonal = w[BLOCK].reshape(-1, 6)
         _add_drag_diagonal(self.spec, self.size, self.time_step, w["fluid"].reshape(-1), diagonal)
-        diagonal[:, 3:] += self.time_step * self.turning_b[:, None]
+        diagonal[:, 3:] += self.time_step * self.turning
 
     def bodies_gram(self) -> Array:
         """The part of C^T C that acts on each body alone (n, 6, 6)."""
@@ -93,7 +103,7 @@ class TwistDrag(ABC):
         gram = np.zeros((self.bodies.count, 6, 6))
         np.add.at(gram, body, (self.time_step * weight)[:, None, None] * j[:, :, None] * j[:, None, :])
         turning = np.arange(3, 6)
-        gram[:, turning, turning] += self.time_step * self.turning_b[:, None]
+        gram[:, turning, turning] += self.time_step * self.turning
         return gram
 
     def add_impulse(self, u_f: Array, twist: Array, out_b: Array) -> None:
@@ -101,7 +111,7 @@ class TwistDrag(ABC):
         face, body, weight, j = (array[: self.size] for array in self.spec)
         slip = u_f.reshape(-1)[face] - np.einsum("mi,mi->m", j, twist[body])
         np.add.at(out_b, body, (self.time_step * weight * slip)[:, None] * j)
-        out_b[:, 3:] -= self.time_step * self.turning_b[:, None] * twist[:, 3:]
+        out_b[:, 3:] -= self.time_step * self.turning * twist[:, 3:]
 
 
 class DragRows(TwistDrag):
@@ -142,22 +152,21 @@ class DragRows(TwistDrag):
             )
 
 
-class BodiesInverse:
+class DraggedInverse:
     """Preconditioner of the twists in the viscous solve: each body with its own mass and drag, as joints allow it."""
 
-    def __init__(self, rows: TwistDrag, block: DenseBlock) -> None:
+    def __init__(self, rows: TwistDrag, block: RigidBlock) -> None:
         self.rows, self.block = rows, block
-        self._inverse = np.zeros_like(block.inv_mass)
+        self._inverse: BodiesInverse | None = None
 
     def setup(self) -> None:
         """For the masses and drag of now."""
-        n, k = self.block.shape
-        gram = self.rows.bodies_gram()
-        self._inverse = self.block.invert_with(gram if k == 6 else block_diagonal(gram).reshape(n, k, k))
+        self._inverse = self.block.invert_with(self.rows.bodies_gram())
 
     def apply(self, x: Array, out: Array) -> None:
         """out = (M + C^T C)^-1 x, body by body."""
-        out[...] = np.einsum("nij,nj->ni", self._inverse, x)
+        assert self._inverse is not None
+        self._inverse.apply(x, out)
 
 
 @njit(cache=True)

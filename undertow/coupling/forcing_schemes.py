@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from undertow.coupling.direct_forcing import DirectForcing, PenaltyForcing
+import numpy as np
+
+from undertow.coupling.direct_forcing import DirectForcing
+from undertow.geometry import Solid, Static
 from undertow.grid import Array
-from undertow.part import SPEED, Limit, Quantity, Scheme, StepOutcome
+from undertow.part import SPEED, Limit, Part, Quantity, Scheme, StepOutcome
+from undertow.rigid.table import carry_rows
 from undertow.solids import SolidsReport
 from undertow.solids.rigid_part import RigidPart
 from undertow.sph import add_penalty
@@ -20,6 +24,12 @@ class _ForcingScheme(Scheme):
     def __init__(self, rigid: RigidPart, particles: SphPart, forcing: DirectForcing) -> None:
         self.rigid, self.particles, self.forcing = rigid, particles, forcing
         self._warned: set[str] = set()
+
+    def begin_step(self, time: float, dt: float) -> None:
+        """Sides, sources and drains, and loads on the bodies."""
+        self.particles.begin_step(time, dt)
+        self.rigid.begin_step(time, dt)
+        self.forcing.load_b[...] = self.rigid.loads.mean_b
 
     def limits(self, time: float) -> list[Limit]:
         return [Limit(name, longest) for name, longest in self.forcing.limits().items()]
@@ -74,14 +84,33 @@ class _ForcingScheme(Scheme):
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         self.forcing.restore(arrays)
 
+    def adopt(self, before: Part | None, time: float) -> None:
+        """Forces by identity; bodies that are new take the place of the particles that are there."""
+        fluid, forcing, new = self.particles.fluid, self.forcing, self.rigid.bodies.identity_b
+        old = before.rigid.bodies.identity_b if isinstance(before, _ForcingScheme) else np.zeros(0, dtype=np.int64)
+        if isinstance(before, _ForcingScheme):
+            arrays = before.forcing.arrays()
+            self.forcing.restore({name: carry_rows(array, old, new) for name, array in arrays.items()})
+        forcing.place_bodies()
+        forcing.begin()
+        x = fluid.points.spec.place[: fluid.count, :3]
+        taken = np.zeros(fluid.count, dtype=bool)
+        for entry in self.rigid.table:
+            if entry.identity not in old:
+                pose = self.rigid.bodies.shape_pose(self.rigid.bodies.index(entry.name))
+                solid = Solid(entry.name, entry.description.shape, Static(*pose))
+                taken |= solid.distance(x, time, fluid.dimensions) < fluid.radius
+        self.particles.displace(taken)
+        fluid.renew_lists()
+
 
 class DirectForcingScheme(_ForcingScheme):
     """Control forces of Becker, Tessendorf and Teschner 2009 [@becker2009] (``direct_forcing``); numbers of lines are
     those of algorithm 1."""
 
-    def step(self, time: float, time_step: float) -> StepOutcome:
+    def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
         fluid, forcing = self.particles.fluid, self.forcing
-        self.particles.begin_step(time, time_step)  # sides, sources, drains
+        self.begin_step(time, time_step)  # sides, sources, drains, loads
         fluid.prepare()  # 1  neighbours
         forcing.find_near()  # 1  particles near bodies
         fluid.accelerate(time_step)  # 2  forces on the fluid
@@ -94,12 +123,9 @@ class DirectForcingScheme(_ForcingScheme):
 class PenaltyScheme(_ForcingScheme):
     """Repulsive forces between particles and bodies instead of contacts (``sph.penalty``)."""
 
-    def __init__(self, rigid: RigidPart, particles: SphPart, forcing: PenaltyForcing) -> None:
-        super().__init__(rigid, particles, forcing)
-
-    def step(self, time: float, time_step: float) -> StepOutcome:
+    def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
         fluid, forcing = self.particles.fluid, self.forcing
-        self.particles.begin_step(time, time_step)  # sides, sources, drains
+        self.begin_step(time, time_step)  # sides, sources, drains, loads
         fluid.prepare()  # neighbours
         forcing.find_near()
         fluid.accelerate(time_step)  # forces on the fluid

@@ -12,7 +12,8 @@ import numpy as np
 
 from undertow.fluid.pressure import PressureRows
 from undertow.grid import Array
-from undertow.linalg import CoupledSystem, DenseBlock, InverseMass, Multigrid, VelocityBlock
+from undertow.linalg import CoupledSystem, InverseMass, Multigrid, VelocityBlock
+from undertow.linalg.coupled import MassBlock
 
 
 class IndefiniteSystem:
@@ -22,7 +23,7 @@ class IndefiniteSystem:
     other.
     """
 
-    def __init__(self, rows: PressureRows, block: DenseBlock) -> None:
+    def __init__(self, rows: PressureRows, block: MassBlock) -> None:
         self.rows, grid = rows, rows.domain.grid
         self.multigrid = Multigrid(grid, rows.domain.periodic_axes)
         planar = grid.dimensions == 2

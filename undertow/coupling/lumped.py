@@ -29,18 +29,14 @@ import numpy as np
 from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.drag import DragSpec, TwistDrag
 from undertow.coupling.fractions import LumpedFields
-from undertow.coupling.hydrostatic import Hydrostatic
-from undertow.coupling.monolithic import MonolithicSolve, in_tank
-from undertow.errors import UserError
-from undertow.fluid import FlowSettings
+from undertow.coupling.projection import CoupledProjection, make_projection
+from undertow.coupling.rigid_walls import RigidWalls
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.mixture import Mixture
-from undertow.fluid.phase import Phase
-from undertow.fluid.solve import ImplicitSolve
-from undertow.fluid.viscosity import WallRows
+from undertow.fluid.phase import FullTank, Phase
+from undertow.fluid.solve import SplitImplicit
 from undertow.grid import GHOSTS, Array
-from undertow.linalg import SolveStats
-from undertow.rigid.bodies import DYNAMIC
+from undertow.linalg import Stencil
+from undertow.rigid.bodies import DYNAMIC, RigidBodies
 
 
 class CarriedFaces(NamedTuple):
@@ -66,59 +62,32 @@ class CarriedFaces(NamedTuple):
         self.add_impulse(self.beta * gravity[self.axis], out_b)
 
 
-class LumpedSolve(MonolithicSolve):
-    """The coupled solve of a fluid whose solids are ``LumpedFields``; inviscid.
+class LumpedWalls(RigidWalls):
+    """Walls of bodies that are cells, in a fluid whose solids are ``LumpedFields``: they lie on the closed faces, whose
+    fluid moves with the bodies. Under a free surface only faces beside a liquid cell have any (``wet``).
 
-    Under a free surface only faces beside a liquid cell carry fluid (``wet``).
     mass: ``full``, Mt of the head, or ``diagonal``, the masses and moments (22)-(24) about the common centre of mass,
-    without what couples them there.
+    without what couples them there. lumped_b (n, 6, 6): Mt - M [kg, kg m, kg m2].
     """
 
-    def __init__(self, phase: Phase, tolerance: float, coupled: CoupledBodies, mass: str = "full") -> None:
-        if coupled.joints is not None:
-            raise UserError("coupling = 'lumped': bodies are moved one by one; joints have coupling = 'monolithic'")
-        super().__init__(phase, tolerance, coupled)
-        self.added_mass.whole_bodies = True
+    couples_components = True
+
+    def __init__(self, phase: Phase, bodies: RigidBodies, mass: str = "full") -> None:
+        super().__init__(phase.domain, bodies, isinstance(phase, FullTank))
         fields = phase.domain.solids
         assert isinstance(fields, LumpedFields)
-        self.fields, self.mass = fields, mass
-        count = coupled.bodies.count
+        self.phase, self.fields, self.mass = phase, fields, mass
         none = np.zeros(0, np.int64)
         self.faces = self.wet = CarriedFaces(none, none, np.zeros((0, 6)), np.zeros(0), none, np.zeros((0, 3)))
-        self.carried_b = np.zeros((count, 6, 6))
-        """Mt - M by body [kg, kg m, kg m2]."""
-        self._brought = np.zeros((count, 6))
+        self.lumped_b = np.zeros((bodies.count, 6, 6))
 
-    def _make_hydrostatic(self) -> Hydrostatic:
-        """A wall lies on a face of a cell and feels the pressure p of its centre. The fluid of the dual cell between
-        them moves with the body and hangs on it: its weight is part of what is known,
+    def rebuild(self, stencil: Stencil) -> None:
+        super().rebuild(stencil)
+        self._find_faces(stencil)
 
-            J = dt rho sum (g.x_c - c) F_c + dt sum beta_f g_axis J_f,
-
-        so that a flat bottom anywhere in its dual cell feels the pressure of the depth where it is."""
-        gravity = np.array(self.phase.gravity) / self.phase.mass_of(1.0)
-
-        def add(everywhere: bool, out_b: Array) -> None:
-            (self.faces if everywhere else self.wet).add_weight(gravity, out_b)
-
-        return Hydrostatic(self.domain, self.phase, self.moved.cut, self.coupled, add)
-
-    def _set_masses(self) -> None:
-        """With the fluid that the bodies carry."""
-        super()._set_masses()
-        self._find_faces()
-        block, bodies = self.block, self.coupled.bodies
-        own = np.asarray(np.linalg.pinv(block.inv_mass, hermitian=True), dtype=np.float64)
-        free = (bodies.kind_b == DYNAMIC)[:, None] & (np.diagonal(block.inv_mass, axis1=1, axis2=2) > 0.0)
-        both = free[:, :, None] & free[:, None, :]
-        self.carried_b[...] = self._carried(own)
-        total = own + self.carried_b * both
-        block.inv_mass[...] = np.linalg.pinv(total, hermitian=True) * both
-        block.refresh()
-
-    def _find_faces(self) -> None:
+    def _find_faces(self, stencil: Stencil) -> None:
         """J and beta of the faces between solid and fluid cells of dynamic bodies."""
-        grid, fields, bodies = self.domain.grid, self.fields, self.coupled.bodies
+        grid, fields, bodies = self.domain.grid, self.fields, self.bodies
         carried = fields.carried_f.reshape(-1)
         face = np.flatnonzero(carried > 0.0)
         axis, cell = np.divmod(face, int(np.prod(grid.padded)))
@@ -134,88 +103,64 @@ class LumpedSolve(MonolithicSolve):
         arm, across = _rows_across(fields, axis, index, bodies.x_b[body])
         beta = self.phase.mass_of(grid.cell_volume * carried[face])
         self.faces = CarriedFaces(face, body, across, beta, axis, arm)
-        liquid = self.phase.is_wet(self.rows.stencil) * fields.volume_c.reshape(-1)
+        liquid = self.phase.is_wet(stencil) * fields.volume_c.reshape(-1)
         below = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])[axis]
         wet = liquid[cell[chosen]] + liquid[cell[chosen] - below] > 0.0
         self.wet = CarriedFaces(*(array[wet] for array in self.faces))
 
-    def _carried(self, own: Array) -> Array:
-        """Mt - M (n, 6, 6), own (n, 6, 6) being M."""
-        wet = self.wet
-        found = np.zeros_like(self.carried_b)
+    def lumped_mass(self, inv_mass_b: Array) -> Array:
+        """Mt - M (n, 6, 6)."""
+        wet, found = self.wet, self.lumped_b
+        found[...] = 0.0
         if self.mass == "full":
             np.add.at(found, wet.body, wet.beta[:, None, None] * wet.across[:, :, None] * wet.across[:, None, :])
             return found
+        own_b = np.asarray(np.linalg.pinv(inv_mass_b, hermitian=True), dtype=np.float64)
         for b in np.unique(wet.body):
             of = wet.body == b
-            mass, beta, axis, place = own[b, 0, 0], wet.beta[of], wet.axis[of], wet.place[of]
+            mass, beta, axis, place = own_b[b, 0, 0], wet.beta[of], wet.axis[of], wet.place[of]
             total = mass + np.bincount(axis, beta, 3)
             shift = np.bincount(axis, beta * place[np.arange(len(axis)), axis], 3) / total  # (22)
             arms = np.cross(place - shift, np.eye(3)[axis])
-            moment = own[b, 3:, 3:] + mass * _cross_matrix(shift) @ _cross_matrix(shift).T  # (24)
+            moment = own_b[b, 3:, 3:] + mass * _cross_matrix(shift) @ _cross_matrix(shift).T  # (24)
             moment = moment + np.einsum("m,mi,mj->ij", beta, arms, arms)
             # from velocities at the common centre of mass to those at the body's own
             to = np.eye(6)
             to[:3, 3:] = -_cross_matrix(shift)
             common = np.zeros((6, 6))
             common[:3, :3], common[3:, 3:] = np.diag(total), moment
-            found[b] = to.T @ common @ to - own[b]
+            found[b] = to.T @ common @ to - own_b[b]
         return found
 
-    def bring(self, u_f: Array) -> None:
-        """Take note of the momentum that the carried fluid brings along: Mt v* = M v* + J^T beta u*."""
-        coupled, wet = self.coupled, self.wet
-        coupled.take_twists(self._twist)
-        self._brought[...] = -np.einsum("bij,bj->bi", self.carried_b, self._twist)
-        wet.add_impulse(wet.beta * u_f.reshape(-1)[wet.face], self._brought)
-        self._brought[coupled.bodies.kind_b != DYNAMIC] = 0.0
+    def lumped_momentum(self, u_f: Array, v: Array) -> Array:
+        """J^T beta u* - (Mt - M) v*: what makes M v* that of body and lumped fluid together."""
+        found = -np.einsum("bij,bj->bi", self.lumped_b, v)
+        self.wet.add_impulse(self.wet.beta * u_f.reshape(-1)[self.wet.face], found)
+        found[self.bodies.kind_b != DYNAMIC] = 0.0
+        return np.asarray(found)
 
-    def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
-        self.bring(u_f)
-        return super().solve(u_f, z_c, viscous_dt)
+    def set_lumped_faces(self, u_f: Array, v: Array) -> None:
+        u_f.reshape(-1)[self.wet.face] = self.wet.velocity(v)
 
-    def begin(self, u_f: Array) -> Array:
-        self.bring(u_f)
-        return super().begin(u_f)
+    def add_lumped_weight(self, everywhere: bool, out_b: Array) -> None:
+        """A wall lies on a face of a cell and feels the pressure p of its centre. The fluid of the dual cell between
+        them moves with the body and hangs on it: its weight is part of what is known,
 
-    def end_viscous(self, u_f: Array, twist: Array, given_b: Array) -> None:
-        """What the carried fluid brought along counts as pressure; it moves with the bodies from here on."""
-        super().end_viscous(u_f, twist, given_b)
-        self.coupled.pressure_b += self._own_change(twist) - given_b
-        u_f.reshape(-1)[self.wet.face] = self.wet.velocity(twist)
+            J = dt rho sum (g.x_c - c) F_c + dt sum beta_f g_axis J_f,
 
-    def _own_change(self, twist: Array) -> Array:
-        """Change of the bodies' own momenta (n, 6) since the solve began, 0 unless dynamic."""
-        own = np.linalg.pinv(self.block.inv_mass, hermitian=True) - self.carried_b
-        changed = np.einsum("bij,bj->bi", own, twist - self._before)
-        changed[self.coupled.bodies.kind_b != DYNAMIC] = 0.0
-        return np.asarray(changed)
+        so that a flat bottom anywhere in its dual cell feels the pressure of the depth where it is."""
+        gravity = np.array(self.phase.gravity) / self.phase.mass_of(1.0)
+        (self.faces if everywhere else self.wet).add_weight(gravity, out_b)
 
-    def _make_walls(self, viscosity: float | Mixture, slip_b: np.ndarray) -> tuple[WallRows, TwistDrag]:
-        """The rows of the domain's sides, and those of all bodies."""
+    def make_drag(
+        self, seen: FluidDomain, viscosity: float | Array, coupled: CoupledBodies, slip_b: np.ndarray
+    ) -> TwistDrag:
         assert isinstance(viscosity, float)
-        none = np.ones(len(self.fields.solids), dtype=np.int64)
-        walls = WallRows(self.domain, viscosity, none, folded=True, half=False)
-        return walls, ExtraFaces(self.domain, self.coupled, viscosity)
+        return ExtraFaces(seen, coupled, viscosity)
 
-    def _begin(self) -> Array:
-        """v* <- v* + Mt^-1 J^T beta (u* - J v*)."""
-        twist = super()._begin()
-        self.block.apply_inverse_mass(self._brought, self._brought)
-        twist += self._brought
-        self._brought[...] = 0.0
-        return twist
-
-    def _end(self, u_f: Array, twist: Array, z_c: Array) -> None:
-        """As in ``MonolithicSolve``; of what moves body and carried fluid together the body itself got the rest. The
-        fluid takes away J v."""
-        coupled = self.coupled
-        had = coupled.pressure_b.copy()
-        super()._end(u_f, twist, z_c)
-        u_f.reshape(-1)[self.wet.face] = self.wet.velocity(twist)
-        dynamic = coupled.bodies.kind_b == DYNAMIC
-        coupled.pressure_b[...] = had
-        coupled.pressure_b[dynamic] += (self._own_change(twist) - coupled.impulse_b)[dynamic]
+    def dragged_b(self, slip_b: np.ndarray) -> np.ndarray:
+        """All of them: extra faces are rows to bodies that move as prescribed too."""
+        return np.ones(len(slip_b), dtype=bool)
 
 
 class ExtraFaces(TwistDrag):
@@ -287,6 +232,10 @@ def _cross_matrix(a: Array) -> Array:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def lumped(coupled: CoupledBodies, mass: str = "full") -> Callable[[FluidDomain, FlowSettings], ImplicitSolve]:
+def lumped(coupled: CoupledBodies, mass: str = "full") -> Callable[[Phase, float], SplitImplicit]:
     """What makes the implicit solve of a ``Flow`` whose solids are the ``LumpedFields`` of the bodies ``coupled``."""
-    return in_tank(lambda phase, tolerance: LumpedSolve(phase, tolerance, coupled, mass))
+
+    def make(phase: Phase, tolerance: float) -> CoupledProjection:
+        return make_projection(phase, tolerance, coupled, walls=LumpedWalls(phase, coupled.bodies, mass))
+
+    return make

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from undertow.coupling.bodies_in_fluid import BodiesInFluid
-from undertow.coupling.contact_in_fluid import ContactOfBodiesAlone
 from undertow.coupling.coupled_soft import CoupledSoft
-from undertow.coupling.one_sided import ActiveSet, Contacts, gather, of_bodies, of_nodes
-from undertow.coupling.soft_solve import SoftSolve
+from undertow.coupling.node_solids import NodeSolids
+from undertow.coupling.one_sided import ActiveSet, Contacts, gather, of_nodes
 from undertow.coupling.solid_velocities import Bound
 from undertow.errors import UserError
 from undertow.fluid import SolidForce
-from undertow.fluid.grid_fluid import GridFluid
+from undertow.fluid.flow import Flow
 from undertow.fluid.phase import FullTank
+from undertow.fluid.pressure import PressureRows
 from undertow.grid import GHOSTS, Array
 from undertow.part import ENERGY, MOMENTUM, NUMBER, SPEED, VOLUME, Limit, Part, Quantity, components, vector
 from undertow.soft.rings import RingRows
@@ -53,13 +53,15 @@ class NodeSettings:
 
 class NodesInFluid(Part):
     """Soft bodies, cloth, ropes and thin rigid shells, and the rigid bodies beside them, in a fluid whose solve is a
-    ``SoftSolve``.
+    ``CoupledProjection``.
 
-    coupled: what takes part in the solve. ``solve`` is set once the fluid has made it.
+    coupled: what takes part in the solve. ``solids``: their block of it, and ``rows`` of the pressure, are set once the
+    fluid has made them.
     """
 
     name = "nodes_in_fluid"
-    solve: SoftSolve
+    solids: NodeSolids
+    rows: PressureRows
 
     def __init__(self, bodies: BodiesInFluid, part: SoftPart, settings: NodeSettings) -> None:
         self.within, self.part, self.rigid = bodies, part, bodies.rigid
@@ -94,7 +96,7 @@ class NodesInFluid(Part):
         return rings.rows
 
     def _ignore_embedded(self) -> None:
-        """Nodes that start inside a solid, or beyond a side of the domain, belong there."""
+        """Nodes that start inside a solid of the scene, or beyond a side of the domain, belong there."""
         contacts = self.part.soft_solids.contacts
         shape = (len(contacts.nodes), self.bodies.count)
         ignored = np.zeros(shape, dtype=np.int64)
@@ -109,20 +111,26 @@ class NodesInFluid(Part):
             contacts.find(self.soft.x, deep)
             inside = np.flatnonzero(contacts.body >= 0)
             if not len(inside):
-                return
+                break
             contacts.ignored[inside, contacts.body[inside]] = 1
+        made = [entry.identity for entry in self.rigid.table.made]
+        contacts.ignored[:, np.isin(self.bodies.identity_b, made)] = 0
 
     def limits(self, time: float) -> list[Limit]:
         """Nodes move at most one cell."""
         speed = float(np.abs(self.soft.v).sum(axis=1).max(initial=0.0))
         return [Limit("body_motion", self.within.grid.dx / speed)] if speed > 0 else []
 
+    def begin_step(self, time: float, dt: float) -> None:
+        """Loads of the step from ``time`` by dt [s]."""
+        self.part.begin_step(time, dt)
+
     def move(self, time: float, dt: float, half: Array | None = None) -> None:
         """Nodes to n+1 with v^n, or velocities (n, 3) of the middle of the step, and the contacts there; what acts on
-        the nodes beside the fluid is their weight."""
+        the nodes beside the fluid is their weight and their loads."""
         self._move_nodes(time, dt, half)
         self.coupled.contacts = self.find_contacts(dt)
-        self.coupled.external[...] = self.weight
+        self.coupled.external[...] = self.weight + self.part.loads.mean
 
     # two solves in a step -------------------------------------------------------------------------------------------
 
@@ -134,7 +142,7 @@ class NodesInFluid(Part):
         soft.move_handles(time, dt)
         coupled.stepper, coupled.elastic_x, coupled.reach = "implicit", None, 2.0
         coupled.contacts = self.find_contacts(dt)
-        coupled.external[...] = self.weight
+        coupled.external[...] = self.weight + self.part.loads.mean
 
     def end_prediction(self) -> None:
         """Keep v^n+1/2 and go back to v^n."""
@@ -154,7 +162,7 @@ class NodesInFluid(Part):
 
     def count_contact(self) -> None:
         """What contact in the solve did to rigid bodies counts with what follows it."""
-        touched = self.solve.block.twists(self.coupled.touched)
+        touched = self.solids.block.twists(self.coupled.touched)
         self.rigid.solids.count_contact(touched[:, :3], touched[:, 3:])
 
     def end_step(self, dt: float) -> None:
@@ -176,15 +184,18 @@ class NodesInFluid(Part):
             forces.torque[row] = np.cross(arm, pressure[nodes] + coupled.viscous[nodes] / dt).sum(axis=0)
             if is_soft:
                 forces.contact[row] = coupled.touched[nodes].sum(axis=0) / dt
+        soft_forces, outside = part.soft_forces, [coupled.external[one.nodes].sum(axis=0) for one in part.soft_parts]
+        of_fluid = soft_forces.pressure + soft_forces.viscous
+        part.balance_reactions(of_fluid + np.array(outside).reshape(-1, 3), dt)
 
     def _body(self, name: str) -> int:
         return self.bodies.index(name)
 
     def measure_carried(self, u_f: Array) -> None:
         """Motion of the fluid that shells carry, which counts as closed in the sums over a full tank."""
-        if isinstance(self.solve.phase, FullTank):
-            face = self.solve.fields.voxel.face
-            mass, u = self.solve.moved.carried_mass(), u_f.reshape(-1)[face]
+        if isinstance(self.solids.phase, FullTank):
+            face = self.solids.fields.voxel.face
+            mass, u = self.solids.walls.carried_mass(), u_f.reshape(-1)[face]
             axis = face // int(np.prod(self.within.grid.padded))
             self._carried = [
                 Quantity("kinetic_energy", 0.5 * float((mass * u**2).sum()), ENERGY),
@@ -193,8 +204,8 @@ class NodesInFluid(Part):
 
     def events(self) -> tuple[str, ...]:
         """An enclosed region with a net flux is explained once."""
-        rows, pockets = self.solve.rows, self.solve.pockets
-        text = "" if self._said else pockets.explain(rows.stencil, self.solve.domain.periodic_axes)
+        rows, pockets = self.rows, self.solids.pockets
+        text = "" if self._said else pockets.explain(rows.stencil, self.rows.domain.periodic_axes)
         self._said = self._said or bool(text)
         return (text,) if text else ()
 
@@ -204,10 +215,10 @@ class NodesInFluid(Part):
         contacts = self.coupled.contacts
         return contacts is not None and contacts.count > 0
 
-    def take_off_soft_walls(self, flow: GridFluid, found: dict[str, SolidForce]) -> None:
+    def take_off_soft_walls(self, flow: Flow, found: dict[str, SolidForce]) -> None:
         """Forces of the fluid on solids are those on the walls in cells near them: take off the part on soft walls."""
-        fields, walls, grid = self.solve.fields, self.solve.moved, self.within.grid
-        fills = isinstance(self.solve.phase, FullTank)
+        fields, walls, grid = self.solids.fields, self.solids.walls, self.within.grid
+        fills = isinstance(self.solids.phase, FullTank)
         soft_volume = np.zeros(grid.padded)
         soft_volume[grid.interior] = (fields.rigid.volume_c - fields.volume_c)[grid.interior] * grid.cell_volume
         body_c = fields.body_c.reshape(-1)
@@ -224,8 +235,10 @@ class NodesInFluid(Part):
             arm = fields.arms(place[here], fields.spec.position[b])
             force = found[solid.name]
             # the volume that soft bodies take there counted for the buoyancy of a tank, and for the drag of turning
-            taken = on_soft[here] - self.solve.phase.mass_of(soft_c[here, None]) * self._gravity
-            turned = 0.0 if solid.slip else 2.0 * self.solve.viscosity * soft_c[here].sum() * fields.angular_velocity(b)
+            taken = on_soft[here] - self.solids.phase.mass_of(soft_c[here, None]) * self._gravity
+            turned = (
+                0.0 if solid.slip else 2.0 * self.solids.viscosity * soft_c[here].sum() * fields.angular_velocity(b)
+            )
             pressure = np.array(force.pressure) - taken.sum(axis=0)
             torque = np.array(force.torque) - np.cross(arm, taken).sum(axis=0) + turned
             found[solid.name] = SolidForce(vector(pressure), force.viscous, vector(torque))
@@ -238,13 +251,15 @@ class NodesInFluid(Part):
         Collisions act on v^n; v^n+1/2 goes along.
         """
         soft, solids = self.soft, self.part.soft_solids
-        soft.move_handles(time, dt)
         h = 0.5 * (self._previous_step + dt) if self.staggered else dt
+        # staggered positions are those of the middle of the step: held nodes go there in h, and not to the end in dt,
+        # which would be the faster the shorter the step is than the one before
+        soft.move_handles(time + (0.5 * dt if self.staggered else dt) - h, h)
         self._previous_step = dt
         more = 0.0 if half is None else np.where(soft.inv_mass[:, None] > 0.0, half - soft.v, 0.0)
         near = self._node_contacts(h)
         w = self._velocities()
-        w[self.solve.block.nodes] += more
+        w[self.solids.block.nodes] += more
         rate = np.asarray(near.rows @ w.reshape(-1)).reshape(-1, 3)[:, 0]
         if np.max(near.least - rate, initial=0.0) * h > COLLIDES * self._length:
             self._collide(near, h)
@@ -258,14 +273,15 @@ class NodesInFluid(Part):
         solids.follow()
 
     def _velocities(self) -> Array:
-        w = np.zeros(self.solve.block.shape)
-        self.solve.block.take(w)
+        w = np.zeros(self.solids.block.shape)
+        self.solids.block.take(w)
         return w
 
     def _collide(self, near: Contacts, dt: float) -> None:
         """Collisions on v^n (thesis 4.2, II): nodes that would enter solids stop at them, without a rebound, and with
         them what elasticity holds in a step; the solve before did not see them come."""
-        block, w = self.solve.block, self._velocities()
+        block, w = self.solids.block, self._velocities()
+        block.join(near.bodies(block))
         block.set_masses(dt, 1.0)
         active = ActiveSet(block, near)
         active.choose(w)
@@ -307,16 +323,17 @@ class NodesInFluid(Part):
         return near
 
     def find_contacts(self, dt: float) -> Contacts:
-        """Rows of what touches now, or could within a step: rigid bodies, nodes and rigid bodies, soft surfaces."""
-        block, soft, solids = self.solve.block, self.soft, self.part.soft_solids
-        found = [of_bodies(block, *self.rigid.solids.touching(dt))]
-        found.append(self._node_contacts(dt))
+        """Rows of what touches now, or could within a step: nodes and rigid bodies, soft surfaces. The rigid bodies
+        among them are unknowns with the nodes from now on."""
+        block, soft, solids = self.solids.block, self.soft, self.part.soft_solids
+        found = [self._node_contacts(dt)]
         surfaces = solids.surfaces
         if surfaces is not None:
             pairs = surfaces.meeting(soft.x, dt * soft.v)
             none, arm = np.full(len(pairs.nodes), -1, np.int64), np.zeros((len(pairs.nodes), 3))
             least = -np.maximum(pairs.distance - pairs.thickness, 0.0) / dt
             found.append(of_nodes(block, pairs.nodes, pairs.weight, pairs.normal, none, arm, least, pairs.friction))
+        block.join(found[0].bodies(block))
         return gather(block, found)
 
     def _node_contacts(self, dt: float) -> Contacts:
@@ -327,7 +344,7 @@ class NodesInFluid(Part):
         least = -np.maximum(near.gap[k], 0.0) / dt
         arm = soft.x[nodes] - self.bodies.x_b[body]
         return of_nodes(
-            self.solve.block, nodes[:, None], np.ones((len(k), 1)), near.normal[k], body, arm, least, near.mu()[k]
+            self.solids.block, nodes[:, None], np.ones((len(k), 1)), near.normal[k], body, arm, least, near.mu()[k]
         )
 
     def _measure_elastic(self) -> float:
@@ -344,7 +361,7 @@ class NodesInFluid(Part):
         yield from self._carried
         held = 0 if coupled.contacts is None else int((coupled.contacts.impulse[:, 0] > 0.0).sum())
         yield Quantity("dissipated_energy", self._dissipated, ENERGY)
-        for name, value in self.solve.pockets.quantities().items():
+        for name, value in self.solids.pockets.quantities().items():
             yield Quantity(name, value, VOLUME if name == "enclosed_volume" else NUMBER)
         yield Quantity("contacts_held", held)
         yield Quantity("contact_passes", coupled.passes)
@@ -359,20 +376,8 @@ class NodesInFluid(Part):
 
     def _contact_left(self) -> float:
         """Largest speed at which contacts of the solve still close, beyond what their gap allows [m/s]."""
-        contacts, v = self.coupled.contacts, self.solve.moved.v
+        contacts, v = self.coupled.contacts, self.solids.walls.v
         if contacts is None or not contacts.count:
             return 0.0
         rate = np.asarray(contacts.rows @ v.reshape(-1)).reshape(-1, 3)[:, 0]
         return float(np.maximum(contacts.least - rate, 0.0).max())
-
-
-class ContactInSolve(ContactOfBodiesAlone):
-    """Of bodies among nodes: the solve has held contact; what still approaches is stopped, and the fluid feels it in
-    the next step."""
-
-    def __init__(self, nodes: NodesInFluid) -> None:
-        super().__init__(nodes.rigid.solids)
-        self.nodes = nodes
-
-    def touches(self, contacts: int) -> bool:
-        return self.nodes.touching

@@ -22,7 +22,6 @@ from numba import njit
 
 from undertow.coupling.solid_velocities import SolidVelocities
 from undertow.grid import Array
-from undertow.solids.contact import ContactRows
 
 FREE, SLIDES, STICKS = 0, 1, 2
 
@@ -56,6 +55,11 @@ class Contacts:
     def count(self) -> int:
         return len(self.least)
 
+    def bodies(self, block: SolidVelocities) -> np.ndarray:
+        """The rigid bodies that touch, by their numbers."""
+        entries = np.unique(self.rows.indices[self.rows.data != 0.0])
+        return np.unique(entries[entries >= 3 * block.soft.count] - 3 * block.soft.count) // 6
+
     def push(self, shape: tuple[int, ...]) -> Array:
         """Impulses (n + 2 m, 3) [N s, N m s] on the solids."""
         return np.asarray(self.rows.T @ self.impulse.reshape(-1)).reshape(shape)
@@ -70,24 +74,6 @@ def gather(block: SolidVelocities, parts: list[Contacts]) -> Contacts:
     return Contacts(
         rows, np.concatenate([np.zeros(0), *(part.least for part in parts)]),
         np.concatenate([np.zeros(0), *(part.friction for part in parts)]),
-    )  # fmt: skip
-
-
-def of_bodies(block: SolidVelocities, rows: ContactRows, count: int) -> Contacts:
-    """Contacts between rigid bodies, as the step of the solids has them."""
-    import scipy.sparse as sparse
-
-    first = 3 * block.soft.count
-    body, lever, frame = rows.body[:count], rows.lever[:count], rows.frame[:count].reshape(count, 3, 3)
-    value, column = [], []
-    for side in range(2):
-        sign = 1.0 - 2.0 * side
-        arm = lever[:, None, 3 * side : 3 * side + 3]
-        value.append(sign * np.concatenate([frame, np.cross(arm, frame)], axis=2))
-        column.append(np.broadcast_to(first + 6 * body[:, side, None, None] + np.arange(6), (count, 3, 6)))
-    return Contacts(
-        _sparse(block, np.concatenate(value, axis=2), np.concatenate(column, axis=2), sparse),
-        -rows.target[:count], rows.law[:count, 0].copy(),
     )  # fmt: skip
 
 

@@ -17,13 +17,13 @@ is spread over its cells (Guendelman et al. 2005, 4.3), reported in the ledger a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from undertow.coupling.soft_fields import SoftFields
-from undertow.coupling.solid_walls import SolidWalls
 from undertow.fluid.pressure import PressureRows
 from undertow.grid import GHOSTS, Array
 from undertow.linalg import Stencil
@@ -73,9 +73,9 @@ class Pockets:
             "enclosed_volume_error": float(np.abs(volumes / wanted - 1.0).max()),
         }
 
-    def ask(self, rows: PressureRows, walls: SolidWalls, v: Array, dt: float, again: bool = False) -> bool:
-        """Add s to the wanted rows for velocities v of the solids, nodes first, and a step dt [s]; again: in the place
-        of what was asked for in the same solve. False if v does what is wanted, or nothing can be."""
+    def ask(self, rows: PressureRows, w: Mapping[str, Array], v: Array, dt: float, again: bool = False) -> bool:
+        """Add s to the wanted rows for velocities w of the solids, v (n, 3) of the nodes, and a step dt [s]; again: in
+        the place of what was asked for in the same solve. False if they do what is wanted, or nothing can be."""
         if not self.pockets or not np.isfinite(self.recovery):
             return False
         assert rows.target is not None
@@ -87,7 +87,9 @@ class Pockets:
             self._inside = [self._are_inside(places, pocket) for pocket in self.pockets]
             self._asked = np.zeros(stencil.regions + 1)
         has_way_out = np.bincount(label, stencil.dirichlet_c.reshape(-1), stencil.regions + 1) > 0.0
-        through = np.bincount(label, walls.flux @ v.reshape(-1), stencil.regions + 1)
+        swept = np.zeros(rows.shape)
+        rows.add_others(w, swept)
+        through = -np.bincount(label, swept.reshape(-1), stencil.regions + 1)
         wanted, error = np.zeros(stencil.regions + 1), 0.0
         for pocket, inside in zip(self.pockets, self._inside, strict=True):
             # with a surface inside, air makes up for what the shell encloses more or less
@@ -95,7 +97,7 @@ class Pockets:
                 continue
             volume = self.volume(pocket)
             end = volume + dt * (pocket.wanted - volume) / max(dt, self.recovery)
-            missing = end - self.volume(pocket, dt * v[: self.bodies.count])
+            missing = end - self.volume(pocket, dt * v)
             error = max(error, abs(missing) / pocket.wanted)
             wanted[inside] -= (missing / dt + through[inside].sum()) / self._size[inside].sum()
         if again and error < CLOSE:

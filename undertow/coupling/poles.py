@@ -43,8 +43,10 @@ class Poles:
     area_p (6 n,): A d [m2; 2D m] of the ends.
     """
 
-    def __init__(self, domain: FluidDomain, count: int) -> None:
+    def __init__(self, domain: FluidDomain, count: int, open_f: Array | None = None) -> None:
+        """open_f: open fractions of faces, where others than these bodies close some too."""
         self.domain, self.count = domain, count
+        self.open_f = domain.area_f if open_f is None else open_f
         self.area_p = np.zeros(6 * count)
         none = np.zeros(0, np.int64)
         # gamma: by (end, face), flat index of the padded face field; g = div gamma: by (end, cell)
@@ -79,6 +81,7 @@ class Poles:
             face = np.where(upper, up, cell)
             weight = np.maximum(1.0 - (top[end] - height) / DEPTH, 0.0)
             weight *= (area[axis, face] >= 1.0) & (inverse[axis, face] > 0.0)
+            weight *= self.open_f.reshape(3, -1)[axis, face] >= 1.0
             if not around:
                 # no pressure beyond a side could answer
                 side = face // stride[axis] % shape[axis]

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import undertow.geometry as geometry
 from undertow.fluid import SolidForce
 from undertow.frames import BodyFrame
+from undertow.geometry.driven import Driven
 from undertow.grid import Array
-from undertow.part import BodyForces, BodyState, ForceTable, Part, Quantity, Vector, restore_arrays
+from undertow.part import BodyForces, BodyState, ForceTable, Limit, Part, Quantity, Target, restore_arrays
+from undertow.rigid.table import BodyTable, carry_rows
 
 
 class PrescribedSolids(Part):
-    """Solids with a motion of their own, and the forces of the fluid on them; colors: of those that are drawn."""
+    """Solids with a motion of their own, and the forces of the fluid on them; table: what they are."""
 
     name = "prescribed"
 
-    def __init__(self, solids: Sequence[geometry.Solid], colors: Mapping[str, Vector]) -> None:
-        self.solids, self.colors = list(solids), colors
+    def __init__(self, solids: Sequence[geometry.Solid], table: BodyTable) -> None:
+        self.solids, self.table = list(solids), table
         self.rows = {solid.name: row for row, solid in enumerate(self.solids)}
         self.forces = ForceTable(len(self.solids))
 
@@ -29,11 +32,39 @@ class PrescribedSolids(Part):
             self.forces.pressure[row], self.forces.viscous[row] = force.pressure, force.viscous
             self.forces.torque[row] = force.torque
 
+    def _driven(self) -> dict[str, Driven]:
+        return {solid.name: solid.motion for solid in self.solids if isinstance(solid.motion, Driven)}
+
+    def drive(self, name: str, time: float, target: Target) -> None:
+        if name not in self._driven():
+            super().drive(name, time, target)
+        self._driven()[name].aim(time, target)
+
+    def limits(self, time: float) -> Iterator[Limit]:
+        """Steps end where driven solids reach their targets."""
+        for motion in self._driven().values():
+            if 0.0 < motion.remaining(time) < math.inf:
+                yield Limit("target", motion.remaining(time))
+
     def arrays(self) -> dict[str, Array]:
         return {"prescribed_forces": self.forces.values}
 
+    def numbers(self) -> dict[str, Any]:
+        return {"driven": {name: motion.numbers() for name, motion in self._driven().items()}}
+
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         restore_arrays(self.arrays(), arrays)
+        for name, motion in self._driven().items():
+            motion.restore(numbers["driven"][name])
+
+    def adopt(self, before: Part | None, time: float) -> None:
+        """By identity."""
+        if isinstance(before, PrescribedSolids):
+            old, new = ([entry.identity for entry in part.table] for part in (before, self))
+            self.forces.values[...] = carry_rows(before.forces.values, old, new)
+            for name, motion in self._driven().items():
+                if before.table.entries.get(name) is self.table[name]:
+                    motion.restore(before._driven()[name].numbers())
 
     def quantities(self) -> Iterator[Quantity]:
         yield from self.forces.quantities(self.rows)
@@ -41,10 +72,11 @@ class PrescribedSolids(Part):
     def frames(self, time: float) -> list[object]:
         found: list[object] = []
         for solid in self.solids:
-            if solid.name in self.colors:
+            body = self.table[solid.name].description
+            if body.visible:
                 vertices, triangles = solid.surface(time)
                 velocity = solid.surface_velocity(time, vertices)
-                found.append(BodyFrame(solid.name, vertices, triangles, self.colors[solid.name], velocity))
+                found.append(BodyFrame(solid.name, vertices, triangles, body.color, velocity))
         return found
 
     def body_names(self) -> list[str]:

@@ -44,8 +44,8 @@ from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.drag import set_twist_row
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.free_surface import FreeSurface
-from undertow.fluid.mixture import Mixture
 from undertow.fluid.solve import PressureSolve
+from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.geometry import SolidFields
 from undertow.geometry.solids import mean_of_corners
 from undertow.grid import GHOSTS, Array, share
@@ -188,13 +188,15 @@ class RigidRegions:
         _set_velocity(self.faces, twist_b, out)
         return out
 
-    def friction(self, viscosity: float | Mixture, slip_b: np.ndarray, slip_m: Array, dt: float) -> tuple[Array, Array]:
+    def friction(
+        self, viscosity: float | VariableViscosity, slip_b: np.ndarray, slip_m: Array, dt: float
+    ) -> tuple[Array, Array]:
         """s / m_w and s of ``RigidFluidSolve.stick`` at the faces (m,) [-, kg]; slip_b (n,): 1 for bodies without;
         slip_m (m,): J t - u [m/s]."""
         grid, left = self.domain.grid, 1.0 - self.weight
         sticks = (left > 0.0) & (left < 1.0) & (slip_b[self.faces.body[: self.size]] == 0)
         left = np.where(sticks, left, 0.5)
-        mu = viscosity.mu_f.reshape(-1)[self.face] if isinstance(viscosity, Mixture) else viscosity
+        mu = viscosity.mu_f.reshape(-1)[self.face] if isinstance(viscosity, VariableViscosity) else viscosity
         laminar = 2.0 * mu / (left * grid.dx)
         rough = self.domain.density * np.abs(slip_m) * (KARMAN / np.log1p(0.5 * left / ROUGHNESS)) ** 2
         ratio = np.where(sticks, dt * grid.face_area * (laminar + rough) / (left * self._beta), 0.0)
@@ -210,6 +212,17 @@ class RigidRegions:
         return np.asarray(np.einsum("nij,nj->ni", self.inverse_b, impulse_b))
 
 
+class JoinedSurface(FreeSurface):
+    """The free surface of water and bodies joined: the pressure has one liquid, and the surface keeps out of the
+    bodies. water_c: level set of the water alone [m]; that of the phase is set by the solve."""
+
+    def __init__(
+        self, domain: FluidDomain, water_c: Array, gravity: tuple[float, float, float], fields: SolidFields
+    ) -> None:
+        super().__init__(domain, domain.grid.cell_field(), gravity)
+        self.water_c, self.displaced = water_c, (fields,)
+
+
 class RigidFluidSolve(PressureSolve):
     """The projection of water and bodies as one fluid, and what it does to the bodies' momenta.
 
@@ -218,15 +231,14 @@ class RigidFluidSolve(PressureSolve):
     """
 
     def __init__(
-        self, phase: FreeSurface, tolerance: float, fields: SolidFields, index: np.ndarray, coupled: CoupledBodies,
+        self, phase: JoinedSurface, tolerance: float, index: np.ndarray, coupled: CoupledBodies,
         settings: RigidFluidSettings | None = None,
     ) -> None:  # fmt: skip
-        """phase: the water alone; that of the solve is water and bodies joined."""
-        self.water_c, self.coupled, self.settings = phase.phi_c, coupled, settings or RigidFluidSettings()
-        domain = phase.domain
-        self.joined_c = domain.grid.cell_field()
-        super().__init__(FreeSurface(domain, self.joined_c, phase.gravity), tolerance)
-        self.regions = RigidRegions(domain, fields, index, coupled)
+        """index (k,): the number of each of the phase's bodies among the rigid ones."""
+        self.water_c, self.coupled, self.settings = phase.water_c, coupled, settings or RigidFluidSettings()
+        domain, self.joined_c = phase.domain, phase.phi_c
+        super().__init__(phase, tolerance)
+        self.regions = RigidRegions(domain, phase.displaced[0], index, coupled)
         bodies = coupled.bodies
         self.dynamic_b = bodies.kind_b == DYNAMIC
         self.displaced_b = np.where(self.dynamic_b, self.phase.mass_of(coupled.volume_b), 0.0)
@@ -234,16 +246,14 @@ class RigidFluidSolve(PressureSolve):
         self.fluid_weight_b = np.zeros((bodies.count, 6))
         """Of the fluid in the place of each body, force and torque [N, N m]."""
         self.stress_f = domain.grid.face_field()
-        self._viscosity: float | Mixture = 0.0
+        self._viscosity: float | VariableViscosity = 0.0
         self._inverse = RigidVelocities(bodies.count)
         shape = (bodies.count, 6)
         self._twist_b, self._start_b, self._fluid_b, self._after_b = (np.zeros(shape) for _ in range(4))
         self._water_m = self._inside_m = self._given_m = self._stress_m = np.zeros(0)
 
-    def set_viscosity(
-        self, viscosity: float | Mixture, slip_b: np.ndarray, half: bool = False, incremental: bool = True
-    ) -> None:
-        super().set_viscosity(viscosity, slip_b, half, incremental)
+    def set_viscosity(self, viscosity: float | VariableViscosity, slip_b: np.ndarray, form: str = "split") -> None:
+        super().set_viscosity(viscosity, slip_b, form)
         self._viscosity = viscosity
 
     def rebuild(self) -> None:
@@ -320,9 +330,11 @@ class RigidFluidSolve(PressureSolve):
         return known * self.regions.wet_b[:, None]
 
     def _weight(self, dt: float) -> Array:
-        """dt m g less the weight of the fluid in the place of wet bodies (n, 6): (m - rho V) g under water."""
+        """dt m g and the loads, less the weight of the fluid in the place of wet bodies (n, 6): (m - rho V) g under
+        water."""
         bodies = self.coupled.bodies
         weight = -dt * self.fluid_weight_b
+        weight += dt * self.coupled.load_b
         weight[:, :3] += dt * np.where(self.dynamic_b, bodies.mass_b, 0.0)[:, None] * np.array(self.phase.gravity)
         return weight
 

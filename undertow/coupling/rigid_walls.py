@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
+from undertow.coupling.coupled_bodies import CoupledBodies
+from undertow.coupling.drag import DragRows, TwistDrag
 from undertow.coupling.fractions import DualFields
 from undertow.coupling.poles import Poles
 from undertow.coupling.walls import BodyWalls
@@ -18,42 +22,67 @@ from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.rows import BLOCK
 
 
+class SharesCells(Protocol):
+    """Walls that cut cells of rigid bodies."""
+
+    def share_cells(
+        self, cut: BodyWalls, centre_b: Array, dynamic_b: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Array]:
+        """Cells (k,), bodies (k,) and F (k, 6) that are left to the bodies beyond what they have alone."""
+
+
 class RigidWalls(WallFlux):
     """F of the dynamic bodies, numbered as in ``bodies``; the first of them are the solids of the domain.
 
     v (n, 6): their twists. cut: their walls on the grid. poles: the ends of the bodies, where fluid fills the domain
-    and the fractions are open areas; None elsewhere.
+    and the fractions are open areas; None elsewhere. couples_components: masses couple all components of a twist.
+    beside: walls of nodes that cut cells of theirs too, None without. elsewhere_b (n,): bodies whose velocities are
+    unknowns of another block, which has their F; None: no body.
     """
 
     block = BLOCK
+    couples_components = False
 
-    def __init__(self, domain: FluidDomain, bodies: RigidBodies, fills: bool) -> None:
-        """fills: whether the fluid fills the domain."""
-        self.bodies = bodies
+    def __init__(self, domain: FluidDomain, bodies: RigidBodies, fills: bool, open_f: Array | None = None) -> None:
+        """fills: whether the fluid fills the domain. open_f: open fractions of faces, where others than these bodies
+        close some too."""
+        self.domain, self.bodies, self.fills = domain, bodies, fills
         self.cut = BodyWalls(domain, bodies.count)
-        self.poles = Poles(domain, bodies.count) if fills and not isinstance(domain.solids, DualFields) else None
+        ends = fills and not isinstance(domain.solids, DualFields)
+        self.poles = Poles(domain, bodies.count, open_f) if ends else None
         self.v = np.zeros((bodies.count, 6))
+        self.beside: SharesCells | None = None
+        self.elsewhere_b: np.ndarray | None = None
 
     def rebuild(self, stencil: Stencil) -> None:
         dynamic_b = (self.bodies.kind_b == DYNAMIC).astype(np.int64)
         self.cut.rebuild(dynamic_b, self.bodies.x_b, stencil.diagonal_c)
+        shared = None if self.beside is None else self.beside.share_cells(self.cut, self.bodies.x_b, dynamic_b)
         if self.poles is not None:
             self.poles.rebuild(self.cut, self.bodies.x_b)
-        self.cut.close(stencil.label, stencil.grounded)
+        if shared is None:
+            self.cut.close(stencil.label, stencil.grounded)
+        else:
+            self.cut.add(*shared)
 
     def release(self, target_c: Array) -> None:
         self.cut.clear(target_c)
 
     def add_flux(self, factor: float, v: Array, out_c: Array) -> None:
-        self.cut.add_flux(factor, v.reshape(-1, 6), out_c)
+        self.cut.add_flux(factor, v if self.elsewhere_b is None else v * ~self.elsewhere_b[:, None], out_c)
 
     def add_force(self, factor: float, p_c: Array, out: Array) -> None:
-        self.cut.add_force(factor, p_c, out.reshape(-1, 6))
+        if self.elsewhere_b is None:
+            self.cut.add_force(factor, p_c, out)
+            return
+        found = np.zeros_like(out)
+        self.cut.add_force(factor, p_c, found)
+        out += found * ~self.elsewhere_b[:, None]
 
     def add_diagonal(self, inv_mass: Array, out_c: Array) -> None:
         if self.poles is not None:
             self.poles.add_diagonal(out_c)
-        self.cut.add_diagonal(diagonal_blocks(inv_mass), out_c)
+        self.cut.add_diagonal(inv_mass, out_c)
 
     def add_fluid_flux(self, u_f: Array, out_c: Array) -> None:
         if self.poles is not None:
@@ -63,18 +92,24 @@ class RigidWalls(WallFlux):
         if self.poles is not None:
             self.poles.add_answer(z_c.reshape(-1), out_c.reshape(-1))
 
+    def lumped_mass(self, inv_mass_b: Array) -> Array | None:
+        """Mass (n, 6, 6) [kg, kg m, kg m2] of the fluid that moves with bodies of inverse masses (n, 6, 6); None: no
+        fluid does."""
+        return None
 
-def diagonal_blocks(inv_mass: Array) -> Array:
-    """The (n, 6, 6) blocks on the diagonal of an inverse mass (n, 6, 6) or (1, 6 n, 6 n)."""
-    if inv_mass.shape[1] == 6:
-        return inv_mass
-    n = inv_mass.shape[1] // 6
-    return np.ascontiguousarray(inv_mass[0].reshape(n, 6, n, 6)[np.arange(n), :, np.arange(n), :])
+    def add_lumped_weight(self, everywhere: bool, out_b: Array) -> None:
+        """out (n, 6) += J^T beta g of the fluid that moves with the bodies, or would if there were fluid everywhere."""
+        return
 
+    def make_drag(
+        self, seen: FluidDomain, viscosity: float | Array, coupled: CoupledBodies, slip_b: np.ndarray
+    ) -> TwistDrag:
+        """Viscous rows between the fluid and the bodies; seen: the domain with the solids as rows to their walls see
+        them. slip_b (n,): 1 for solids along which the fluid slides."""
+        # rows on the whole strain give no torque to a body that turns with its fluid: no row of turning
+        turning = coupled.volume_b if self.fills else np.zeros(coupled.bodies.count)
+        return DragRows(seen, coupled.bodies, viscosity, slip_b, turning)
 
-def block_diagonal(blocks: Array) -> Array:
-    """(n, k, k) as one matrix (n k, n k)."""
-    n, k, _ = blocks.shape
-    whole = np.zeros((n, k, n, k))
-    whole[np.arange(n), :, np.arange(n), :] = blocks
-    return whole.reshape(n * k, n * k)
+    def dragged_b(self, slip_b: np.ndarray) -> np.ndarray:
+        """1 for those solids of the domain whose viscous rows are those of ``make_drag``."""
+        return np.asarray(self.bodies.kind_b[: len(slip_b)] == DYNAMIC)

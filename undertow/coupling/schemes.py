@@ -10,27 +10,47 @@ from typing import Any, Protocol
 
 from undertow.coupling.bodies_in_fluid import BodiesInFluid
 from undertow.coupling.contact_in_fluid import ContactInFluid
+from undertow.coupling.leapfrog import Leapfrog
 from undertow.coupling.nodes_in_fluid import NodesInFluid
 from undertow.coupling.prescribed import PrescribedSolids
 from undertow.coupling.rigid_fluid import RigidFluidSolve
 from undertow.fluid import Flow, FlowReport
-from undertow.fluid.grid_fluid import GridFluid
 from undertow.fluid.steppers import copy_planes
 from undertow.grid import Array
 from undertow.linalg import SolveStats
-from undertow.part import VOLUME_RATE, Quantity, Scheme, StepOutcome, restore_arrays
+from undertow.part import VOLUME_RATE, Part, Quantity, Scheme, StepOutcome, restore_arrays
+from undertow.rigid.table import carry_rows
 from undertow.solids.step import RigidStages
 
 
 class AroundSolids(Scheme):
     """A fluid around solids that move as prescribed."""
 
-    def __init__(self, solids: PrescribedSolids, flow: GridFluid) -> None:
+    def __init__(self, solids: PrescribedSolids, flow: Flow) -> None:
         self.solids, self.flow = solids, flow
 
-    def step(self, time: float, time_step: float) -> StepOutcome:
+    def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
         report = self.flow.step(time, time_step)
         self.flow.end_step(time + time_step)
+        self.solids.set_forces(self.flow.forces())
+        return StepOutcome(report.iterations, report)
+
+
+class SurfaceAroundSolids(Leapfrog):
+    """A fluid with a surface around solids that move as prescribed."""
+
+    def __init__(self, solids: PrescribedSolids, flow: Flow) -> None:
+        super().__init__(flow)
+        self.solids = solids
+
+    def drift(self, time: float, dt: float) -> None:
+        self.flow.drift(time, dt)
+
+    def kick(self, time: float, kick: float, dt: float) -> StepOutcome:
+        report = self.flow.kick(time, kick, dt)
+        self.flow.finish(self.flow.state.u)
+        with self.synchronised():
+            self.flow.end_step(time)
         self.solids.set_forces(self.flow.forces())
         return StepOutcome(report.iterations, report)
 
@@ -43,10 +63,16 @@ class WithBodies(Scheme):
     """
 
     def __init__(
-        self, bodies: BodiesInFluid, nodes: Sequence[NodesInFluid], flow: GridFluid, contact: ContactInFluid
+        self, bodies: BodiesInFluid, nodes: Sequence[NodesInFluid], flow: Flow, contact: ContactInFluid
     ) -> None:
         self.rigid, self.bodies, self.nodes, self.flow, self.contact = bodies.rigid, bodies, nodes, flow, contact
         self._residual, self._touching = 0.0, False
+
+    def _begin_step(self, time: float, dt: float) -> None:
+        """Loads on the solids in the step from ``time`` by dt [s]."""
+        self.bodies.begin_step(time, dt)
+        for nodes in self.nodes:
+            nodes.begin_step(time, dt)
 
     def _end_step(self, stages: RigidStages, report: FlowReport, time: float, dt: float) -> StepOutcome:
         """Forces, sums and events of a step that ends at ``time`` [s]."""
@@ -63,7 +89,7 @@ class WithBodies(Scheme):
         flow.end_step(time)
         for nodes in self.nodes:
             nodes.measure_carried(flow.state.u)
-        self._touching = self.contact.touches(solids.contacts)
+        self._touching = solids.contacts > 0 or any(nodes.touching for nodes in self.nodes)
         flow.limit_gap_velocity(flow.state.u, self._touching)
         events = (*self.rigid.events(solids), *(text for nodes in self.nodes for text in nodes.events()))
         return StepOutcome(report.iterations, report, events)
@@ -88,8 +114,9 @@ class OneSolve(WithBodies):
     Rigid bodies are those of thesis 4.2, the flow's whole step being in the place of their forces.
     """
 
-    def step(self, time: float, time_step: float) -> StepOutcome:
+    def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
         dt, flow = time_step, self.flow
+        self._begin_step(time, dt)
         stages = RigidStages(self.rigid.solids, in_fluid=True)
         flow.begin_step()
         stages.evolve(time, dt)  # I    bodies that move as prescribed
@@ -116,17 +143,17 @@ class Projection(Protocol):
     def poses(self) -> Any:
         """Where its solids are."""
 
-    def motion_since(self, poses: Any, dt: float) -> Array:
+    def motion_since(self, poses: Any, dt: float) -> Any:
         """Velocities that take its solids from there to where they are, in dt [s]."""
 
     def predicted_twists(self) -> Array:
         """Twists (n, 6) of the rigid bodies that the last solve found."""
 
-    def conform(self, u_f: Array, v: Array, z_c: Array) -> list[SolveStats]:
+    def conform(self, u_f: Array, v: Any, z_c: Array) -> list[SolveStats]:
         """The fluid alone takes on the motion of solids with given velocities; z_c: guess on entry, the pressure's
         impulse on exit [Pa s]."""
 
-    def set_carried(self, u_f: Array, v: Array | None = None) -> None:
+    def set_carried(self, u_f: Array, v: Any = None) -> None:
         """Faces that move with thin solids have their velocity, or that of given velocities."""
 
 
@@ -143,8 +170,6 @@ class TwoSolves(WithBodies):
     the middle (x^n + x^n+1) / 2 of what comes of it the second has (M + dt^2/4 K + dt (-D)) (v^n+1 - v^n) = dt f.
     """
 
-    flow: Flow
-
     def __init__(
         self, bodies: BodiesInFluid, nodes: Sequence[NodesInFluid], flow: Flow, contact: ContactInFluid,
         projection: Projection,
@@ -153,8 +178,9 @@ class TwoSolves(WithBodies):
         self.projection = projection
         self.advecting_f = flow.grid.face_field()
 
-    def step(self, time: float, time_step: float) -> StepOutcome:
+    def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
         dt, flow, start = time_step, self.flow, self.projection.poses()
+        self._begin_step(time, dt)
         flow.begin_step()
         predicted, half_b = self._predict(time, dt)  # 1-3
         stages = RigidStages(self.rigid.solids, in_fluid=True, half=half_b)
@@ -201,9 +227,6 @@ class TwoSolves(WithBodies):
         """F2: the fluid's walls being at x^n still."""
         flow, along = self.flow, self.advecting_f
         copy_planes(flow.state.u, along)
-        # without viscosity the first solve did just that, as far as nothing has stopped solids since
-        if flow.settings.viscosity > 0.0:
-            flow.z_c[...] = 0.0
         moved = self.projection.motion_since(start, dt)
         solves = self.projection.conform(along, moved, flow.z_c)
         flow.finish(along)
@@ -222,7 +245,7 @@ class RigidFluid(WithBodies):
     """
 
     def __init__(
-        self, bodies: BodiesInFluid, nodes: Sequence[NodesInFluid], flow: GridFluid, contact: ContactInFluid,
+        self, bodies: BodiesInFluid, nodes: Sequence[NodesInFluid], flow: Flow, contact: ContactInFluid,
         projection: RigidFluidSolve,
     ) -> None:  # fmt: skip
         super().__init__(bodies, nodes, flow, contact)
@@ -230,8 +253,9 @@ class RigidFluid(WithBodies):
         projection.start(flow.state.u)
         flow.finish(flow.state.u)
 
-    def step(self, time: float, time_step: float) -> StepOutcome:
+    def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
         dt, flow = time_step, self.flow
+        self._begin_step(time, dt)
         stages = RigidStages(self.rigid.solids, in_fluid=True)
         stages.evolve(time, dt)
         stages.collide(dt)
@@ -252,3 +276,11 @@ class RigidFluid(WithBodies):
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         super().restore(arrays, numbers, time)
         restore_arrays(self.projection.arrays(), arrays)
+
+    def adopt(self, before: Part | None, time: float) -> None:
+        """What is expected of the bodies by identity."""
+        if isinstance(before, RigidFluid):
+            old, new = before.rigid.bodies.identity_b, self.rigid.bodies.identity_b
+            arrays = before.arrays()
+            arrays["rigid_fluid_expected"] = carry_rows(arrays["rigid_fluid_expected"], old, new)
+            self.restore(arrays, before.numbers(), time)

@@ -19,14 +19,14 @@ from undertow.rigid.rows import BLOCK as RIGID
 
 
 class SoftDrag:
-    """Damping rows named ``drag`` between faces and the walls of soft bodies in their dual cells, folded:
+    """Damping rows named ``soft_drag`` between faces and the walls of soft bodies in their dual cells, folded:
 
         sqrt(dt mu A_wall / d) (u_f - e_axis . sum_p w_p v_p),
 
     the rows of ``fluid.viscosity`` with the wall's velocity that of the nearest point of the surface.
     """
 
-    name = "drag"
+    name = "soft_drag"
     damping = True
     folded = True
     target: Array | None = None
@@ -118,6 +118,9 @@ class SoftDrag:
         """Without faces that no fluid moves, such as those in the air."""
         self.weight = self.weight * (inv_mass_f.reshape(-1)[self.face] > 0.0)
 
+    def keep_bodies(self, kept_b: np.ndarray) -> None:
+        """Nothing: rows of nodes are not those of bodies."""
+
     def _slide(self, w: Mapping[str, Array]) -> Array:
         return np.asarray(w["fluid"].reshape(-1)[self.face] - self.wall @ w[BLOCK].reshape(-1))
 
@@ -154,7 +157,7 @@ class SoftDrag:
 class RigidDrag(DragRows):
     """``DragRows`` on the twists among the velocities of all solids."""
 
-    name = "rigid_drag"
+    name = "member_drag"
 
     def __init__(self, block: SolidVelocities, *args: Any) -> None:
         super().__init__(*args)

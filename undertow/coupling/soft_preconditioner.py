@@ -1,4 +1,4 @@
-"""The preconditioner of the pressure around soft bodies: multigrid, closed regions and the motions of light bodies."""
+"""The cycle that the correction for light rigid bodies starts from: multigrid, closed regions, light soft bodies."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from undertow.coupling.added_mass import LIGHT
 from undertow.coupling.solid_walls import SolidWalls
 from undertow.fluid.pressure import PressureRows
 from undertow.grid import Array
 from undertow.linalg import ConstrainedInverse, Multigrid, NullSpace, Stencil, Woodbury
+from undertow.linalg.krylov import Preconditioner
 from undertow.soft.bodies import SoftMesh
 
 MOST_BYTES = 1.0e9
@@ -25,7 +27,7 @@ class CycleStencil:
 
     F Mt^-1 F^T of a shell is local, close to A^2 / (beta + m_f) between the cells on both sides, m_f the nodes' masses
     shared among the faces they move. Shells far heavier than the fluid they carry are walls, and A0 itself serves.
-    Rigid ones are walls too: they give way as a whole, which is for ``SoftPreconditioner``.
+    Rigid ones are walls too: they give way as a whole, which is for ``LightMotions``.
     """
 
     def __init__(self, rows: PressureRows, walls: SolidWalls) -> None:
@@ -65,29 +67,24 @@ class CycleStencil:
         return blend
 
 
-class SoftPreconditioner:
-    """One multigrid cycle for A0, the pressure's level in regions that bodies close, and the motion of light bodies.
+class LightMotions:
+    """A cycle B corrected for the motion of nodes that are lighter than the fluid.
 
-    In a closed region A0 knows the pressure up to a constant, but bodies that change their volume do not: with e_r the
-    indicators of such regions the cycle is B = B0 + E (E^T A E)^-1 E^T, E^T A E = (F^T E)^T Mt^-1 (F^T E).
-
-    Of bodies lighter than the fluid, motions U (of soft bodies as many as there are affine ones, and the twists of
+    Motions U (of soft bodies as many as there are affine ones, and the twists of
     rigid ones) are taken out by the formula of Woodbury (``linalg.low_rank``), as in ``coupling.added_mass``:
 
         B - (B F U) (I + N S)^-1 N (B F U)^T,      S = U^T F^T B F U,      N = (U^T Mt U)^-1 with rows G held in it
     """
 
-    def __init__(self, multigrid: Multigrid, rows: PressureRows, walls: SolidWalls, displaced_b: Array) -> None:
+    def __init__(self, cycle: Preconditioner, rows: PressureRows, walls: SolidWalls, displaced_b: Array) -> None:
         self.rows, self.walls = rows, walls
         self.displaced_b = displaced_b
         """Mass of the fluid that each rigid body displaces (m,) [kg]."""
-        self._cycle = _LevelCycle(multigrid)
-        self._woodbury = Woodbury(self._cycle, rows.shape, rows.domain.grid.dimensions == 2)
+        self._woodbury = Woodbury(cycle, rows.shape, rows.domain.grid.dimensions == 2)
         self._motions: Array = np.zeros((0, 0))
 
-    def setup(self, null: NullSpace) -> None:
-        """For the geometry and masses of now, and the null space of the system."""
-        self._cycle.setup(null)
+    def setup(self) -> None:
+        """For the geometry and masses of now."""
         walls = self.walls
         # solids that are all held move no fluid
         none = np.zeros((walls.v.size, 0))
@@ -115,10 +112,10 @@ class SoftPreconditioner:
         number = np.full(3 * soft.count + 6 * rigid.count, -1, np.int64)
         number[block.free] = np.arange(len(block.free))
         for part in soft.parts:
-            if not part.closed or float(soft.mass[part.nodes].sum()) > 0.5 * phase.mass_of(soft.volume(part)):
+            if not part.closed or LIGHT * float(soft.mass[part.nodes].sum()) > phase.mass_of(soft.volume(part)):
                 continue
             motions += list(self._best_motions(part).T)
-        light = np.flatnonzero((self.displaced_b > 0.0) & (rigid.mass_b < 0.5 * self.displaced_b))
+        light = np.flatnonzero((self.displaced_b > 0.0) & (LIGHT * rigid.mass_b < self.displaced_b))
         for entry in (3 * soft.count + 6 * light[:, None] + np.arange(6)).reshape(-1):
             if number[entry] >= 0:
                 motions.append((np.arange(len(block.free)) == number[entry]).astype(float))
@@ -155,8 +152,12 @@ class SoftPreconditioner:
         self._woodbury.apply(x, out)
 
 
-class _LevelCycle:
-    """B = B0 + E (E^T A E)^-1 E^T: a multigrid cycle and the pressure's level in closed regions."""
+class LevelCycle:
+    """One multigrid cycle B0 for A0, and the pressure's level in regions that solids close.
+
+    In a closed region A0 knows the pressure up to a constant, but solids that change its volume do not: with e_r the
+    indicators of such regions the cycle is B = B0 + E (E^T A E)^-1 E^T, E^T A E = (F^T E)^T Mt^-1 (F^T E).
+    """
 
     def __init__(self, multigrid: Multigrid) -> None:
         self.multigrid = multigrid

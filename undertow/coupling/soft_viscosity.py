@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from undertow.coupling.coupled_soft import CoupledSoft
 from undertow.coupling.soft_drag import NodesInverse, RigidDrag, SoftDrag
 from undertow.coupling.solid_velocities import BLOCK
 from undertow.grid import Array
 from undertow.linalg.coupled import FoldedRowBlock
-from undertow.rigid.bodies import DYNAMIC
 
 if TYPE_CHECKING:
-    from undertow.coupling.soft_solve import SoftSolve
+    from undertow.coupling.node_solids import NodeSolids
 
 
 class DraggedSolids:
@@ -32,17 +30,19 @@ class DraggedSolids:
     fluid: the other rows of the step, of which the dissipation is measured too.
     """
 
-    def __init__(self, soft: SoftSolve, drags: Sequence[SoftDrag | RigidDrag], fluid: Sequence[FoldedRowBlock]) -> None:
+    def __init__(
+        self, soft: NodeSolids, drags: Sequence[SoftDrag | RigidDrag], fluid: Sequence[FoldedRowBlock]
+    ) -> None:
         self.soft, self.block, self.drags, self.fluid = soft, soft.block, drags, fluid
         self.inverse = NodesInverse(drags, soft.block)
         shape = soft.block.shape
-        self._drag, self._joint, self._before, self._ahead = (np.zeros(shape) for _ in range(4))
-        self.dissipated = 0.0
+        self._before, self._ahead = np.zeros(shape), np.zeros(shape)
 
     def rebuild(self, inv_mass_f: Array) -> None:
         for drag in self.drags:
             drag.rebuild()
             drag.keep(inv_mass_f)
+            drag.keep_bodies(self.block.member_b)
 
     def set_time_step(self, dt: float) -> None:
         """Of the rows [s], for the masses of now."""
@@ -53,18 +53,18 @@ class DraggedSolids:
     def begin(self, u_f: Array, z_c: Array | None, dt: float) -> Array:
         soft, block, contacts = self.soft, self.block, self.soft.coupled.contacts
         v = np.zeros(block.shape)
-        carried = soft.set_masses(dt)
+        soft.set_masses(dt)
         block.take(v)
-        brought = soft.carried_momentum(u_f, v, carried)
+        brought = soft.walls.lumped_momentum(u_f, v)
         start = v + block.loose_answer(brought)
         block.settle(start, np.zeros(0))
         if z_c is None or not soft.incremental or (contacts is not None and contacts.count):
             v[...] = start
         else:
             known = np.zeros((soft.coupled.rigid.bodies.count, 6))
-            soft.at_rest.impulse(dt, known)
-            brought += soft.moved.push(z_c)
-            block.twists(brought)[...] += known
+            soft.rigid.at_rest.impulse(dt, known)
+            brought += soft.walls.push(z_c)
+            block.twists(brought)[block.member_b] += known[block.member_b]
             soft.add_forces(v, dt, brought)
             block.settle(v, np.zeros(0))
         self._before[...] = v
@@ -74,21 +74,25 @@ class DraggedSolids:
 
     def momenta(self, v: Array) -> list[Array]:
         coupled = self.soft.coupled
-        return [coupled.bodies.mass[:, None] * v[self.block.nodes], coupled.rigid.bodies.p_b]
+        member = self.block.member_b
+        return [coupled.bodies.mass[:, None] * v[self.block.nodes], coupled.rigid.bodies.p_b * member[:, None]]
 
     def impulse(self, w: Mapping[str, Array]) -> Array:
         """What the drag gives the solids over the step (n + 2 m, 3) [N s, N m s]."""
         return np.asarray(sum(drag.impulse(w["fluid"], w[BLOCK]) for drag in self.drags))
 
     def end(self, w: Mapping[str, Array]) -> None:
-        u_f, v, block = w["fluid"], w[BLOCK], self.block
-        self._drag = self.impulse(w)
+        u_f, v, block, coupled = w["fluid"], w[BLOCK], self.block, self.soft.coupled
+        rigid, moved = coupled.rigid, block.member_b
+        drag = self.impulse(w)
         changed = np.asarray(block.matrix @ (v - self._before).reshape(-1)).reshape(block.shape)
-        self._joint = changed - self._drag
-        self.dissipated = self.dissipation(w)
+        coupled.viscous += drag[block.nodes]
+        rigid.viscous_b[moved] += block.twists(drag)[moved]
+        rigid.joint_b[moved] += block.twists(changed - drag)[moved]
+        coupled.dissipated += self.dissipation(w)
         v -= self._ahead
         block.give(v)
-        self.soft.set_coupled_faces(u_f)
+        self.soft.walls.set_lumped_faces(u_f, v)
 
     def dissipation(self, w: Mapping[str, Array]) -> float:
         """What viscosity takes at these velocities over the step [J]."""
@@ -96,12 +100,3 @@ class DraggedSolids:
         for row in (*self.fluid, *self.drags):
             row.add_gram(w, gram)
         return float((gram["fluid"] * w["fluid"]).sum() + (gram[BLOCK] * w[BLOCK]).sum())
-
-    def count(self, coupled: CoupledSoft) -> None:
-        """Add what the viscous step did to what the one of the pressure has noted."""
-        rigid, block = coupled.rigid, self.block
-        coupled.viscous += self._drag[block.nodes]
-        rigid.viscous_b += block.twists(self._drag)
-        moved = rigid.bodies.kind_b == DYNAMIC
-        rigid.joint_b[moved] += block.twists(self._joint)[moved]
-        coupled.dissipated += self.dissipated

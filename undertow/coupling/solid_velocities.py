@@ -1,4 +1,4 @@
-"""Velocities of all solids in a fluid as one block of the coupled system: nodes of soft bodies, twists of rigid ones.
+"""Velocities of nodes as a sparse block of the coupled system, with twists of rigid bodies that carry or touch them.
 
     w = (v of n nodes, (v, omega) of m rigid bodies), an array (n + 2 m, 3),      masses Mt = diag(M + C^T C, M_rigid),
 
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from undertow.coupling.rigid_block import connected_bodies
 from undertow.grid import Array
 from undertow.linalg import ConstrainedInverse, HeldRows
 from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotation_matrix_of
@@ -43,7 +44,7 @@ def no_bound() -> Bound:
 
 
 class SolidVelocities:
-    """Velocities (n + 2 m, 3); held nodes, bodies that move as prescribed, and z in 2D, are prescribed."""
+    """Velocities (n + 2 m, 3); held nodes, bodies that are not among ``member_b``, and z in 2D, are prescribed."""
 
     name = BLOCK
 
@@ -53,6 +54,9 @@ class SolidVelocities:
     ) -> None:  # fmt: skip
         self.soft, self.rigid, self.joints, self.rings = soft, rigid, joints, rings
         self.bound = no_bound() if bound is None else bound
+        self.member_b = np.zeros(rigid.count, dtype=bool)
+        """Rigid bodies whose velocities are unknowns here (m,); those of others are prescribed."""
+        self.join(np.zeros(0, np.int64))
         self.stiffness, self.damping = soft.forces.make_matrix(), soft.forces.make_matrix()
         self.inv_mass = np.zeros((soft.count + 2 * rigid.count, 3))
         self.free = np.zeros(0, np.int64)
@@ -82,6 +86,18 @@ class SolidVelocities:
         """The twists (m, 6) among velocities or impulses (n + 2 m, 3), a view."""
         return w[self.soft.count :].reshape(-1, 6)
 
+    def join(self, touched: np.ndarray) -> None:
+        """From now on the rigid bodies here are those that nodes are attached to, those ``touched`` (indices), and what
+        joints connect to either."""
+        member = self.member_b
+        member[...] = False
+        member[self.bound.bodies], member[touched] = True, True
+        dynamic = self.rigid.kind_b == DYNAMIC
+        if self.joints is not None and member.any():
+            for mechanism in connected_bodies(self.joints.matrix(), dynamic):
+                member[mechanism] |= member[mechanism].any()
+        member &= dynamic
+
     def take(self, out: Array) -> None:
         """Velocities of now; nodes that bodies carry move with them."""
         rigid, bound = self.rigid, self.bound
@@ -93,10 +109,10 @@ class SolidVelocities:
         out[bound.nodes] = rigid.v_b[bound.bodies] + np.cross(rigid.omega_b[bound.bodies], arm)
 
     def give(self, w: Array) -> None:
-        """Nodes and dynamic bodies take the velocities w."""
+        """Nodes and bodies take the velocities w."""
         self.soft.v[...] = w[self.nodes]
         twist = self.twists(w)
-        for b in np.flatnonzero(self.rigid.kind_b == DYNAMIC):
+        for b in np.flatnonzero(self.member_b):
             self.rigid.set_velocity(int(b), twist[b, :3], twist[b, 3:])
 
     # masses -----------------------------------------------------------------------------------------------------------
@@ -123,7 +139,9 @@ class SolidVelocities:
         self._taken = None
         parts = []
         if self.joints is not None:
-            joints = sparse.csr_matrix(self.joints.matrix())
+            rows = self.joints.matrix()
+            held = np.abs(rows.reshape(len(rows), -1, 6)[:, self.member_b]).max(axis=(1, 2), initial=0.0) > 0.0
+            joints = sparse.csr_matrix(rows[held])
             parts.append(sparse.hstack([sparse.csr_matrix((joints.shape[0], 3 * soft.count)), joints]))
         if self.rings is not None:
             self.rings.measure(soft.x)
@@ -167,8 +185,8 @@ class SolidVelocities:
         free[bound.nodes] = False
         twist = self.twists(free)
         turns = slice(3, 6) if soft.dimensions == 3 else slice(5, 6)
-        twist[rigid.kind_b == DYNAMIC, : soft.dimensions] = True
-        twist[rigid.kind_b == DYNAMIC, turns] = True
+        twist[self.member_b, : soft.dimensions] = True
+        twist[self.member_b, turns] = True
         self.free = np.flatnonzero(free.reshape(-1))
         number = np.full(free.size, -1, np.int64)
         number[self.free] = np.arange(len(self.free))

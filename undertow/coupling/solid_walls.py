@@ -1,4 +1,4 @@
-"""Moving walls of soft bodies, and of the rigid ones beside them: the ``WallFlux`` of the velocities of all solids.
+"""Moving walls of soft bodies, and of the rigid ones among them: the ``WallFlux`` of the velocities of nodes.
 
 Velocities v of the solids (``coupling.solid_velocities``) take part in the coupled system with the mass of the implicit
 elastic step, a sparse matrix factored once per step, in the place of damping rows with unknowns of their own: for
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from undertow.coupling.rigid_walls import RigidWalls
 from undertow.coupling.soft_fields import SoftFields
 from undertow.coupling.solid_velocities import BLOCK, SolidVelocities
 from undertow.coupling.walls import BodyWalls
@@ -32,22 +33,21 @@ from undertow.rigid.bodies import DYNAMIC
 
 
 class SolidWalls(WallFlux):
-    """F of nodes and rigid bodies; v (n + 2 m, 3): as ``SolidVelocities`` has them.
+    """F of nodes and of the rigid bodies among them; v (n + 2 m, 3): as ``SolidVelocities`` has them.
 
     flux, force: F (cells, 3 n + 6 m) [m2, m3; 2D m, m2] and F^T, sparse matrices. soft_area (3, cells): area vector of
-    the walls of soft bodies in each cell, out of the fluid [m2; 2D m]. alone: the domain with the rigid solids only.
+    the walls of soft bodies in each cell, out of the fluid [m2; 2D m]. rigid: the walls of all rigid bodies.
     """
 
     block = BLOCK
 
-    def __init__(self, phase: Phase, fields: SoftFields, solids: SolidVelocities) -> None:
+    def __init__(self, phase: Phase, fields: SoftFields, solids: SolidVelocities, rigid: RigidWalls) -> None:
         self.phase, self.domain, self.fields, self.solids = phase, phase.domain, fields, solids
-        self.alone = seeing(self.domain, fields.rigid)
-        self.alone.area_f = fields.rigid.area_f
-        self.cut = BodyWalls(self.alone, solids.rigid.count)
+        self.rigid = rigid
         self.v = np.zeros(solids.shape)
         self.flux: Any = None
         self.force: Any = None
+        self._nodes_flux: Any = None
         self.soft_area = np.zeros((3, int(np.prod(self.domain.grid.padded))))
         self._stencil: Stencil | None = None
 
@@ -71,40 +71,46 @@ class SolidWalls(WallFlux):
             nodes_flux = (sparse.diags(has_pressure.astype(float)) @ nodes_flux).tocsr()
         for axis in range(3):
             self.soft_area[axis] = nodes_flux @ np.tile(np.eye(3)[axis], self.solids.soft.count)
-        self.flux = nodes_flux
-        if self.solids.rigid.count:
-            self.flux = sparse.hstack([nodes_flux, self._rigid_flux(has_pressure)], format="csr")
-        self.force = self.flux.T.tocsr()
+        self._nodes_flux = nodes_flux
 
-    def _rigid_flux(self, has_pressure: np.ndarray) -> Any:
-        """F of the dynamic rigid bodies (cells, 6 m)."""
+    def take_bodies(self) -> None:
+        """F of the nodes, and of the bodies that are unknowns with them now."""
         import scipy.sparse as sparse
 
-        rigid, fields, grid, walls = self.solids.rigid, self.fields, self.domain.grid, self.cut
-        dynamic = rigid.kind_b == DYNAMIC
+        solids, self.flux = self.solids, self._nodes_flux
+        if solids.rigid.count:
+            cell, body, f = (array[: self.rigid.cut.size] for array in self.rigid.cut.spec)
+            here = solids.member_b[body]
+            cell, body, f = cell[here], body[here], f[here]
+            rows, columns = np.broadcast_to(cell[:, None], f.shape), 6 * body[:, None] + np.arange(6)
+            shape = (self._nodes_flux.shape[0], 6 * solids.rigid.count)
+            flux = sparse.csr_matrix((f.reshape(-1), (rows.reshape(-1), columns.reshape(-1))), shape=shape)
+            self.flux = sparse.hstack([self._nodes_flux, flux], format="csr")
+        self.force = self.flux.T.tocsr()
+
+    def share_cells(
+        self, cut: BodyWalls, centre_b: Array, dynamic_b: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Array]:
+        """Cells (k,), bodies (k,) and F (k, 6) of what these walls leave to rigid bodies in cells that both cut, beyond
+        what the bodies alone would have: ``cut``."""
+        fields, grid = self.fields, self.domain.grid
         assert self._stencil is not None
-        walls.rebuild(dynamic.astype(np.int64), rigid.x_b, self._stencil.diagonal_c)
-        cell, body, f = (array[: walls.size] for array in walls.spec)
-        # what soft bodies that cut the same cells leave open differs from what the rigid ones alone would
+        has_pressure = self._stencil.diagonal_c.reshape(-1) > 0.0
+        cell, _, f = (array[: cut.size] for array in cut.spec)
         body_c = fields.body_c.reshape(-1)
         own = np.zeros((3, body_c.size))
         own[:, cell] = f[:, :3].T
-        mixed = np.flatnonzero(np.append(dynamic, False)[body_c] & has_pressure)
+        mixed = np.flatnonzero(np.append(dynamic_b > 0, False)[body_c] & has_pressure)
         extra = (self._wall_area(mixed) - self.soft_area[:, mixed] - own[:, mixed]).T
         differs = (np.abs(extra) > 1e-13 * grid.face_area).any(axis=1)
         mixed, extra = mixed[differs], extra[differs]
         index = np.stack(np.unravel_index(mixed, grid.padded)[::-1], axis=1) - GHOSTS
         place = np.array(grid.lower) + (index + 0.5) * grid.dx
-        arm = fields.arms(place, rigid.x_b[body_c[mixed]]) if len(mixed) else place
+        arm = fields.arms(place, centre_b[body_c[mixed]]) if len(mixed) else place
         turned = np.cross(arm, extra)
         if grid.dimensions == 2:
             turned[:, :2] = 0.0
-        value = np.concatenate([f, np.concatenate([extra, turned], axis=1)])
-        cells = np.concatenate([cell, mixed])
-        columns = 6 * np.concatenate([body, body_c[mixed]])[:, None] + np.arange(6)
-        rows = np.broadcast_to(cells[:, None], value.shape)
-        shape = (has_pressure.size, 6 * rigid.count)
-        return sparse.csr_matrix((value.reshape(-1), (rows.reshape(-1), columns.reshape(-1))), shape=shape)
+        return mixed, body_c[mixed].astype(np.int64), np.concatenate([extra, turned], axis=1)
 
     def _wall_area(self, cell: Any) -> Array:
         """Area vectors (3, k) [m2; 2D m] out of the fluid of all walls in cells (k,), from the open faces."""
@@ -160,15 +166,28 @@ class SolidWalls(WallFlux):
         grid, fields = self.domain.grid, self.fields
         return self.phase.mass_of(0.5 * (lower + upper) * grid.cell_volume * fields.voxel_open)
 
-    def lumped(self) -> tuple[Any, Any]:
-        """J^T beta J (3 n, 3 n) of the fluid that coupled faces carry, and J^T beta (3 n, faces); None without any."""
+    def lumped_mass(self) -> Any:
+        """J^T beta J (3 n, 3 n), sparse, of the fluid that coupled faces carry; None without any."""
+        wall = self.fields.voxel.wall
+        return self._carried() @ wall if len(self.fields.voxel.face) else None
+
+    def _carried(self) -> Any:
+        """J^T beta (3 n, faces)."""
         import scipy.sparse as sparse
 
+        return (self.fields.voxel.wall.T @ sparse.diags(self.carried_mass())).tocsr()
+
+    def lumped_momentum(self, u_f: Array, v: Array) -> Array:
+        voxel, nodes, found = self.fields.voxel, self.solids.nodes, np.zeros_like(v)
+        if len(voxel.face):
+            excess = u_f.reshape(-1)[voxel.face] - voxel.wall @ v[nodes].reshape(-1)
+            found[nodes] = np.asarray(self._carried() @ excess).reshape(-1, 3)
+        return found
+
+    def set_lumped_faces(self, u_f: Array, v: Array) -> None:
         voxel = self.fields.voxel
-        if not len(voxel.face):
-            return None, None
-        carried = (voxel.wall.T @ sparse.diags(self.carried_mass())).tocsr()
-        return carried @ voxel.wall, carried
+        if len(voxel.face):
+            u_f.reshape(-1)[voxel.face] = voxel.wall @ v[self.solids.nodes].reshape(-1)
 
     def buoyancy(self) -> Array:
         """Force (n + 2 m, 3) [N] of the hydrostatic pressure on nodes: -rho (g.x - c) s at the middle of each piece s
@@ -185,12 +204,21 @@ class SolidWalls(WallFlux):
         if pieces.cell.size:
             e, image = pieces.element % len(element), pieces.element // len(element)
             depth = self.phase.potential(pieces.cell, pieces.centre - fields.surface.shift[image])
-            force = -self.phase.mass_of(depth[:, None] * pieces.area)
+            force = -self.phase.mass_of(depth[:, None] * pieces.area) * self._inside(pieces.cell)[:, None]
             for a in range(element.shape[1]):
                 np.add.at(total, element[e, a], pieces.weight[:, a, None] * force)
         if len(fields.voxel.face):
             self._add_shells(total)
         return total
+
+    def _inside(self, cell: np.ndarray) -> Array:
+        """1 of the padded cells (n,) that lie in the domain along its periodic axes, 0 of others: what an image of a
+        body has there, the body has inside. Beyond walls, where bodies may reach, all counts."""
+        grid, found = self.domain.grid, np.ones(len(cell))
+        index = np.unravel_index(cell, grid.padded)[::-1]
+        for axis in np.flatnonzero(self.domain.periodic_axes):
+            found *= (index[axis] >= GHOSTS) & (index[axis] < grid.padded[2 - axis] - GHOSTS)
+        return found
 
     def _add_shells(self, out: Array) -> None:
         """The part of ``buoyancy`` that acts on shells."""
@@ -202,6 +230,15 @@ class SolidWalls(WallFlux):
         depth = nodes @ (soft.x @ np.array(self.phase.gravity)) - self.phase.level
         push = self.phase.mass_of(self.domain.grid.face_area * fields.voxel_open * depth * (lower - upper))
         out[self.solids.nodes] += (wall.T @ push).reshape(-1, 3)
+
+
+def rigid_alone(domain: FluidDomain) -> FluidDomain:
+    """The domain with the rigid solids of its ``SoftFields`` only."""
+    fields = domain.solids
+    assert isinstance(fields, SoftFields)
+    alone = seeing(domain, fields.rigid)
+    alone.area_f, alone.volume_c = fields.rigid.area_f, fields.rigid.volume_c
+    return alone
 
 
 def seeing(domain: FluidDomain, walls: SolidFields) -> FluidDomain:

@@ -94,17 +94,18 @@ class _ThickPressure:
 
 
 class Unsplit:
-    """The system of a fluid and solids; ``thin``, ``solids_inverse``: preconditioners, set up by their owners."""
+    """The system of a fluid and solids; ``thin``, ``inverses``: preconditioners, set up by their owners."""
 
     def __init__(
         self, domain: FluidDomain, viscosity: float, blocks: Sequence[MassBlock], rows: PressureRows,
-        damping: Sequence[RowBlock], thin: Preconditioner, solids_inverse: Preconditioner, poles: Poles | None = None,
+        damping: Sequence[RowBlock], thin: Preconditioner, inverses: Mapping[str, Preconditioner],
+        poles: Poles | None = None,
     ) -> None:  # fmt: skip
         self.domain, self.viscosity = domain, viscosity
         self._pressure = _ThickPressure(thin, rows)
         self.system = CoupledSystem(
             blocks, [WholeRows(rows, poles), *damping],
-            {"pressure": self._pressure, blocks[1].name: solids_inverse}, domain.grid.dimensions == 2,
+            {"pressure": self._pressure, **inverses}, domain.grid.dimensions == 2,
         )  # fmt: skip
         self._z = np.zeros(rows.shape)
 

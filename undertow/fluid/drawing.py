@@ -12,7 +12,7 @@ from undertow.surface import drop_mesh, join_meshes, surface_mesh
 from undertow.transport.interpolation import CENTRE
 
 if TYPE_CHECKING:
-    from undertow.fluid.water import WaterFlow
+    from undertow.fluid.liquid import LiquidSurface
 
 BESIDE_SHELLS = 0.1
 """How deep the centres of cells beside a shell count as being in water in pictures [cells]."""
@@ -26,23 +26,23 @@ def padded_centres(grid: Grid) -> Array:
     return np.column_stack([xx.ravel(), yy.ravel(), zz.ravel()])
 
 
-def drawn_surface(flow: WaterFlow) -> SurfaceFrame | None:
+def drawn_surface(liquid: LiquidSurface, u_f: Array) -> SurfaceFrame | None:
     """The surface and the drops of the spray as triangles; None in 2D."""
-    if flow.grid.dimensions == 2:
+    if liquid.grid.dimensions == 2:
         return None
-    surface = flow.state.surface
+    surface = liquid.surface
     spray = surface.spray
     drops = drop_mesh(spray.position, spray.radius(), spray.velocity)
-    return SurfaceFrame(*join_meshes(surface_mesh(flow.grid, _drawn_level_set(flow), flow.state.u), drops))
+    return SurfaceFrame(*join_meshes(surface_mesh(liquid.grid, _drawn_level_set(liquid), u_f), drops))
 
 
-def _drawn_level_set(flow: WaterFlow) -> Array:
+def _drawn_level_set(liquid: LiquidSurface) -> Array:
     """The level set [m] without the water that it has inside solids that are not drawn and would hide it; beside a
     shell water ends at the centres of its cells: further on it would show behind it."""
-    phi, grid, shells = flow.state.surface.phi_c, flow.grid, flow.shells
-    if flow.hidden:
-        time, points = flow.solids.time if flow.solids is not None else 0.0, padded_centres(grid)
-        for solid in flow.hidden:
+    phi, grid, shells = liquid.surface.phi_c, liquid.grid, liquid.shells
+    if liquid.hidden:
+        time, points = liquid.solids.time if liquid.solids is not None else 0.0, padded_centres(grid)
+        for solid in liquid.hidden:
             phi = np.maximum(phi, -solid.distance(points, time, grid.dimensions).reshape(grid.padded))
     if shells is None:
         return phi

@@ -1,61 +1,41 @@
-"""Single-phase incompressible flow with smoke around solids that move as prescribed."""
+"""Incompressible flow on a grid around solids that move as prescribed, with the fields that it carries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
 from undertow.fluid import measure
+from undertow.fluid.adopting import adopt_flow
+from undertow.fluid.advected import AdvectedField, Content, Extent, FieldContext
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.forces import VorticityConfinement, add_acceleration, add_buoyancy
-from undertow.fluid.gaps import GAP, SLIVER, find_narrow_faces
-from undertow.fluid.grid_fluid import GridFluid
+from undertow.fluid.forces import add_acceleration
 from undertow.fluid.limits import flow_limits
-from undertow.fluid.phase import FullTank
-from undertow.fluid.smoke import Smoke, SmokeEmitter
-from undertow.fluid.solve import CoupledSolve, ImplicitSolve, PressureSolve
+from undertow.fluid.phase import Phase
+from undertow.fluid.solve import SplitImplicit, set_up_solve
 from undertow.fluid.state import FlowReport, FlowSettings, FlowState, SolidForce
-from undertow.fluid.steppers import FirstOrder, copy_planes, make_stepper
+from undertow.fluid.steppers import FreeSurfaceStep, copy_planes, make_stepper
+from undertow.fluid.tank import Tank
+from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.geometry import SolidFields
-from undertow.geometry.thin import ThinWalls
 from undertow.grid import Array, Grid, Sides
-from undertow.linalg import used_planes
-from undertow.part import MASS, Limit, Quantity, restore_arrays
-from undertow.transport import Advection, Extrapolation, OneSided
-
-EXTRAPOLATED_LAYERS = 4
-"""Layers of faces inside solids that get a velocity from the flow: what transport may read at CFL numbers up to 2."""
+from undertow.linalg import VectorSpace, used_planes, used_ranges
+from undertow.part import VOLUME, Limit, Part, Quantity, restore_arrays
+from undertow.transport import Advection
 
 
-class HeldSmoke(Protocol):
-    """Smoke in regions that nothing can leave: transport past moving surfaces must not change its mass.
+class Flow(Part):
+    """State, work arrays and the verbs of a step of one flow.
 
-    restored: mass [kg; 2D kg/m] that the last step gave or took.
+    ``make_extent`` says where the fluid is: in the whole domain (``Tank``), or under a surface (``LiquidSurface``).
+    ``contents``: what makes the further fields that it carries. ``side_velocity(time)`` sets the velocity planes of the
+    sides for a time; None when they are constant. ``make_solve``: makes the implicit solve of a phase, to a tolerance,
+    where solids take part in it; None: they move as prescribed. z_c: dt p of the solve [Pa s]; row_c: scratch.
     """
 
-    restored: float
-
-    def find_cells(self, smoke_c: Array) -> None:
-        """Find the cells of the regions, before a step moves the surfaces."""
-
-    def weigh(self, smoke_c: Array) -> None:
-        """Note what each region holds, before a step moves the surfaces."""
-
-    def restore(self, smoke_c: Array, left: float) -> None:
-        """Scale the smoke of each region, where its surfaces are now, to ``left`` times what it held."""
-
-
-class Flow(GridFluid):
-    """State, work arrays and the step of one flow.
-
-    ``side_velocity(time)`` sets the velocity planes of the sides for a time; None when they are constant.
-    ``make_solve``: makes the implicit solve where solids take part in it; None: they move as prescribed. ``held``: what
-    keeps the smoke of closed regions, None without any.
-    """
-
-    state: FlowState
+    name = "flow"
 
     def __init__(
         self,
@@ -63,139 +43,201 @@ class Flow(GridFluid):
         sides: Sides,
         solids: SolidFields | None,
         settings: FlowSettings,
-        emitters: Sequence[SmokeEmitter] = (),
+        contents: Sequence[Content] = (),
         side_velocity: Callable[[float], None] | None = None,
-        make_solve: Callable[[FluidDomain, FlowSettings], ImplicitSolve] | None = None,
+        make_solve: Callable[[Any, float], SplitImplicit] | None = None,
+        make_extent: Callable[[FieldContext], Extent] = Tank,
     ) -> None:
-        self.grid = grid
-        self.sides = sides
-        self.solids = solids
-        self.settings = settings
+        self.grid, self.sides, self.solids, self.settings = grid, sides, solids, settings
         self.side_velocity = side_velocity
-        self.thin = ThinWalls(solids) if solids is not None else None
         # a solve of its own has its own solid cells
         voxel = settings.no_slip == "extra_faces" and settings.viscosity > 0.0 and make_solve is None
         self.domain = FluidDomain(grid, sides, solids, settings.density, voxel)
         self.advection = Advection(grid, sides, settings.advection, settings.limiter)
-        # walls of viscous flow have one velocity, whichever side they are seen from; smoke is another on each
-        one_velocity = settings.viscosity > 0.0 and settings.smoke is None
-        if solids is not None and not one_velocity:
-            solids.hide_thin()
-        if solids is not None and solids.occlusion is not None:
-            self.advection.one_sided = OneSided(self.advection, solids.occlusion)
-        # dt p and the row residual; transport of smoke and confinement use the same memory before the solve
+        # dt p and the row residual; transport of fields uses the same memory before the solve
         self.scratch_c = np.zeros((2, *grid.padded))
         self.z_c, self.row_c = self.scratch_c
-        self.extrapolation = Extrapolation(grid, sides) if solids is not None else None
-        self._known_f: np.ndarray | None = None
-        self.smoke = None
-        self.confinement = None
-        self.held: HeldSmoke | None = None
-        if settings.smoke is not None:
-            self.smoke = Smoke(grid, sides, settings.smoke, tuple(emitters), self.advection, self.scratch_c)
-            if settings.smoke.confinement > 0.0:
-                self.confinement = VorticityConfinement(
-                    grid, self.domain.periodic, settings.smoke.confinement, self.advection.scratch_f, self.row_c
-                )
-        self.solve = self._make_solve() if make_solve is None else make_solve(self.domain, settings)
-        self.solve.rebuild()
-        none = np.zeros(0)
+        context = FieldContext(self.domain, self.advection, self.scratch_c, settings)
+        self.extent = context.extent = make_extent(context)
+        self.fields: tuple[AdvectedField, ...] = (self.extent, *(make(context) for make in contents))
+        self.extent.see_thin(any(field.two_sided for field in self.fields))
+        variable = [field for field in self.fields if isinstance(field, VariableViscosity)]
+        self.solve = set_up_solve(self.extent.phase, settings, variable[0] if variable else None, make_solve)
+        self.extent.solve = self.solve
         two = settings.stepper == "second_order"
-        self.both_c = np.zeros((0 if self.smoke is None else 2, *grid.padded))
+        none = np.zeros(0)
         self.state = FlowState(
             grid.face_field(), grid.cell_field(), grid.face_field() if two else none,
-            none if self.smoke is None else self.both_c[0], none if self.smoke is None else self.both_c[1],
+            {field.name: field for field in self.fields},
         )  # fmt: skip
-        if settings.smoke is not None:
-            self.state.temperature[:] = settings.smoke.ambient_temperature
         self.u_star = grid.face_field()
+        """Scratch of a step, and after it the velocity before it."""
+        self._space = VectorSpace(self.u_star.size, used_ranges(self.u_star.shape))
+        self.moved_for = 0.0
+        """How long the last drift was, until the kick that follows it [s]."""
         self.gradient_f = grid.face_field() if two else none
         self.report = FlowReport()
         """What the solves of the last step did."""
+        self.displaced_volume = 0.0
+        """Of the fluid in whose place bodies appeared, less what fills that of bodies that vanished [m3; 2D m2]."""
         self.stepper = make_stepper(settings.stepper, self)
-        self.place(0.0)
+        self._is_stale = True
+        self.move_walls(0.0)
+        for field in self.fields:
+            field.start()
+        self.update_solve()
         self.sums: list[Quantity] = []
         """What the ledger says of the flow at the end of the last step."""
         self.measure_sums()
 
-    def _make_solve(self) -> ImplicitSolve:
-        s = self.settings
-        if s.viscosity == 0.0:
-            return PressureSolve(FullTank(self.domain), s.tolerance)
-        solids = () if self.solids is None else self.solids.solids
-        slip_b = np.array([solid.slip for solid in solids], dtype=np.int64)
-        half = s.stepper == "second_order"
-        if s.viscosity_form == "coupled":
-            return CoupledSolve(self.domain, s.tolerance, s.viscosity, slip_b, half)
-        split = PressureSolve(FullTank(self.domain), s.tolerance)
-        split.set_viscosity(s.viscosity, slip_b, half, incremental=False)
-        return split
+    @property
+    def phase(self) -> Phase:
+        """What the pressure is solved in."""
+        return self.solve.phase
+
+    # where things are -----------------------------------------------------------------------------------------------
 
     def place(self, time: float) -> None:
         """Put sides and solids at ``time`` [s] and rebuild what depends on where they are."""
+        self.move_walls(time)
+        self.update_solve()
+
+    def move_walls(self, time: float) -> None:
+        """Put sides and solids at ``time`` [s]; ``update_solve`` is to follow."""
         if self.side_velocity is not None:
             self.side_velocity(time)
-        if self.solids is not None and self.solids.update(time):
-            self.domain.rebuild()
+        self._is_stale |= self.extent.move_walls(time)
+
+    def update_solve(self) -> None:
+        """The solve takes over the fluid, solids and sources of now."""
+        if self._is_stale:
             self.solve.rebuild()
-            stencil = self.solve.rows.stencil
-            if stencil is not None:
-                for p, diagonal in zip(self.state.p, stencil.diagonal_c, strict=True):
-                    np.copyto(p, 0.0, where=diagonal <= 0.0)
+            self.extent.forget_closed(self.state.p)
+            self._is_stale = False
         self.solve.place()
 
+    def place_velocities(self, time: float) -> None:
+        """Sides and solids have the velocities of ``time`` [s] and stay where they are."""
+        if self.side_velocity is not None:
+            self.side_velocity(time)
+        if self.solids is not None:
+            self.solids.refresh_velocities()
+        self._is_stale |= self.extent.phase.moves
+        self.update_solve()
+
+    # a step ---------------------------------------------------------------------------------------------------------
+
     def begin_step(self) -> None:
-        if self.held is not None:
-            self.held.find_cells(self.state.smoke)
+        """Before a step moves anything."""
+        for field in self.fields:
+            field.begin_step()
+
+    def step(self, time: float, dt: float) -> FlowReport:
+        """Advance the state from ``time`` by ``dt`` [s]."""
+        report = self.advance(time, dt)
+        self.finish(self.state.u)
+        return report
 
     def advance(self, time: float, dt: float) -> FlowReport:
+        """A step up to the implicit solve: ``finish`` is to follow, after what else changes the velocity."""
         self.report = self.stepper.step(time, dt)
         return self.report
 
+    def drift(self, time: float, dt: float) -> None:
+        """What the velocity carries along, from ``time`` by dt [s]."""
+        self.emit(time)
+        self._surface_step().drift(self.state.u, time, dt)
+        self.moved_for = dt
+
+    def kick(self, time: float, kick: float, dt: float) -> FlowReport:
+        """The velocity over ``kick`` [s], everything being where it is at ``time`` [s], up to the implicit solve:
+        ``finish`` is to follow. dt: the step that follows [s]."""
+        self.report = self._surface_step().kick(self.state.u, time, kick, self.moved_for, dt)
+        self.moved_for = 0.0
+        return self.report
+
+    def _surface_step(self) -> FreeSurfaceStep:
+        if not isinstance(self.stepper, FreeSurfaceStep):
+            raise TypeError(f"{type(self.stepper).__name__} has no drift and kick")
+        return self.stepper
+
+    def blend_velocity(self, fraction: float, u_f: Array) -> None:
+        """u <- u_before + fraction (u - u_before), u_before being the velocity before the last kick."""
+        before, now = self.u_star.reshape(-1), u_f.reshape(-1)
+        self._space.combine(1.0 - fraction, before, fraction, now)
+
+    @property
+    def seen_f(self) -> Array:
+        """Scratch for a velocity as it is seen from outside (3, Z, Y, X)."""
+        return self.advection.scratch_f
+
     def advance_along(self, by_f: Array, time: float, dt: float) -> FlowReport:
-        """As ``advance``, what was emitted being there, transported along ``by_f``."""
-        if not isinstance(self.stepper, FirstOrder):
-            raise TypeError("only the first-order stepper transports along a velocity that is given")
+        """As ``advance``, what was emitted being there, transported along ``by_f`` [m/s]."""
         self.report = self.stepper.step_along(by_f, time, dt)
         return self.report
 
-    # the verbs of a step -------------------------------------------------------------------------------------------
+    def predict(self, dt: float) -> FlowReport:
+        """u^n and the solids that the solve moves, dt [s] on, with nothing transported and nothing moved; u in u_star.
+
+        Forces and the implicit solve alone (Schroeder 2011, 5.4, steps 2 and 3). z_c is left as a guess of the impulse
+        that lets u^n itself follow the solids: without viscosity, and without a surface, the solve did just that.
+        """
+        copy_planes(self.state.u, self.u_star)
+        self.sides.fill_velocity(self.u_star)
+        self.add_forces(self.u_star, dt)
+        self.guess(dt)
+        report = self.project(self.u_star, dt)
+        if self.settings.viscosity > 0.0 or self.phase.moves:
+            self.z_c[...] = 0.0
+        return report
+
+    def finish(self, u_f: Array) -> None:
+        """Velocities go where there is no fluid: into solids and air; ghosts."""
+        self.extent.extrapolate(u_f)
+        self.solve.set_carried(u_f)
+        self.sides.fill_velocity(u_f)
+
+    def end_step(self, time: float) -> None:
+        """Sums and checks after all of a step that ends at ``time`` [s]."""
+        self.measure_sums()
+        for field in self.fields:
+            field.end_step(time)
+
+    def limit_gap_velocity(self, u_f: Array, touching: bool) -> None:
+        """Before u is transported, in narrow gaps between solids; touching: whether any touch each other."""
+        self.extent.limit_gap_velocity(u_f, touching)
+
+    # the verbs of a step --------------------------------------------------------------------------------------------
 
     def emit(self, time: float) -> None:
-        """Sources of smoke."""
-        if self.smoke is not None:
-            self.smoke.emit(time, self.state.smoke, self.state.temperature, self.state.u)
-            if any(emitter.velocity is not None for emitter in self.smoke.emitters):
-                self.sides.fill_velocity(self.state.u)
+        """Sources of what the flow carries."""
+        for field in self.fields:
+            field.emit(time, self.state.u)
 
-    def transport_smoke(self, by_f: Array, dt: float) -> None:
-        if self.smoke is not None:
-            if self.held is not None:
-                self.held.weigh(self.state.smoke)
-            self.smoke.transport(self.both_c, by_f, self.domain.volume_c, dt)
+    def transport_fields(self, by_f: Array, dt: float) -> None:
+        """What the flow carries moves along by_f; u_star is scratch."""
+        for field in self.fields:
+            field.transport(by_f, dt, self.u_star)
+
+    def transport_velocity(self, by_f: Array, dt: float) -> None:
+        """u_star = u carried along by_f."""
+        self.extent.transport_velocity(self.state.u, by_f, dt, self.u_star)
 
     def uncover(self, u_f: Array, dt: float) -> None:
-        """After solids were placed: velocity and smoke where thin ones passed over, from their new side."""
-        if self.advection.one_sided is not None:
-            smoke = self.settings.smoke
-            rest = (0.0, 0.0 if smoke is None else smoke.ambient_temperature)
-            self.advection.one_sided.uncover(u_f, self.both_c, rest, dt)
-            if self.held is not None and smoke is not None:
-                self.held.restore(self.state.smoke, float(np.exp(-smoke.dissipation * dt)))
+        """After solids have moved for dt [s]: velocity and fields where thin ones passed over, from their new side."""
+        if dt == 0.0:
+            return
+        swept = [(field.values_c, field.rest) for field in self.fields if len(field.values_c)]
+        values_c, rest = swept[0] if swept else (np.zeros((0, *self.grid.padded)), ())
+        if self.extent.sweep(u_f, values_c, rest, dt):
+            for field in self.fields:
+                field.after_sweep(dt)
 
     def add_forces(self, u_f: Array, dt: float) -> None:
         """Body forces over dt on u_f, whose ghosts are filled on entry and out of date on exit."""
-        s = self.settings
-        if self.smoke is not None and s.smoke is not None:
-            length = float(np.linalg.norm(s.gravity))
-            up = tuple(-g / length for g in s.gravity) if length > 0 else (0.0, 0.0, 0.0)
-            add_buoyancy(
-                self.grid, self.state.smoke, self.state.temperature, up, s.smoke.buoyancy_density,  # type: ignore[arg-type]
-                s.smoke.buoyancy_temperature, s.smoke.ambient_temperature, dt, u_f,
-            )  # fmt: skip
-            if self.confinement is not None:
-                self.confinement.add(dt, u_f)
-        add_acceleration(self.grid, s.acceleration, dt, u_f)
+        for field in self.fields:
+            field.add_forces(u_f, dt)
+        add_acceleration(self.grid, self.settings.acceleration, dt, u_f)
 
     def add_pressure_gradient(self, p_c: Array, dt: float, u_f: Array) -> None:
         """u -= dt grad p / rho on the free faces; ghosts filled."""
@@ -211,133 +253,110 @@ class Flow(GridFluid):
         measure.subtract_scaled(self.domain.inv_mass_f, self.gradient_f, dt, u_f)
         self.sides.fill_velocity(u_f)
 
+    def guess(self, dt: float) -> None:
+        """z_c: the impulse of the last pressure over dt [Pa s]."""
+        self.phase.guess(self.state.p, dt, self.z_c)
+
     def project(self, u_f: Array, viscous_dt: float) -> FlowReport:
-        """The implicit solve on u_f in place; z_c holds dt p (guess on entry)."""
+        """The implicit solve on u_f in place; z_c: guess on entry, what it found on exit [Pa s]."""
+        solve, phase, dt = self.solve, self.phase, viscous_dt
         self.sides.fill_velocity(u_f)  # the sides may have been placed at another time since
         self.domain.prescribe(u_f)
         report = FlowReport()
+        report.solves = solve.diffuse(u_f, self.z_c, dt)
+        known_c = phase.give_known(self.state.p, dt, solve.rows.stencil, self.z_c, u_f)
         report.row_before = self.largest_row(u_f)
-        self.solve.take_known(None, viscous_dt)
-        report.solves = self.solve.diffuse(u_f, self.z_c, viscous_dt)
-        report.solves += self.solve.solve(u_f, self.z_c, viscous_dt)
-        if self.settings.viscosity > 0.0:
-            self.solve.refresh_walls()
+        solve.take_known(known_c, dt)
+        report.solves += solve.solve(u_f, self.z_c, dt)
+        self.extent.refresh_walls()
         report.row_after = self.largest_row(u_f)
-        if self.solids is not None and self.solve.rows.target is not None:
-            report.leak = measure.wall_leak(self.grid, self.row_c, self.solve.rows.target, self.solids.body_c)
-        if self.thin is not None:
-            report.leak += self.thin.leak(u_f)
+        if self.solids is not None and solve.rows.target is not None:
+            report.leak = measure.wall_leak(self.grid, self.row_c, solve.rows.target, self.solids.body_c)
+        report.leak += self.extent.leak(u_f)
         return report
 
-    def place_velocities(self, time: float) -> None:
-        """Sides and solids have the velocities of ``time`` [s] and stay where they are."""
-        if self.side_velocity is not None:
-            self.side_velocity(time)
-        if self.solids is not None:
-            self.solids.refresh_velocities()
-        self.solve.place()
-
-    def predict(self, dt: float) -> FlowReport:
-        """u^n and the solids that the solve moves, dt [s] on, with nothing transported and nothing moved; u in u_star.
-
-        Forces and the implicit solve alone (Schroeder 2011, 5.4, steps 2 and 3).
-        """
-        copy_planes(self.state.u, self.u_star)
-        self.sides.fill_velocity(self.u_star)
-        self.add_forces(self.u_star, dt)
-        np.multiply(self.state.p, dt, out=self.z_c)
-        return self.project(self.u_star, dt)
+    def take_over(self, dt: float) -> None:
+        """u_star is the velocity of now, and z_c the impulse of its pressure over dt."""
+        s = self.state
+        self.phase.pressure_of(self.z_c, dt, s.p)
+        s.u, self.u_star = self.u_star, s.u
 
     def set_velocity(self, u_f: Array) -> None:
-        """Go on from the velocity u_f (3, Z, Y, X) [m/s]."""
+        """Go on from the velocity u_f (3, Z, Y, X) [m/s] of the fluid; solids and air take it from there."""
         self.state.u[...] = u_f
         if self.state.u_previous.size:
             self.state.u_previous[...] = u_f
         # what shells carry starts with the fluid's momentum, not with theirs
-        self._extrapolate(self.state.u)
+        self.extent.extrapolate(self.state.u)
         self.sides.fill_velocity(self.state.u)
 
-    def finish(self, u_f: Array) -> None:
-        """Velocities inside solids (the wall's where it is no-slip, else extrapolated) and ghosts."""
-        self._extrapolate(u_f)
-        self.solve.set_carried(u_f)
-        self.sides.fill_velocity(u_f)
+    # what others ask ------------------------------------------------------------------------------------------------
 
-    def _extrapolate(self, u_f: Array) -> None:
-        if self.extrapolation is not None:
-            self.extrapolation.velocity(u_f, self.domain.open_f, EXTRAPOLATED_LAYERS)
-            if self.settings.viscosity > 0.0:
-                self.domain.set_wall_velocity(u_f)
+    def largest_row(self, u_f: Array) -> float:
+        """Largest |K u - s|, the residual of incompressibility [m3/s]."""
+        self.solve.rows.apply({"fluid": u_f}, self.row_c)
+        return measure.largest_difference(self.grid, self.row_c, self.solve.rows.target)
 
-    def limit_gap_velocity(self, u_f: Array, touching: bool) -> None:
-        """Faces that are nearly closed take the velocity about them before it is transported; ghosts filled.
-
-        Between walls that approach each other the fluid is squeezed out at many times their speed. It weighs next to
-        nothing there, but transport would carry its velocity to faces where it does: see ``fluid.gaps``. So it would
-        from slivers anywhere: what the tolerance of the solve leaves of a row is far from nothing for a cell that is
-        open by a millionth.
-        """
-        if self.extrapolation is None:
-            return
-        if self._known_f is None:
-            self._known_f = np.zeros_like(self.domain.open_f)
-        known = self._known_f
-        face, part = find_narrow_faces(self.domain, GAP if touching else SLIVER, known[0])
-        if not face.size:
-            return
-        u = u_f.reshape(-1)
-        kept = part * u[face]
-        np.copyto(known, self.domain.open_f)
-        known.reshape(-1)[face] = 0
-        # closed faces were filled from these
-        self.extrapolation.velocity(u_f, known, EXTRAPOLATED_LAYERS)
-        u[face] = kept + (1.0 - part) * u[face]
-        if self.settings.viscosity > 0.0:
-            self.domain.set_wall_velocity(u_f)
-        self.solve.set_carried(u_f)
-        self.sides.fill_velocity(u_f)
-
-    def end_step(self, time: float) -> None:
-        self.measure_sums()
-
-    # what others ask -----------------------------------------------------------------------------------------------
+    def cells(self) -> dict[str, Array]:
+        """Fields that the flow carries at cell centres (Z, Y, X), by name."""
+        return {name: value for field in self.fields for name, value in field.cells().items()}
 
     def limits(self, time: float) -> list[Limit]:
-        """The flow and its sides cross at most one cell, a solid moves at most one cell."""
-        return flow_limits(self.grid, self.sides, self.state.u, self.solids, self.settings.advection, time)
+        """The flow and its sides cross at most one cell, a solid moves at most one cell; and those of the fields."""
+        limits = flow_limits(self.grid, self.sides, self.state.u, self.solids, self.settings.advection, time)
+        return [*limits, *(limit for field in self.fields for limit in field.limits())]
 
     def forces(self) -> dict[str, SolidForce]:
-        """Force and torque of the fluid on every solid, from the pressure on its walls and the viscous wall rows."""
+        """Force and torque of the fluid on every solid over the last step, from the pressure on its walls and the
+        viscous wall rows."""
         return measure.solid_forces(self)
 
     def ledger(self) -> dict[str, float]:
         """Physical sums of the present state."""
-        return {quantity.name: quantity.value for quantity in measure.sums(self)}
+        return {quantity.name: quantity.value for quantity in self._sums()}
 
-    # a part of a simulation ----------------------------------------------------------------------------------------
+    # a part of a simulation -----------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Array]:
         return self.state.arrays()
 
     def numbers(self) -> dict[str, float]:
-        return {"previous_time_step": self.state.previous_time_step}
+        return {"previous_time_step": self.state.previous_time_step, "displaced_volume": self.displaced_volume}
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, float], time: float) -> None:
-        restore_arrays(self.state.arrays(), arrays)
+        restore_arrays(self.state.own_arrays(), arrays)
         self.state.previous_time_step = float(numbers["previous_time_step"])
-        self.place(time)
+        self.displaced_volume = float(numbers["displaced_volume"])
+        for field in self.fields:
+            field.restore(arrays)
+        self.move_walls(time)
+        for field in self.fields:
+            field.resume()
+        self.update_solve()
+        self.extent.recall()
+
+    def adopt(self, before: Part | None, time: float) -> None:
+        if isinstance(before, Flow):
+            adopt_flow(self, before, time)
 
     def locate(self, name: str, index: tuple[int, ...]) -> str:
-        return self.grid.describe(index)
+        return self.grid.describe(index) if len(index) >= 3 else super().locate(name, index)
+
+    def _sums(self) -> Iterator[Quantity]:
+        yield from self.extent.sums(self.state.u)
+        for field in self.fields:
+            yield from field.quantities()
 
     def measure_sums(self) -> None:
         """The physical sums of the ledger, of the velocities of now: before those of narrow gaps are limited."""
-        self.sums = list(measure.sums(self))
+        self.sums = list(self._sums())
 
     def quantities(self) -> Iterator[Quantity]:
         yield from self.sums
-        if self.held is not None:
-            yield Quantity("smoke_restored", self.held.restored, MASS)
+        yield Quantity("displaced_volume", self.displaced_volume, VOLUME)
         open_f = self.domain.area_f if self.solids is None else self.solids.area_f
-        yield from measure.side_flows(self.grid, self.sides, self.state.u, open_f)
+        yield from measure.side_flows(self.grid, self.sides, self.state.u, open_f, self.extent.phi_c)
         yield from measure.solve_quantities(self.report, self.grid.cell_volume)
+
+    def frames(self, time: float) -> list[object]:
+        return [frame for field in self.fields for frame in field.frames(self.state.u)]

@@ -25,6 +25,7 @@ from numba import njit
 from undertow.errors import UserError
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.phase import Phase
+from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, SIDE_NAMES, Array, share_face_rows, share_rows
 from undertow.grid.jitting import borrowing, helper
 from undertow.linalg import Stencil, used_planes
@@ -46,7 +47,12 @@ class FreeSurface(Phase):
     cells. level: c [m^2/s^2], the mean of g.x over the surface. source_c: volume made per time in each cell [m^3/s],
     taken up in liquid cells that are joined to the surface. wet_rows (ny nz,): 1 for rows of cells with liquid, 2 where
     no air is beside them either; what is done to liquid, or to its surface, alone is left out in other rows.
+    displaced: solids that are liquid to the pressure and that the surface keeps out of.
     """
+
+    moves = True
+    strains = True
+    displaced: tuple[SolidFields, ...] = ()
 
     def __init__(self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float]) -> None:
         super().__init__(domain, gravity)
@@ -61,6 +67,7 @@ class FreeSurface(Phase):
         self.source_c = grid.cell_field()
         self.liquid_c = grid.cell_field()
         self.inv_mass_f = grid.face_field()
+        self._known_c = grid.cell_field()
         self._levels = np.zeros((grid.spec.nz * grid.spec.ny, 2))
         self.wet_rows = np.zeros(grid.spec.nz * grid.spec.ny, dtype=np.uint8)
 
@@ -118,12 +125,29 @@ class FreeSurface(Phase):
             scale, out_c,
         )  # fmt: skip
 
-    def pressure_of(self, z_c: Array, dt: float, known_c: Array, out_c: Array) -> None:
+    def guess(self, p_c: Array, dt: float, out_c: Array) -> None:
+        """0 before anything has been solved for."""
+        self._known_c[...], out_c[...] = 0.0, 0.0
+        if p_c.any():
+            self.dual_of(p_c, dt, self._known_c, out_c)
+
+    def give_known(self, p_c: Array, dt: float, stencil: Stencil, z_c: Array, u_f: Array) -> Array | None:
+        """The values at the surface (thesis 6.3.7), and those of cells that start from them."""
+        known = self._known_c
+        self.start_from_surface(dt, known)
+        self.add_surface_impulse(dt, known, u_f)
+        self.dual_of(p_c, dt, known, z_c)
+        if not p_c.any():
+            # nothing has been solved for yet: the water at rest is the guess
+            np.copyto(z_c, 0.0, where=stencil.diagonal_c > 0.0)
+        return known
+
+    def pressure_of(self, z_c: Array, dt: float, out_c: Array) -> None:
         """p = (z + what was known of it) / dt + rho (g.x - c) in liquid cells [Pa], 0 elsewhere."""
         d, factor = self.domain, 1.0 / dt
         share_rows(
             d.grid, _add_potential, self.wet_rows, self.liquid_c, self.gravity, self.level, factor, z_c, factor,
-            known_c, d.density, out_c,
+            self._known_c, d.density, out_c,
         )  # fmt: skip
 
 

@@ -15,7 +15,6 @@ from undertow.linalg import used_ranges
 from undertow.part import (
     ANGULAR_MOMENTUM,
     ENERGY,
-    MASS,
     MOMENTUM,
     RATE,
     VOLUME,
@@ -27,6 +26,7 @@ from undertow.part import (
 if TYPE_CHECKING:
     from undertow.fluid.domain import FluidDomain
     from undertow.fluid.flow import Flow
+    from undertow.fluid.phase import Phase
     from undertow.fluid.viscosity import WallRows
     from undertow.geometry import SolidFields
 
@@ -67,21 +67,32 @@ def subtract_scaled(inv_mass_f: Array, force_f: Array, dt: float, u_f: Array) ->
         share(_subtract_scaled, high - low, high - low, m[low:high], f[low:high], dt, u[low:high])
 
 
-def sums(flow: Flow) -> Iterator[Quantity]:
-    """Fluid volume, momentum, angular momentum about the origin, kinetic energy, smoke."""
-    grid, state = flow.grid, flow.state
-    partial = grid.row_sums(9)
+def sums(phase: Phase, u_f: Array) -> Iterator[Quantity]:
+    """Volume, momentum, angular momentum about the origin and kinetic energy of a fluid that fills the domain."""
+    domain, grid = phase.domain, phase.domain.grid
+    partial = grid.row_sums(8)
     partial[...] = 0.0
-    smoke = state.smoke if state.smoke.size else np.zeros((1, 1, 1))
-    mass = flow.settings.density * grid.cell_volume
-    share_rows(grid, _sum_rows, flow.domain.area_f, flow.domain.volume_c, state.u, smoke, partial)
+    mass = phase.mass_of(grid.cell_volume)
+    share_rows(grid, _sum_rows, domain.area_f, domain.volume_c, u_f, partial)
     total = partial.sum(axis=0)
     yield Quantity("fluid_volume", float(total[0] * grid.cell_volume), VOLUME)
     yield from components("momentum", total[1:4] * mass, MOMENTUM)
     yield from components("angular_momentum", total[4:7] * mass, ANGULAR_MOMENTUM)
     yield Quantity("kinetic_energy", float(0.5 * total[7] * mass), ENERGY)
-    if state.smoke.size:
-        yield Quantity("smoke_mass", float(total[8] * grid.cell_volume), MASS)
+
+
+def liquid_sums(phase: Phase, phi_c: Array, open_c: Array, u_f: Array) -> Iterator[Quantity]:
+    """Momentum, angular momentum about the origin, kinetic energy, and potential energy against the domain's lower
+    corner, of a liquid under the level set phi_c [m]; open_c: part of each cell outside all solids."""
+    grid = phase.domain.grid
+    partial = grid.row_sums(8)
+    partial[...] = 0.0
+    share_rows(grid, _sum_liquid_rows, phi_c, open_c, u_f, phase.gravity, partial)
+    total = partial.sum(axis=0) * phase.mass_of(grid.cell_volume)
+    yield from components("momentum", total[:3], MOMENTUM)
+    yield from components("angular_momentum", total[3:6], ANGULAR_MOMENTUM)
+    yield Quantity("kinetic_energy", float(total[6]), ENERGY)
+    yield Quantity("potential_energy", float(total[7]), ENERGY)
 
 
 def flux(grid: Grid, u_f: Array, open_f: Array, axis: int, position: float) -> float:
@@ -191,15 +202,15 @@ def solid_forces(flow: Flow) -> dict[str, SolidForce]:
     else:
         add_wall_forces(domain, flow.solids, flow.state.p, walls, flow.solve.walls_z, partial)
     total = partial.sum(axis=0)
-    lift = -settings.density * grid.cell_volume * np.array(settings.gravity)
-    lift[grid.dimensions :] = 0.0
+    lift = flow.extent.phase.lift * grid.cell_volume
+    turns = 0.0 if flow.extent.phase.strains else 2.0 * settings.viscosity * grid.cell_volume
     forces = {}
     for b, solid in enumerate(solids):
         # the solved pressure leaves out the hydrostatic one, which acts on the covered volume
         static = total[b, 9] * lift
         # the rows carry mu du/dn; the stress mu (grad u + grad u^T) n of a wall turning with omega differs from it by
         # -mu omega x n, which has no resultant force and the torque -2 mu omega times the solid's volume
-        turning = 0.0 if solid.slip else 2.0 * settings.viscosity * total[b, 9] * grid.cell_volume
+        turning = 0.0 if solid.slip else turns * total[b, 9]
         torque = total[b, 6:9] + np.cross(total[b, 10:13], lift) - turning * flow.solids.angular_velocity(b)
         forces[solid.name] = SolidForce(
             tuple(float(total[b, a] + static[a]) for a in range(3)),  # type: ignore[arg-type]
@@ -270,8 +281,8 @@ def _row_change(spec, new, old, out, start, stop):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def _sum_rows(spec, area, volume, u, smoke, out, start, stop):  # type: ignore[no-untyped-def]
-    """Per row: volume, momentum (3), angular momentum (3), u^2, smoke; faces shared half and half by their cells."""
+def _sum_rows(spec, area, volume, u, out, start, stop):  # type: ignore[no-untyped-def]
+    """Per row: volume, momentum (3), angular momentum (3), u^2; faces shared half and half by their cells."""
     for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
@@ -295,8 +306,6 @@ def _sum_rows(spec, area, volume, u, smoke, out, start, stop):  # type: ignore[n
             out[row, 5] += z * mx - x * mz
             out[row, 6] += x * my - y * mx
             out[row, 7] += 0.5 * square
-            if smoke.size > 1:
-                out[row, 8] += smoke[k, j, i] * volume[k, j, i]
 
 
 @njit(cache=True)

@@ -27,11 +27,17 @@ class Phase(ABC):
     inv_mass_f (3, Z, Y, X): 1 / beta_f of its faces [1/kg; 2D m/kg]. liquid_c (Z, Y, X): 1.0 in cells with a pressure,
     else 0.0; empty: all have one. wet_rows (ny nz,): not 0 for rows of cells with a pressure; empty: all have them.
     gravity [m/s2]: 0 across the plane of a 2D grid. level [m2/s2]: g.x where the pressure at rest is 0.
+    moves: whether its cells change from step to step, whatever solids do. lift (3,) [N/m3]: weight of the fluid,
+    turned round, that the pressure of the solve leaves out. strains: whether its viscosity acts on the whole rate of
+    strain, or is the Laplacian of the velocity.
     """
 
     liquid_c = np.zeros((0, 0, 0))
     wet_rows = np.zeros(0, dtype=np.uint8)
     level = 0.0
+    moves = False
+    strains = False
+    lift = np.zeros(3)
 
     def __init__(self, domain: FluidDomain, gravity: tuple[float, float, float]) -> None:
         self.domain, self.inv_mass_f = domain, domain.inv_mass_f
@@ -58,6 +64,19 @@ class Phase(ABC):
     def potential(self, cell: np.ndarray, place: Array) -> Array:
         """g.x - c (m,) [m2/s2], c being that of the level, at places (m, 3) [m] in cells (m,) flat; 0 without fluid."""
 
+    @abstractmethod
+    def guess(self, p_c: Array, dt: float, out_c: Array) -> None:
+        """out = dt p of the solve [Pa s], by the last pressure [Pa]."""
+
+    @abstractmethod
+    def give_known(self, p_c: Array, dt: float, stencil: Stencil, z_c: Array, u_f: Array) -> Array | None:
+        """What is known of the pressure before the solve acts on u_f over dt, and is taken off the guess z_c; the known
+        part [Pa s] of cells, None without any."""
+
+    @abstractmethod
+    def pressure_of(self, z_c: Array, dt: float, out_c: Array) -> None:
+        """out = the pressure [Pa] by what the solve found for z [Pa s], with what was known of it."""
+
     def mass_of(self, volume: Amount) -> Amount:
         """Mass [kg; 2D kg/m] of so much of the fluid [m3; 2D m2]."""
         return self.domain.density * volume
@@ -77,6 +96,7 @@ class FullTank(Phase):
         grid = domain.grid
         self._top = np.where(np.array(self.gravity) > 0.0, np.array(grid.lower), np.array(grid.upper))
         self.level = float(self._top @ np.array(self.gravity))
+        self.lift = -domain.density * np.array(self.gravity)
 
     def build(self, stencil: Stencil) -> None:
         """Coefficients a_f = (phi A)^2 / beta and d_c of the p = 0 sides."""
@@ -98,6 +118,15 @@ class FullTank(Phase):
 
     def potential(self, cell: np.ndarray, place: Array) -> Array:
         return np.asarray((place - self._top) @ np.array(self.gravity))
+
+    def guess(self, p_c: Array, dt: float, out_c: Array) -> None:
+        np.multiply(p_c, dt, out=out_c)
+
+    def give_known(self, p_c: Array, dt: float, stencil: Stencil, z_c: Array, u_f: Array) -> Array | None:
+        return None
+
+    def pressure_of(self, z_c: Array, dt: float, out_c: Array) -> None:
+        np.divide(z_c, dt, out=out_c)
 
 
 @njit(cache=True, nogil=True)

@@ -26,7 +26,6 @@ class ShellSides:
         )
         self._known_f = np.zeros((3, *advection.grid.padded), np.uint8)
         self._carried = np.zeros(0, np.int64)
-        self._no_cells = np.zeros((0, *advection.grid.padded))
         self.start()
         surface.see(self.surface)
 
@@ -35,9 +34,10 @@ class ShellSides:
         self.surface.start()
         self.velocity.start()
 
-    def uncover(self, u_f: Array, dt: float) -> None:
-        """Velocities on faces that shells have passed over, from their new side; dt [s] of the step."""
-        self.velocity.follow(u_f, self._no_cells, (), dt)
+    def uncover(self, u_f: Array, cells_c: Array, rest: tuple[float, ...], dt: float) -> None:
+        """Velocities, and cell values (n, Z, Y, X), that shells have passed over, from their new side; dt [s] of the
+        step."""
+        self.velocity.follow(u_f, cells_c, rest, dt)
 
     def know(self, carried: tuple[np.ndarray, np.ndarray], out_known_f: np.ndarray) -> None:
         """Mark carried faces with water beside them as known, and keep what is known for ``recall``."""

@@ -1,15 +1,19 @@
-"""Smoke: density and temperature carried by the flow, with sources, cooling and buoyancy."""
+"""Smoke, or dye: density and temperature that the fluid carries, with sources, cooling and buoyancy."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numba import njit
 
-from undertow.grid import GHOSTS, Array, Grid, Sides, share_rows
-from undertow.transport import Advection
+from undertow.fluid.advected import AdvectedField, FieldContext
+from undertow.fluid.forces import VorticityConfinement, add_buoyancy
+from undertow.grid import GHOSTS, Array, share_rows
+from undertow.part import MASS, Quantity, restore_arrays
 
 
 @dataclass(frozen=True)
@@ -56,50 +60,123 @@ class SmokeEmitter:
         return self.start <= time < self.stop
 
 
-class Smoke:
-    """Transport and sources of smoke on one grid; ``both_c`` (2, Z, Y, X) are density and temperature.
+class HeldSmoke(Protocol):
+    """Smoke in regions that nothing can leave: transport past moving surfaces must not change its mass.
 
-    scratch_c (2, Z, Y, X): free for others between calls.
+    restored: mass [kg; 2D kg/m] that the last step gave or took.
     """
 
-    def __init__(
-        self,
-        grid: Grid,
-        sides: Sides,
-        settings: SmokeSettings,
-        emitters: tuple[SmokeEmitter, ...],
-        advection: Advection,
-        scratch_c: Array,
-    ) -> None:
-        self.grid = grid
-        self.sides = sides
-        self.settings = settings
-        self.emitters = emitters
-        self.advection = advection
-        self.scratch_c = scratch_c
+    restored: float
 
-    def emit(self, time: float, smoke_c: Array, temperature_c: Array, u_f: Array) -> None:
+    def find_cells(self, smoke_c: Array) -> None:
+        """Find the cells of the regions, before a step moves the surfaces."""
+
+    def weigh(self, smoke_c: Array) -> None:
+        """Note what each region holds, before a step moves the surfaces."""
+
+    def restore(self, smoke_c: Array, left: float) -> None:
+        """Scale the smoke of each region, where its surfaces are now, to ``left`` times what it held."""
+
+
+class Smoke(AdvectedField):
+    """Density [kg/m^3] and temperature [K] that the fluid carries: smoke in a gas, dye in a liquid.
+
+    ds/dt + u.grad s = -d s and dT/dt + u.grad T = -c (T - T_0), with sources. values_c (2, Z, Y, X): both; beyond the
+    surface of a liquid they are those of the liquid beside it. held: what keeps the smoke of closed regions.
+    """
+
+    name = "smoke"
+    two_sided = True
+
+    def __init__(self, context: FieldContext, settings: SmokeSettings, emitters: Sequence[SmokeEmitter] = ()) -> None:
+        self.context, self.settings, self.emitters = context, settings, tuple(emitters)
+        grid, self.sides = context.grid, context.domain.sides
+        self.values_c = np.zeros((2, *grid.padded))
+        self.smoke_c, self.temperature_c = self.values_c
+        self.rest = (0.0, settings.ambient_temperature)
+        self.temperature_c[:] = settings.ambient_temperature
+        self.held: list[HeldSmoke] = []
+        self.confinement = VorticityConfinement(
+            grid, context.domain.periodic, settings.confinement, context.advection.scratch_f, context.scratch_c[1]
+        )
+
+    def arrays(self) -> dict[str, Array]:
+        return {"smoke": self.smoke_c, "temperature": self.temperature_c}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        restore_arrays(self.arrays(), arrays)
+
+    def begin_step(self) -> None:
+        for held in self.held:
+            held.find_cells(self.smoke_c)
+
+    def emit(self, time: float, u_f: Array) -> None:
         """Set the emitters' values in their regions."""
+        sets_velocity = emits = False
         for emitter in self.emitters:
             if emitter.is_on(time):
-                np.copyto(smoke_c, emitter.density, where=emitter.inside_c)
-                np.copyto(temperature_c, emitter.temperature, where=emitter.inside_c)
+                emits = True
+                inside = self.context.extent.inside(emitter.inside_c)
+                np.copyto(self.smoke_c, emitter.density, where=inside)
+                np.copyto(self.temperature_c, emitter.temperature, where=inside)
                 if emitter.velocity is not None:
-                    for axis in self.grid.axes:
+                    for axis in self.context.grid.axes:
                         np.copyto(u_f[axis], emitter.velocity[axis], where=emitter.faces(axis))
+            sets_velocity |= emitter.velocity is not None
+        if emits:
+            for value in self.values_c:
+                self.context.extent.extend_cells(value)
+        if sets_velocity:
+            self.sides.fill_velocity(u_f)
 
-    def transport(self, both_c: Array, by_f: Array, open_c: Array, dt: float) -> None:
-        """Carry both fields by ``by_f`` over dt, then let them decay; cells inside solids hold no smoke."""
-        s = self.settings
-        rest = (0.0, s.ambient_temperature)
+    def transport(self, by_f: Array, dt: float, work_f: Array) -> None:
+        """Carry both fields along, then let them decay; cells inside solids hold no smoke."""
+        for held in self.held:
+            held.weigh(self.smoke_c)
+        s, context = self.settings, self.context
         inflow = (s.inflow_density, s.inflow_temperature)
         factor = (float(np.exp(-s.dissipation * dt)), float(np.exp(-s.cooling * dt)))
-        for n in (0, 1):
-            self.sides.fill_centred(both_c[n], inflow[n], rest[n])
-        self.advection.centred(both_c, by_f, dt, self.scratch_c, inflow, rest)
-        for n in (0, 1):
-            share_rows(self.grid, _relax, self.scratch_c[n], open_c, rest[n], factor[n], both_c[n])
-            self.sides.fill_centred(both_c[n], inflow[n], rest[n])
+        for value, enters, rest in zip(self.values_c, inflow, self.rest, strict=True):
+            self.sides.fill_centred(value, enters, rest)
+        context.advection.centred(self.values_c, by_f, dt, context.scratch_c, inflow, self.rest)
+        for n, value in enumerate(self.values_c):
+            share_rows(
+                context.grid, _relax, context.scratch_c[n], context.domain.volume_c, self.rest[n], factor[n], value
+            )
+            context.extent.extend_cells(value)
+            self.sides.fill_centred(value, inflow[n], self.rest[n])
+
+    def after_sweep(self, dt: float) -> None:
+        for held in self.held:
+            held.restore(self.smoke_c, float(np.exp(-self.settings.dissipation * dt)))
+
+    def add_forces(self, u_f: Array, dt: float) -> None:
+        """Buoyancy and confinement."""
+        s, gravity = self.settings, self.context.settings.gravity
+        length = float(np.linalg.norm(gravity))
+        x, y, z = (-g / length if length > 0 else 0.0 for g in gravity)
+        add_buoyancy(
+            self.context.grid, self.smoke_c, self.temperature_c, (x, y, z), s.buoyancy_density, s.buoyancy_temperature,
+            s.ambient_temperature, dt, u_f,
+        )  # fmt: skip
+        if s.confinement > 0.0:
+            self.confinement.add(dt, u_f)
+
+    def cells(self) -> dict[str, Array]:
+        names = ("smoke", "temperature")
+        return {
+            name: self.context.extent.shown(value, rest)
+            for name, value, rest in zip(names, self.values_c, self.rest, strict=True)
+        }
+
+    def quantities(self) -> Iterator[Quantity]:
+        part = self.context.scratch_c[1]
+        self.context.extent.fluid_part(part)
+        part *= self.smoke_c
+        grid = self.context.grid
+        yield Quantity("smoke_mass", float(part[grid.interior].sum()) * grid.cell_volume, MASS)
+        if self.held:
+            yield Quantity("smoke_restored", sum(held.restored for held in self.held), MASS)
 
 
 @njit(cache=True, nogil=True)

@@ -6,14 +6,16 @@ viscosity by Crank-Nicolson, so that viscous_dt is dt / 2 except on the rows at 
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.mixture import Mixture
 from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.pressure import PressureRows
+from undertow.fluid.state import FlowSettings
+from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.fluid.viscous_step import ViscousStep, expect, rows_between_faces
 from undertow.grid import Array
@@ -67,7 +69,7 @@ class ImplicitSolve(Protocol):
         """Faces that move with thin solids, flat, and whether there is fluid beside them (n,): none here."""
         return np.zeros(0, np.int64), np.zeros(0, dtype=bool)
 
-    def set_carried(self, u_f: Array, v: Array | None = None) -> None:
+    def set_carried(self, u_f: Array, v: Any = None) -> None:
         """Give those faces the velocity of the solids, or that of velocities v in the solve's order."""
         return
 
@@ -80,16 +82,17 @@ class ImplicitSolve(Protocol):
 class SplitImplicit(ImplicitSolve, Protocol):
     """A solve before which viscosity has a step of its own."""
 
-    def set_viscosity(self, viscosity: float | Mixture, slip_b: np.ndarray) -> None:
-        """Dynamic viscosity [Pa s], or what has it; slip_b (n,): 1 for solids along which the fluid slides."""
+    def set_viscosity(self, viscosity: float | VariableViscosity, slip_b: np.ndarray, form: str = "split") -> None:
+        """Dynamic viscosity [Pa s], or what has it; slip_b (n,): 1 for solids along which the fluid slides. form: as
+        ``fluid.viscosity_form`` of a scene."""
 
 
 class PressureSolve(SplitImplicit):
     """The projection K w = s of a fluid between walls that are prescribed, after the step of its viscosity if it has
-    one."""
+    one. half: see the head of the module."""
 
-    def __init__(self, phase: Phase, tolerance: float) -> None:
-        self.phase, self.tolerance = phase, tolerance
+    def __init__(self, phase: Phase, tolerance: float, half: bool = False) -> None:
+        self.phase, self.tolerance, self.half = phase, tolerance, half
         self.rows = PressureRows(phase)
         grid = phase.domain.grid
         self.multigrid = Multigrid(grid, phase.domain.periodic_axes)
@@ -97,14 +100,13 @@ class PressureSolve(SplitImplicit):
         block = VelocityBlock("fluid", phase.inv_mass_f, planar)
         self.system = CoupledSystem([block], [self.rows], {"pressure": self.multigrid}, planar)
 
-    def set_viscosity(
-        self, viscosity: float | Mixture, slip_b: np.ndarray, half: bool = False, incremental: bool = True
-    ) -> None:
-        """Dynamic viscosity [Pa s], or what has it; slip_b (n,): 1 for solids along which the fluid slides. half: see
-        the head of the module. incremental: the step follows the last pressure."""
-        form = rows_between_faces(self.phase, viscosity, half)
+    def set_viscosity(self, viscosity: float | VariableViscosity, slip_b: np.ndarray, form: str = "split") -> None:
+        """As in ``SplitImplicit``; the form is split. Under a surface the step follows the last pressure."""
+        half = self.half
+        between = rows_between_faces(self.phase, viscosity, half)
         walls = WallRows(self.phase.domain, exchange_of(viscosity), slip_b, folded=True, half=half)
-        self._take_step(ViscousStep(form, walls, self.tolerance, expect(self.rows) if incremental else None))
+        expected = expect(self.rows) if self.phase.moves else None
+        self._take_step(ViscousStep(between, walls, self.tolerance, expected))
 
     def _take_step(self, step: ViscousStep) -> None:
         self.before, self.walls, self.walls_z, self.strain_z = step, step.walls, step.walls_z, step.strain_z
@@ -125,9 +127,27 @@ class PressureSolve(SplitImplicit):
         return [self.system.solve({"fluid": u_f}, {"pressure": z_c}, self.tolerance)]
 
 
-def exchange_of(viscosity: float | Mixture) -> float | Array:
+def exchange_of(viscosity: float | VariableViscosity) -> float | Array:
     """What rows to walls exchange by: the viscosity [Pa s], or that of every face."""
-    return viscosity.mu_f if isinstance(viscosity, Mixture) else viscosity
+    return viscosity.mu_f if isinstance(viscosity, VariableViscosity) else viscosity
+
+
+def set_up_solve(
+    phase: Phase, settings: FlowSettings, variable: VariableViscosity | None,
+    make_solve: Callable[[Any, float], SplitImplicit] | None,
+) -> ImplicitSolve:  # fmt: skip
+    """The solve of a flow; variable: its viscosity where that differs from place to place, in place of the settings'
+    one. make_solve: what makes it where solids take part, None where they move as prescribed."""
+    s, solids = settings, phase.domain.solids
+    viscosity = s.viscosity if variable is None else variable
+    slip_b = np.array([] if solids is None else [solid.slip for solid in solids.solids], dtype=np.int64)
+    half = s.stepper == "second_order"
+    if make_solve is None and s.viscosity_form == "coupled" and s.viscosity > 0.0:
+        return CoupledSolve(phase.domain, s.tolerance, s.viscosity, slip_b, half)
+    solve = PressureSolve(phase, s.tolerance, half) if make_solve is None else make_solve(phase, s.tolerance)
+    if variable is not None or s.viscosity > 0.0:
+        solve.set_viscosity(viscosity, slip_b, s.viscosity_form)
+    return solve
 
 
 class CoupledSolve(ImplicitSolve):

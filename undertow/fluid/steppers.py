@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,40 +23,77 @@ def copy_planes(source: Array, target: Array) -> None:
     used_planes(target)[...] = used_planes(source)
 
 
-class Stepper(Protocol):
+class Stepper(ABC):
     """One way to advance a flow by a step; velocities where there is no fluid are left to ``Flow.finish``."""
-
-    def step(self, time: float, dt: float) -> FlowReport:
-        """Advance the flow's state from ``time`` by ``dt`` [s]."""
-
-
-class FirstOrder:
-    """Thesis 5.2 to 5.7: transport, forces, one implicit solve. First order in time."""
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
+
+    @abstractmethod
+    def step(self, time: float, dt: float) -> FlowReport:
+        """Advance the flow's state from ``time`` by ``dt`` [s]."""
+
+    def step_along(self, by_f: Array, time: float, dt: float) -> FlowReport:
+        """The step without its sources; by_f: the velocity that transport follows [m/s], ghosts filled."""
+        raise TypeError(f"{type(self).__name__} finds the velocity that transport follows itself")
+
+
+class FirstOrder(Stepper):
+    """Thesis 5.2 to 5.7: transport, forces, one implicit solve. First order in time."""
 
     def step(self, time: float, dt: float) -> FlowReport:
         self.flow.emit(time)
         return self.step_along(self.flow.state.u, time, dt)
 
     def step_along(self, by_f: Array, time: float, dt: float) -> FlowReport:
-        """The step without its sources; by_f: the velocity that transport follows [m/s], ghosts filled."""
-        f, s = self.flow, self.flow.state
-        f.transport_smoke(by_f, dt)
-        f.advection.velocity(s.u, by_f, dt, f.u_star)  # (5.25)
-        f.sides.fill_velocity(f.u_star)
+        f = self.flow
+        f.transport_fields(by_f, dt)
+        f.transport_velocity(by_f, dt)  # (5.25)
         f.add_forces(f.u_star, dt)
         f.place(time + dt)
         f.uncover(f.u_star, dt)
-        np.multiply(s.p, dt, out=f.z_c)
+        f.guess(dt)
         report = f.project(f.u_star, dt)  # (5.31), or (5.3) and (5.4)
-        np.divide(f.z_c, dt, out=s.p)
-        s.u, f.u_star = f.u_star, s.u
+        f.take_over(dt)
         return report
 
 
-class SecondOrder:
+class FreeSurfaceStep(Stepper):
+    """A liquid: solids move, then the surface with them, then its velocity: u^{n+1} answers to phi^{n+1}.
+
+    Of a wave of frequency omega these two halves are phi^{n+1} = phi^n + dt u^n and u^{n+1} = u^n - dt omega^2
+    phi^{n+1}: symplectic, of amplitude that stays while dt does, stable for omega dt < 2. A leapfrog scheme
+    (``coupling.leapfrog``) calls the halves with durations of their own.
+    """
+
+    def step(self, time: float, dt: float) -> FlowReport:
+        self.flow.emit(time)
+        return self.step_along(self.flow.state.u, time, dt)
+
+    def step_along(self, by_f: Array, time: float, dt: float) -> FlowReport:
+        self.drift(by_f, time, dt)
+        return self.kick(by_f, time + dt, dt, dt, dt)
+
+    def drift(self, by_f: Array, time: float, dt: float) -> None:
+        """Solids, surface and what else is carried, from ``time`` by dt [s]."""
+        self.flow.move_walls(time + dt)
+        self.flow.transport_fields(by_f, dt)  # phi_t + u.grad phi = 0
+
+    def kick(self, by_f: Array, time: float, kick: float, moved: float, dt: float) -> FlowReport:
+        """The velocity over ``kick`` [s] where all is at ``time``; moved, dt: the drifts before and after it [s]."""
+        f = self.flow
+        f.transport_velocity(by_f, kick)  # (5.25)
+        f.uncover(f.u_star, moved)
+        f.add_forces(f.u_star, kick)
+        f.extent.add_sources(time, dt)
+        f.update_solve()
+        f.guess(kick)
+        report = f.project(f.u_star, kick)  # (5.3) with thesis 6.3.7
+        f.take_over(kick)
+        return report
+
+
+class SecondOrder(Stepper):
     """Second order in time, one implicit solve per step.
 
     Transport by the velocity extrapolated to t + dt/2, Crank-Nicolson viscosity and the known part of the pressure
@@ -68,7 +106,7 @@ class SecondOrder:
     """
 
     def __init__(self, flow: Flow) -> None:
-        self.flow = flow
+        super().__init__(flow)
         self.by_f = flow.grid.face_field()
 
     def step(self, time: float, dt: float) -> FlowReport:
@@ -79,10 +117,9 @@ class SecondOrder:
         f.add_viscous_half(0.5 * dt, s.u)
         f.add_pressure_gradient(s.p, 0.5 * dt, s.u)
         f.add_forces(s.u, 0.5 * dt)
-        f.transport_smoke(self.by_f, dt)
+        f.transport_fields(self.by_f, dt)
         f.sides.fill_velocity(s.u)
-        f.advection.velocity(s.u, self.by_f, dt, f.u_star)
-        f.sides.fill_velocity(f.u_star)
+        f.transport_velocity(self.by_f, dt)
         f.place(time + dt)
         self._uncover(dt)
         f.add_pressure_gradient(s.p, 0.5 * dt, f.u_star)
@@ -116,7 +153,7 @@ class SecondOrder:
         self.flow.sides.fill_velocity(self.by_f)
 
 
-class ImplicitStep:
+class ImplicitStep(Stepper):
     """Fully implicit Navier-Stokes by the iteration of thesis 5.7: transport re-evaluated at the newest u^{n+1}.
 
     Smoke is transported before it, and not past thin solids. Velocity is: what is in sight of a value would change from
@@ -127,14 +164,14 @@ class ImplicitStep:
     tolerance = 1e-5
 
     def __init__(self, flow: Flow) -> None:
-        self.flow = flow
+        super().__init__(flow)
         self.newest_f = flow.grid.face_field()
         self._no_velocity = np.zeros((0, 0, 0, 0))
 
     def step(self, time: float, dt: float) -> FlowReport:
         f, s = self.flow, self.flow.state
         f.emit(time)
-        f.transport_smoke(s.u, dt)
+        f.transport_fields(s.u, dt)
         f.place(time + dt)
         f.uncover(self._no_velocity, dt)
         sight, f.advection.one_sided = f.advection.one_sided, None
@@ -148,7 +185,7 @@ class ImplicitStep:
         f, s = self.flow, self.flow.state
         copy_planes(s.u, self.newest_f)
         f.sides.fill_velocity(self.newest_f)
-        np.multiply(s.p, dt, out=f.z_c)
+        f.guess(dt)
         report = FlowReport()
         for _ in range(self.iterations):
             f.advection.velocity(self.newest_f, self.newest_f, dt, f.u_star)
@@ -177,13 +214,17 @@ class ImplicitStep:
         return report
 
 
-STEPPERS: dict[str, Callable[..., Stepper]] = {
+STEPPERS: dict[str, Callable[[Flow], Stepper]] = {
     "first_order": FirstOrder,
     "second_order": SecondOrder,
     "implicit": ImplicitStep,
 }
+"""Of a fluid that fills its domain."""
+
+SURFACE_STEPPERS: dict[str, Callable[[Flow], Stepper]] = {"first_order": FreeSurfaceStep}
+"""Of a liquid under a surface."""
 
 
 def make_stepper(name: str, flow: Flow) -> Stepper:
     """The stepper of that name, with its scratch arrays."""
-    return STEPPERS[name](flow)
+    return (SURFACE_STEPPERS if flow.phase.moves else STEPPERS)[name](flow)

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from undertow.fluid.free_surface import FreeSurface
-from undertow.fluid.mixture import Mixture
+from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.grid import GHOSTS, Array, share_face_rows
 from undertow.linalg import used_planes
 
@@ -42,11 +42,11 @@ class StrainRows:
     folded = True
     target: Array | None = None
 
-    def __init__(self, phase: FreeSurface, viscosity: float | Mixture) -> None:
+    def __init__(self, phase: FreeSurface, viscosity: float | VariableViscosity) -> None:
         """viscosity [Pa s], or what has it."""
         self.phase, self.domain = phase, phase.domain
         grid = phase.domain.grid
-        self.mu_c = viscosity.mu_c if isinstance(viscosity, Mixture) else np.full(grid.padded, viscosity)
+        self.mu_c = viscosity.mu_c if isinstance(viscosity, VariableViscosity) else np.full(grid.padded, viscosity)
         self.shape: tuple[int, ...] = (6, *grid.padded)
         self.root, self._z = np.zeros(self.shape), np.zeros(self.shape)
         self.inv_mass_f = grid.face_field()

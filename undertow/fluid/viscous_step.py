@@ -15,10 +15,10 @@ from typing import Protocol
 import numpy as np
 
 from undertow.fluid.free_surface import FreeSurface
-from undertow.fluid.mixture import Mixture
 from undertow.fluid.phase import Phase
 from undertow.fluid.pressure import PressureRows
 from undertow.fluid.strain import StrainRows
+from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array
 from undertow.linalg import CoupledSystem, SolveStats, VelocityBlock
@@ -104,7 +104,9 @@ def expect(rows: PressureRows) -> Expectation:
     return UnderSurface(rows, rows.phase) if isinstance(rows.phase, FreeSurface) else InTank(rows)
 
 
-def rows_between_faces(phase: Phase, viscosity: float | Mixture, half: bool = False) -> ViscousRows | StrainRows:
+def rows_between_faces(
+    phase: Phase, viscosity: float | VariableViscosity, half: bool = False
+) -> ViscousRows | StrainRows:
     """Of the whole rate of strain under a free surface, which has no traction; of the Laplacian in a full tank, where
     they give the same motion for fewer rows."""
     if isinstance(phase, FreeSurface):
@@ -131,6 +133,9 @@ class Dragged(Protocol):
     def rebuild(self, inv_mass_f: Array) -> None:
         """Rows of the places of now; inv_mass_f: of the fluid's faces in the step."""
 
+    def set_time_step(self, dt: float) -> None:
+        """Of the rows [s], for the masses of now."""
+
     def begin(self, u_f: Array, z_c: Array | None, dt: float) -> Array:
         """Velocities that take part in a step of dt [s]; z_c: the impulse of the last pressure [Pa s], to which they
         add what it and other forces give; None: what they have."""
@@ -152,7 +157,7 @@ class ViscousStep:
 
     def __init__(
         self, form: ViscousRows | StrainRows, walls: WallRows, tolerance: float, expected: Expectation | None = None,
-        dragged: Dragged | None = None, block: VelocityBlock | None = None,
+        dragged: Sequence[Dragged] = (), block: VelocityBlock | None = None,
     ) -> None:  # fmt: skip
         self.form, self.walls, self.tolerance, self.expected, self.dragged = form, walls, tolerance, expected, dragged
         domain = form.domain
@@ -162,13 +167,9 @@ class ViscousStep:
         self.strain_z = np.zeros(form.shape if domain.voxel else 0)
         self._z = {"walls": self.walls_z} | ({form.name: self.strain_z} if domain.voxel else {})
         rows: list[RowBlock] = [form, walls]
-        if dragged is None:
-            self.system = CoupledSystem([fluid], rows, planar=planar)
-        else:
-            solids = dragged.block
-            self.system = CoupledSystem(
-                [fluid, solids], [*rows, *dragged.drags], {solids.name: dragged.inverse}, planar
-            )
+        rows += [drag for solids in dragged for drag in solids.drags]
+        inverses = {solids.block.name: solids.inverse for solids in dragged}
+        self.system = CoupledSystem([fluid, *(solids.block for solids in dragged)], rows, inverses, planar)
 
     def rebuild(self) -> None:
         """Take over a changed geometry; the rows of the pressure are up to date."""
@@ -177,8 +178,8 @@ class ViscousStep:
     def place(self) -> None:
         """Take over the present velocities of solids and sides."""
         self.walls.rebuild()
-        if self.dragged is not None:
-            self.dragged.rebuild(self.form.inv_mass_f)
+        for solids in self.dragged:
+            solids.rebuild(self.form.inv_mass_f)
 
     def set_time_step(self, dt: float) -> None:
         """Of the solve that follows [s]."""
@@ -189,16 +190,17 @@ class ViscousStep:
         """u, and solids, over dt [s] in place; z_c: the impulse of the last pressure [Pa s]."""
         self.set_time_step(dt)
         expected = self.expected if self.expected is not None and self.expected.find(z_c) else None
-        w, momenta = {"fluid": u_f}, []
-        if self.dragged is not None:
-            v = self.dragged.begin(u_f, None if expected is None else expected.z_c, dt)
-            w[self.dragged.block.name] = v
-            momenta = self.dragged.momenta(v)
+        w: dict[str, Array] = {"fluid": u_f}
+        momenta: list[Array] = []
+        for solids in self.dragged:
+            v = solids.begin(u_f, None if expected is None else expected.z_c, dt)
+            w[solids.block.name] = v
+            momenta += solids.momenta(v)
         if expected is not None:
             expected.add(1.0, u_f)
         stats = self.system.solve(w, self._z, self.tolerance, scale=self.form.scale_of(u_f, momenta))
-        if self.dragged is not None:
-            self.dragged.end(w)
+        for solids in self.dragged:
+            solids.end(w)
         if expected is not None:
             expected.add(-1.0, u_f)
         return stats

@@ -9,6 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
+import numpy as np
+
 from undertow.grid import Array
 from undertow.linalg import Stencil
 
@@ -54,3 +56,12 @@ class WallFlux(ABC):
     @abstractmethod
     def add_fluid_answer(self, z_c: Array, out_c: Array) -> None:
         """out += what that adds to K B^-1 K^T z of the fluid."""
+
+    def lumped_momentum(self, u_f: Array, v: Array) -> Array:
+        """J^T beta (u - J v) [N s, N m s] of the fluid that moves with these solids, as their velocities are ordered:
+        what it brings along. None moves with them unless a kind of wall says so."""
+        return np.zeros_like(v)
+
+    def set_lumped_faces(self, u_f: Array, v: Array) -> None:
+        """u = J v in the faces whose fluid moves with these solids."""
+        return

@@ -21,11 +21,11 @@ from undertow.linalg.multigrid import Multigrid
 from undertow.linalg.null_space import NullSpace
 from undertow.linalg.refinement import Refinement
 from undertow.linalg.stencil import Overlay, Stencil
-from undertow.linalg.vectors import used_planes, used_ranges
+from undertow.linalg.vectors import VectorSpace, used_planes, used_ranges
 
 __all__ = [
     "ActsOn", "Columns", "ConjugateGradients", "ConstrainedInverse", "CoupledSystem", "DenseBlock", "FoldedRowBlock",
     "HasDiagonal", "HasRegions", "HeldRows", "Identity", "InverseMass", "KrylovStats", "MassBlock", "Minres",
     "Multigrid", "NullSpace", "Operator", "Overlay", "Preconditioner", "Refinement", "RowBlock", "SolveStats",
-    "Stencil", "StructuredRows", "VelocityBlock", "Woodbury", "used_planes", "used_ranges",
+    "Stencil", "StructuredRows", "VectorSpace", "VelocityBlock", "Woodbury", "used_planes", "used_ranges",
 ]  # fmt: skip

@@ -45,7 +45,7 @@ class SolveStats:
     ||b||. One row block: the plain 2-norm. Several: entries divided by the root of the operator's diagonal, so that
     rows of different units count alike. regions_singular: null vectors that are constant over regions. incompatibility:
     the part of the right-hand side removed to make it compatible, relative to ||b||. reduction: "dual", "primal" or
-    "saddle".
+    "saddle". rows: names of the dual rows, which say what the residual is one of.
     """
 
     iterations: int
@@ -56,6 +56,7 @@ class SolveStats:
     regions_singular: int
     incompatibility: float
     reduction: str
+    rows: str = ""
 
 
 class MassBlock(Protocol):
@@ -652,4 +653,5 @@ class CoupledSystem:
             regions_singular=sum(null.count for null in self._null.values()),
             incompatibility=removed / scale if scale > 0 else 0.0,
             reduction=self.reduction,
+            rows=" ".join(row.name for row in self.dual),
         )

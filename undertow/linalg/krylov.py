@@ -1,7 +1,7 @@
 """Conjugate gradients and MINRES, both stopped by the TRUE residual.
 
 Vectors are flat float64; operators and preconditioners are objects with ``apply(x, out)``. Work vectors belong to the
-solver object and are allocated once. A solve that does not reach its tolerance raises ``PhysicsError`` with the reason.
+solver object and are allocated once. A solve that does not reach its tolerance raises ``SolveError`` with the reason.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from undertow.errors import PhysicsError
+from undertow.errors import SolveError
 from undertow.grid import Array
 from undertow.linalg.vectors import VectorSpace
 
@@ -68,12 +68,13 @@ class _Krylov:
         a.apply(x, out)
         self.space.combine(1.0, b, -1.0, out)
 
-    def fail(self, reason: str, iterations: int, residual: float, scale: float, tolerance: float) -> PhysicsError:
+    def fail(self, reason: str, iterations: int, residual: float, scale: float, tolerance: float) -> SolveError:
         """The error of a solve that did not reach its tolerance."""
         relative = residual / scale if scale > 0 else math.nan
-        return PhysicsError(
+        return SolveError(
             f"{self.method}: {reason} after {iterations} iterations: relative residual {relative:.3g}, "
-            f"wanted {tolerance:.3g}"
+            f"wanted {tolerance:.3g}",
+            relative,
         )
 
 

@@ -335,40 +335,38 @@ def _paint_solid(
 def _add_caption(
     picture: np.ndarray, title: str, time: float, name: str, limits: tuple[float, float], dimensions: int
 ) -> np.ndarray:
-    """A strip below the picture: title and time on the left, the color bar on the right."""
+    """A strip below the picture: title and time on the left, the color bar on the right; one below the other where the
+    picture is too narrow for that."""
     from PIL import Image, ImageDraw
 
     height, width = picture.shape[:2]
     size = max(11, width // 62)
-    strip = round(2.4 * size)
-    canvas = np.empty((height + strip, width, 3), dtype=np.uint8)
-    canvas[:height] = picture
-    canvas[height:] = _PAPER
-    bar_width, bar_height = width // 5, max(6, round(0.7 * size))
-    unit = UNITS.get(name, "")
+    margin, unit = round(0.8 * size), UNITS.get(name, "")
+    caption, label = f"t = {time:.2f} s", f"{name} [{unit}]" if unit else name
     low, high = (_number(x) for x in limits)
     font = _font(size)
-    label = f"{name} [{unit}]" if unit else name
-    margin = round(0.8 * size)
-    high_width = font.getlength(high)
-    left = round(width - margin - high_width - 0.6 * size) - bar_width
-    top = height + (strip - bar_height) // 2
+    bar_width, bar_height = width // 5, max(6, round(0.7 * size))
+    left = round(width - margin - font.getlength(high) - 0.6 * size) - bar_width
+    end = left - 1.8 * size - font.getlength(low)
+    narrow = font.getlength(f"{title}   {caption}") >= end - font.getlength(label) - 2 * margin
+    line = round(1.5 * size)
+    strip = 4 * line + margin if narrow else round(2.4 * size)
+    middle = [height + margin // 2 + round((k + 0.5) * line) for k in range(4)] if narrow else [height + strip / 2] * 4
+    canvas = np.empty((height + strip, width, 3), dtype=np.uint8)
+    canvas[:height], canvas[height:] = picture, _PAPER
+    top = round(middle[3] - 0.5 * bar_height)
     ramp = color_table(name, dimensions)[np.linspace(0, 255, bar_width).astype(int)]
     canvas[top : top + bar_height, left : left + bar_width] = ramp
     image = Image.fromarray(canvas)
     pen = ImageDraw.Draw(image)
-    middle = height + strip / 2
-    pen.text((width - margin, middle), high, font=font, fill=_INK, anchor="rm")
-    pen.text((left - 0.6 * size, middle), low, font=font, fill=_INK, anchor="rm")
-    x = left - 1.8 * size - font.getlength(low)
-    pen.text((x, middle), label, font=font, fill=_FAINT, anchor="rm")
-    caption = f"t = {time:.2f} s"
-    room = x - font.getlength(label) - 2 * margin
-    if font.getlength(f"{title}   {caption}") < room:
-        pen.text((margin, middle), title, font=font, fill=_INK, anchor="lm")
-        pen.text((margin + font.getlength(title + "   "), middle), caption, font=font, fill=_FAINT, anchor="lm")
-    else:
-        pen.text((margin, middle), caption, font=font, fill=_FAINT, anchor="lm")
+    pen.text((width - margin, middle[3]), high, font=font, fill=_INK, anchor="rm")
+    pen.text((left - 0.6 * size, middle[3]), low, font=font, fill=_INK, anchor="rm")
+    start = (margin, middle[2], "lm") if narrow else (end, middle[2], "rm")
+    pen.text(start[:2], label, font=font, fill=_FAINT, anchor=start[2])
+    shrink = min(1.0, (width - 2 * margin) / font.getlength(title)) if title else 1.0
+    pen.text((margin, middle[0]), title, font=_font(max(6, int(size * shrink))), fill=_INK, anchor="lm")
+    beside = 0.0 if narrow else font.getlength(title + "   ")
+    pen.text((margin + beside, middle[1]), caption, font=font, fill=_FAINT, anchor="lm")
     return np.array(image)
 
 

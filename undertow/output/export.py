@@ -11,7 +11,7 @@ import numpy as np
 from undertow.errors import UserError
 from undertow.output.frames import frame_folder, read_frame, read_time
 from undertow.output.ply import write_ply
-from undertow.output.render import choose_frames
+from undertow.output.render import check_grids, choose_frames, read_scene
 from undertow.output.vtk import read_vti, read_vtp, write_collection, write_vti, write_vtp
 
 FORMATS = ("vtk", "ply")
@@ -27,6 +27,7 @@ def export(run_folder: Path | str, to: str = "vtk", out: Path | str | None = Non
     if to not in FORMATS:
         raise UserError(f"--to {to}: no such format; choose {', '.join(FORMATS)}")
     indices = choose_frames(run_folder, None)
+    check_grids(run_folder, indices, read_scene(run_folder))
     target = Path(out) if out is not None else run_folder / f"export-{to}"
     if target.exists():
         raise UserError(f"{target}: exists already and is not overwritten; remove it or give another --out")

@@ -466,7 +466,11 @@ def _sun_through_smoke(medium, sun, x, y, z):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _march_smoke(medium, stage, ox, oy, oz, dx, dy, dz, end, jitter, step, out):  # type: ignore[no-untyped-def]
-    """Radiance of the smoke on o + s d, |d| = 1, s < end, added to out (3,); returns the transmittance."""
+    """Radiance of the smoke on o + s d, |d| = 1, s < end, added to out (3,); returns the transmittance.
+
+    Each step has one sample, ``jitter`` of the way along it. The last is as long as what is left, and the last few have
+    a second sample, as far from their end as the first is from their start: else a surface in dense smoke shows the
+    pattern of the jitter."""
     first, last = _box_span(medium, ox, oy, oz, dx, dy, dz)
     last = min(last, end)
     transmittance = 1.0
@@ -478,50 +482,58 @@ def _march_smoke(medium, stage, ox, oy, oz, dx, dy, dz, end, jitter, step, out):
     phase = (1.0 - g * g) / (1.0 + g * g - 2.0 * g * cosine) ** 1.5
     ds = step * medium.dx
     bz, by, bx = medium.blocks.shape
-    s = first + jitter * ds
+    start = first
     sun_light = 0.0
     sky_light = 0.0
     nz, ny, nx = medium.tau.shape
-    while s < last:
-        x = (ox + s * dx - medium.lower[0]) / medium.dx
-        y = (oy + s * dy - medium.lower[1]) / medium.dx
-        z = (oz + s * dz - medium.lower[2]) / medium.dx
-        i = min(max(int(x) // BLOCK, 0), bx - 1)
-        j = min(max(int(y) // BLOCK, 0), by - 1)
-        k = min(max(int(z) // BLOCK, 0), bz - 1)
-        if medium.blocks[k, j, i] == 0:
-            leave = np.inf
-            for axis in range(3):
-                d = dx if axis == 0 else (dy if axis == 1 else dz)
-                p = x if axis == 0 else (y if axis == 1 else z)
-                b = i if axis == 0 else (j if axis == 1 else k)
-                if d > 0.0:
-                    leave = min(leave, ((b + 1) * BLOCK - p) / d)
-                elif d < 0.0:
-                    leave = min(leave, (b * BLOCK - p) / d)
-            # whole steps only, so that the samples stay on one comb along the ray
-            s += ds * max(1.0, math.ceil(leave * medium.dx / ds))
-            continue
-        x = min(max(x - 0.5, 0.0), nx - 1.0)
-        y = min(max(y - 0.5, 0.0), ny - 1.0)
-        z = min(max(z - 0.5, 0.0), nz - 1.0)
-        i, j, k = min(int(x), max(nx - 2, 0)), min(int(y), max(ny - 2, 0)), min(int(z), max(nz - 2, 0))
-        fx, fy, fz = x - i, y - j, z - k
+    while start < last:
+        length = min(ds, last - start)
+        samples = 2 if last - start < 4.0 * ds else 1
         sigma = 0.0
         sun = 0.0
         sky = 0.0
-        for dk in range(2):
-            wz = fz if dk == 1 else 1.0 - fz
-            for dj in range(2):
-                wy = wz * (fy if dj == 1 else 1.0 - fy)
-                for di in range(2):
-                    w = wy * (fx if di == 1 else 1.0 - fx)
-                    cell = medium.cells[min(k + dk, nz - 1), min(j + dj, ny - 1), min(i + di, nx - 1)]
-                    sigma += w * cell[0]
-                    sun += w * cell[1]
-                    sky += w * cell[2]
+        skipped = 0.0
+        for sample in range(samples):
+            s = start + (jitter if sample == 0 else 1.0 - jitter) * length
+            x = (ox + s * dx - medium.lower[0]) / medium.dx
+            y = (oy + s * dy - medium.lower[1]) / medium.dx
+            z = (oz + s * dz - medium.lower[2]) / medium.dx
+            i = min(max(int(x) // BLOCK, 0), bx - 1)
+            j = min(max(int(y) // BLOCK, 0), by - 1)
+            k = min(max(int(z) // BLOCK, 0), bz - 1)
+            if medium.blocks[k, j, i] == 0:
+                leave = np.inf
+                for axis in range(3):
+                    d = dx if axis == 0 else (dy if axis == 1 else dz)
+                    p = x if axis == 0 else (y if axis == 1 else z)
+                    b = i if axis == 0 else (j if axis == 1 else k)
+                    if d > 0.0:
+                        leave = min(leave, ((b + 1) * BLOCK - p) / d)
+                    elif d < 0.0:
+                        leave = min(leave, (b * BLOCK - p) / d)
+                skipped = leave * medium.dx / ds
+                continue
+            x = min(max(x - 0.5, 0.0), nx - 1.0)
+            y = min(max(y - 0.5, 0.0), ny - 1.0)
+            z = min(max(z - 0.5, 0.0), nz - 1.0)
+            i, j, k = min(int(x), max(nx - 2, 0)), min(int(y), max(ny - 2, 0)), min(int(z), max(nz - 2, 0))
+            fx, fy, fz = x - i, y - j, z - k
+            for dk in range(2):
+                wz = fz if dk == 1 else 1.0 - fz
+                for dj in range(2):
+                    wy = wz * (fy if dj == 1 else 1.0 - fy)
+                    for di in range(2):
+                        w = wy * (fx if di == 1 else 1.0 - fx) / samples
+                        cell = medium.cells[min(k + dk, nz - 1), min(j + dj, ny - 1), min(i + di, nx - 1)]
+                        sigma += w * cell[0]
+                        sun += w * cell[1]
+                        sky += w * cell[2]
+        if samples == 1 and skipped > 0.0:
+            # whole steps only, so that the samples stay on one comb along the ray
+            start += ds * max(1.0, math.ceil(skipped))
+            continue
         if sigma > 0.0:
-            passed = math.exp(-sigma * ds)
+            passed = math.exp(-sigma * length)
             weight = transmittance * (1.0 - passed)
             sun_light += weight * sun
             sky_light += weight * sky
@@ -529,7 +541,7 @@ def _march_smoke(medium, stage, ox, oy, oz, dx, dy, dz, end, jitter, step, out):
             if transmittance < 0.004:
                 transmittance = 0.0
                 break
-        s += ds
+        start += ds
     for c in range(3):
         out[c] += 0.22 * phase * stage.colors[0, c] * sun_light + 0.34 * stage.colors[1, c] * sky_light
     return transmittance

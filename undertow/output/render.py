@@ -70,6 +70,7 @@ def render(
     if field == "":
         raise UserError("field '': has no letters; leave --field out, or name a field such as speed")
     scene = read_scene(run_folder)
+    check_grids(run_folder, indices, scene)
     film = next((t for t in targets if t.suffix == ".mp4"), None)
     picture = next((t for t in targets if t.suffix == ".png"), None)
     shown = _thin(indices, _QUICK_FRAMES) if quick else indices
@@ -102,11 +103,14 @@ def read_scene(run_folder: Path) -> dict[str, Any]:
         return tomllib.load(file)
 
 
-def check_fields(run_folder: Path, scene: dict[str, Any]) -> None:
-    """UserError for a run whose frames have no grid though its scene wants fields of one: a picture of the solids alone
-    would be taken for that of the run."""
-    if "domain" in scene and (scene.get("output") or {}).get("fields"):
-        raise UserError(f"{run_folder}: grid.vti of the first frame is missing; put it back, or run the scene again")
+def check_grids(run_folder: Path, indices: Sequence[int], scene: dict[str, Any]) -> None:
+    """UserError for a run with frames that have no grid though its scene wants fields of one: the solids alone would be
+    taken for the whole frame."""
+    if "domain" not in scene or not (scene.get("output") or {}).get("fields"):
+        return
+    for index in indices:
+        if not (frame_folder(run_folder, index) / "grid.vti").is_file():
+            raise UserError(f"{run_folder}: grid.vti of frame {index} is missing; put it back, or run the scene again")
 
 
 def make_painter(
@@ -134,7 +138,6 @@ def _choose_painter(
             return _water_painter(samples, view.get("camera"), title, width)
         return _particle_painter(samples, field or view.get("field") or "speed", title, width, walls)
     if samples[0].grid is None:
-        check_fields(run_folder, scene)
         if field is not None:
             raise UserError(f"field {field!r}: the run has no fluid; leave --field out")
         return _solids_painter(samples, view.get("camera"), title, width)
@@ -244,7 +247,9 @@ def _solids_painter(samples: Sequence[FrameData], camera: dict[str, Any] | None,
     floors = [level for body in samples[0].bodies if (level := _floor_level(body)) is not None]
     lower[1] = max(floors, default=lower[1])
     stage = raymarch.make_stage(lower, upper)
-    eye, wide, high = make_camera(lower, upper, width, camera)
+    # what falls out of the picture of the scene's camera does not make it tall
+    first, last = (lower, upper) if camera is None else ends[0]
+    eye, wide, high = make_camera(first, last, width, camera)
 
     def paint(frame: FrameData) -> np.ndarray:
         surface = raymarch.make_surface([body for body in frame.bodies if _floor_level(body) is None])

@@ -21,7 +21,7 @@ from undertow.output.fields import color_limits, default_field, field_names, mid
 from undertow.output.frames import FrameData, frame_folder, frame_indices, read_frame
 from undertow.output.joints import JointRods
 from undertow.output.particles import FIELDS, particle_limits
-from undertow.output.render import check_fields, choose_frames, read_scene, spread
+from undertow.output.render import check_grids, choose_frames, read_scene, spread
 
 HOST = "127.0.0.1"
 SOLIDS = "solids"
@@ -59,8 +59,7 @@ class Viewer:
         self.indices = choose_frames(self.run_folder, None)
         first = read_frame(frame_folder(self.run_folder, self.indices[0]))
         scene = read_scene(self.run_folder)
-        if first.grid is None and first.particles is None:
-            check_fields(self.run_folder, scene)
+        check_grids(self.run_folder, self.indices, scene)
         start = frame_folder(self.run_folder, 0)
         self._rods = JointRods(scene.get("objects") or {}, read_frame(start)) if start.is_dir() else None
         """Of the joints; they need the frame of t = 0."""

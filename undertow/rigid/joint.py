@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import atan2, sqrt
+from math import atan2, cos, sin, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,10 +34,15 @@ COORDINATES = (
     (), ("x", "y", "z", "bend"), ("angle",), ("first", "second", "bend"), ("length",), ("x", "y", "angle"),
 )  # fmt: skip
 """What stays free of each kind, in the frame of the parent (z the axis): the angle of a hinge; the length of a
-prismatic joint; of a ball joint the twist 2 atan2(q_i, q_0) about each axis, q being the quaternion of the turn; of a
-universal joint that about the axis of the parent and about that of the child; of a planar joint two lengths across the
-axis and the angle about it. bend: the angle between the axes z of a ball joint's frames, or between the shafts y of a
-universal one, 0 or more."""
+prismatic joint; of a ball joint swing and twist of its shaft (``choose_shaft``); of a universal joint the twist
+2 atan2(q_i, q_0), q being the quaternion of the turn, about the axis of the parent and about that of the child; of a
+planar joint two lengths across the axis and the angle about it. bend: the angle between the axes z of a ball joint's
+frames, or between the shafts y of a universal one, 0 or more.
+
+Swing and twist (Grassia 1998): e_s the shaft in the parent and e where it has come to, at the angle b from e_s, the two
+swings are the components of b n, n = e_s x e / |e_s x e|, and the twist is 2 atan2(q_s, q_0). The swings are those of
+the shaft alone, however it is twisted, so that one motor across an arm holds it. With a twist about each axis instead
+the arm would turn about itself past the motor: it stands at a saddle of the energy and falls."""
 
 LENGTHS = ((PRISMATIC, "length"), (PLANAR, "x"), (PLANAR, "y"))
 """The coordinates that are lengths [m]; the others are angles [rad]."""
@@ -55,13 +60,14 @@ def name_coordinate(joint: str, kind: int, axis: str) -> int:
         raise UserError(f"joint {joint!r}: {axis or 'no coordinate'} of a {KINDS[kind]} joint: {there}")
     return known.index(chosen)
 
+
 WORLD = -1
 
 
 class JointSpec(NamedTuple):
     """What the kernel sees of m joints. position (m, 2, 3) [m] and turn (m, 2, 4): frames in parent and child, for the
     world in the world. length (m,) [m]: rows of lengths are divided by it. start, first (m + 1,): rows and coordinates
-    of each joint."""
+    of each joint. shaft (m,): axis of the frame, 0 to 2."""
 
     kind: Any
     parent: Any
@@ -71,6 +77,7 @@ class JointSpec(NamedTuple):
     length: Array
     start: Any
     first: Any
+    shaft: Any
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,7 @@ class BrokenJoint(NamedTuple):
 class Joint:
     """One joint. parent and child: identities of the bodies, or WORLD; position (2, 3) [m] and turn (2, 4): frames in
     them; length [m]: its arm; limits [rad or m]: of its coordinates; thresholds [N, N m]; collide: the two bodies
-    collide all the same."""
+    collide all the same; shaft: axis of its frame, of a ball joint."""
 
     name: str
     kind: int
@@ -104,6 +111,7 @@ class Joint:
     position: Array
     turn: Array
     length: float
+    shaft: int
     limits: list[tuple[float, float]]
     break_force: float
     break_torque: float
@@ -129,6 +137,13 @@ def localise(bodies: RigidBodies, b: int, point: Array, frame: Array) -> tuple[A
         return point, frame
     q = bodies.q_b[b]
     return rotation_matrix_of(q).T @ (point - bodies.x_b[b]), multiply_quaternions(conjugate(q), frame)
+
+
+def choose_shaft(anchor: Array, frame: Array) -> int:
+    """Axis (0, 1, 2) of a ball joint's frame that is nearest to the arm of the body it carries, z unless another is
+    nearer; anchor (3,) [m] and frame (4,) in the principal frame of the body."""
+    arm = np.abs(rotation_matrix_of(frame).T @ anchor)
+    return 2 if arm.max() <= (1.0 + 1e-6) * arm[2] else int(np.argmax(arm))
 
 
 def check_joint(
@@ -241,6 +256,41 @@ def _add_twist(i, w, p, a, b, axes, rows, along, out_error, r, n):  # type: igno
     return n + 1
 
 
+@helper
+def _swing(s, w, turn):  # type: ignore[no-untyped-def]
+    """Direction (n_i, n_j) and angle of the swing of the shaft s of a turn with the quaternion (w; turn), i and j being
+    the axes after s."""
+    i, j = (s + 1) % 3, (s + 2) % 3
+    n_i, n_j = w * turn[i] - turn[j] * turn[s], turn[i] * turn[s] + w * turn[j]
+    size = sqrt(n_i * n_i + n_j * n_j)
+    if size < 1e-12:
+        n_i, n_j, size = 1.0, 0.0, 1.0
+    bend = 2.0 * atan2(sqrt(turn[i] * turn[i] + turn[j] * turn[j]), sqrt(w * w + turn[s] * turn[s]))
+    return n_i / size, n_j / size, bend
+
+
+@helper
+def _add_swing_and_twist(s, w, turn, axes, rows, along, out_error, r, n):  # type: ignore[no-untyped-def]
+    """Rows n to n + 2: rates of the coordinates of a ball joint with the shaft s. The swing b n changes by
+
+        d(b n)/dt = (n n^T + b cot(b) m m^T) omega + b omega_s m,  m = e_s x n,
+
+    omega and m across the shaft of the parent. Returns the number of the next row."""
+    i, j = (s + 1) % 3, (s + 2) % 3
+    n_i, n_j, bend = _swing(s, w, turn)
+    # at half a turn the shaft has come round from all sides at once
+    across = max(bend * cos(bend) / sin(bend), -1e3) if bend > 1e-6 else 1.0
+    _add_twist(s, w, turn[s], turn[i], turn[j], axes, rows, along, out_error, r, n + s)
+    for c in range(3):
+        mixed = n_i * n_j * (1.0 - across)
+        rows[n + i, c] = (n_i * n_i + across * n_j * n_j) * axes[i, c] + mixed * axes[j, c] - bend * n_j * axes[s, c]
+        rows[n + j, c] = mixed * axes[i, c] + (n_j * n_j + across * n_i * n_i) * axes[j, c] + bend * n_i * axes[s, c]
+    for c in range(3):
+        out_error[r + n + c] = 0.0
+        along[n + c] = False
+    return n + 3
+
+
 @njit(cache=True)
 def evaluate_joints(joints, x, q, build, out_k, out_error, out_coordinate):  # type: ignore[no-untyped-def]
     """Errors (lengths divided by the joint's) and coordinates at poses x, q; with ``build`` the rows there.
@@ -271,9 +321,12 @@ def evaluate_joints(joints, x, q, build, out_k, out_error, out_coordinate):  # t
         if kind == PRISMATIC:
             out_coordinate[first] = d[2]
         elif kind == BALL:
-            out_coordinate[first] = 2.0 * atan2(u, w)
-            out_coordinate[first + 1] = 2.0 * atan2(v, w)
-            out_coordinate[first + 2] = 2.0 * atan2(t, w)
+            turn[0], turn[1], turn[2] = u, v, t
+            shaft = joints.shaft[j]
+            n_i, n_j, bend = _swing(shaft, w, turn)
+            out_coordinate[first + (shaft + 1) % 3] = bend * n_i
+            out_coordinate[first + (shaft + 2) % 3] = bend * n_j
+            out_coordinate[first + shaft] = 2.0 * atan2(turn[shaft], w)
             out_coordinate[first + 3] = 2.0 * atan2(sqrt(u * u + v * v), sqrt(w * w + t * t))
         elif kind == UNIVERSAL:
             out_coordinate[first] = 2.0 * atan2(t, w)
@@ -342,9 +395,8 @@ def evaluate_joints(joints, x, q, build, out_k, out_error, out_coordinate):  # t
             n = _add_twist(2, w, t, u, v, axes, rows, along, out_error, r, n)
         elif kind in (BALL, UNIVERSAL):
             if kind == BALL:
-                n = _add_twist(0, w, u, v, t, axes, rows, along, out_error, r, n)
-                n = _add_twist(1, w, v, t, u, axes, rows, along, out_error, r, n)
-                n = _add_twist(2, w, t, u, v, axes, rows, along, out_error, r, n)
+                turn[0], turn[1], turn[2] = u, v, t
+                n = _add_swing_and_twist(joints.shaft[j], w, turn, axes, rows, along, out_error, r, n)
             else:
                 n = _add_twist(2, w, t, u, v, axes, rows, along, out_error, r, n)
                 n = _add_twist(0, w, u, v, t, axes, rows, along, out_error, r, n)

@@ -21,6 +21,7 @@ from undertow.rigid.joint import (
     Joint,
     JointSpec,
     check_joint,
+    choose_shaft,
     evaluate_joints,
     find_body,
     joint_frame,
@@ -116,6 +117,7 @@ class JointSet:
                 np.array([p for p, _ in local]),
                 np.array([q for _, q in local]),
                 max(arms) or 1.0,
+                choose_shaft(*local[1 if moves(self.bodies, b) else 0]),
                 bounds,
                 float(break_force),
                 float(break_torque),
@@ -150,8 +152,19 @@ class JointSet:
                     raise UserError(f"joint {joint!r}: target {value} at a rate of {rate}: must be finite numbers")
                 self.target_k[k] = value, rate
                 return
+        raise self._no_control(joint, axis)
+
+    def target(self, joint: str, time: float, axis: str = "") -> float:
+        """What the controller of a coordinate aims at [rad, m]: what was set, or its curve at a time [s]."""
+        for k, control in enumerate(self.controls):
+            if (control.joint, control.axis) == (joint, axis):
+                given = float(self.target_k[k, 0])
+                return given if np.isfinite(given) else float(control.target.value(time))
+        raise self._no_control(joint, axis)
+
+    def _no_control(self, joint: str, axis: str) -> UserError:
         known = ", ".join(f"{c.joint}.{c.axis}" if c.axis else c.joint for c in self.controls) or "(none)"
-        raise UserError(f"joint {joint!r}: coordinate {axis!r} has no controller; those there are: {known}")
+        return UserError(f"joint {joint!r}: coordinate {axis!r} has no controller; those there are: {known}")
 
     def errors(self) -> Array:
         """Largest error of each joint in the poses of now (m,): lengths relative to its arm, angles in rad."""
@@ -275,6 +288,7 @@ class JointSet:
             np.array([j.length for j in self._joints], dtype=float),
             start,
             np.concatenate([[0], np.cumsum([len(COORDINATES[j.kind]) for j in self._joints])]).astype(np.int64),
+            np.array([j.shaft for j in self._joints], dtype=np.int64),
         )
         self._joint_r = joint_r
         names = [(j.kind, name) for j in self._joints for name in COORDINATES[j.kind]]

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from undertow.coupling.bodies_in_fluid import BodiesInFluid
-from undertow.coupling.contact_in_fluid import ContactInFluid, ContactOfBodiesAlone, ContactWithFluid
-from undertow.coupling.couplings import GRID_COUPLINGS
+from undertow.coupling.contact_in_fluid import ContactOfBodiesAlone, ContactWithFluid
+from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.fields_under_surface import FieldsUnderSurface
-from undertow.coupling.monolithic import MonolithicSolve, in_tank
-from undertow.coupling.nodes_in_fluid import ContactInSolve, NodeSettings, NodesInFluid
+from undertow.coupling.fractions import LumpedFields, VolumeFractionFields
+from undertow.coupling.lumped import LumpedWalls
+from undertow.coupling.nodes_in_fluid import NodeSettings, NodesInFluid
 from undertow.coupling.pockets import PocketSmoke
 from undertow.coupling.prescribed import PrescribedSolids
-from undertow.coupling.rigid_fluid import RigidFluidSettings, RigidFluidSolve, added_mass_limit
-from undertow.coupling.schemes import AroundSolids, OneSolve, RigidFluid, TwoSolves, WithBodies
+from undertow.coupling.projection import CoupledProjection, make_projection
+from undertow.coupling.rigid_fluid import JoinedSurface, RigidFluidSettings, RigidFluidSolve, added_mass_limit
+from undertow.coupling.schemes import AroundSolids, OneSolve, RigidFluid, SurfaceAroundSolids, TwoSolves, WithBodies
 from undertow.coupling.soft_fields import SoftFields
-from undertow.coupling.soft_solve import SoftSolve, soft_monolithic
 from undertow.errors import UserError
 from undertow.fluid import Flow
 from undertow.fluid.free_surface import FreeSurface
-from undertow.fluid.grid_fluid import GridFluid
+from undertow.fluid.liquid import MakePhase
 from undertow.fluid.phase import Phase
-from undertow.fluid.water import WaterFlow
+from undertow.fluid.smoke import Smoke
+from undertow.fluid.solve import SplitImplicit
 from undertow.geometry import Solid, SolidFields
 from undertow.grid import Grid, Sides
 from undertow.part import Part
+from undertow.rigid.table import BodyTable
 from undertow.run import build
 from undertow.run.assemble_solids import make_rigid, make_soft
-from undertow.run.assemble_water import check_water, make_water
+from undertow.run.assemble_water import check_water, make_liquid, set_velocity, viscosity_contents
 from undertow.run.assembly import Assembly
 from undertow.run.machine import check_memory
 from undertow.scene import Scene, SoftBody
@@ -39,9 +44,11 @@ from undertow.solids.rigid_part import RigidPart
 
 @dataclass
 class _Box:
-    """The grid of a scene with its sides; notes: what a user should know."""
+    """The grid of a scene with its sides, and its bodies; starts: at t = 0. notes: what a user should know."""
 
     scene: Scene
+    table: BodyTable
+    starts: bool
     grid: Grid = field(init=False)
     sides: Sides = field(init=False)
     side_velocity: Callable[[float], None] | None = field(init=False)
@@ -53,147 +60,159 @@ class _Box:
         self.sides, self.side_velocity = build.build_sides(self.scene, self.grid)
 
     def solids(self) -> list[Solid]:
-        """The solids of the scene as it places them."""
-        solids, notes = build.build_solids(self.scene, self.grid)
+        """The solids of the table as it places them."""
+        solids, notes = build.build_solids(self.scene, self.table, self.grid)
         self.notes += notes
         return solids
 
+    def flow(
+        self,
+        fields: SolidFields | None,
+        make_solve: Callable[[Any, float], SplitImplicit] | None = None,
+        make_phase: MakePhase = FreeSurface,
+        kept_out: Sequence[Solid] = (),
+    ) -> Flow:
+        """The fluid around solids that are ``fields``, which fills the domain or has a surface; kept_out: further
+        solids that the surface keeps out of."""
+        scene, grid = self.scene, self.grid
+        contents = [*viscosity_contents(scene, grid), *build.smoke_contents(scene, grid)]
+        settings = build.flow_settings(scene)
+        if not scene.has_surface:
+            return Flow(grid, self.sides, fields, settings, contents, self.side_velocity, make_solve)
+        solids = [*(() if fields is None else fields.solids), *kept_out]
+        hidden = [solid for solid in solids if not self.table[solid.name].description.visible]
+        liquid = make_liquid(scene, grid, self.sides, make_phase, hidden)
+        flow = Flow(grid, self.sides, fields, settings, contents, self.side_velocity, make_solve, liquid)
+        set_velocity(scene, flow)
+        self.notes += check_water(scene, flow) if self.starts else []
+        return flow
 
-def assemble_fluid(scene: Scene) -> Assembly:
-    """A fluid on a grid, around and with solids."""
-    box = _Box(scene)
-    if scene.has_nodes:
-        return _assemble_nodes(box)
-    if scene.coupling == "none":
-        return _assemble_prescribed(box)
-    if scene.coupling == "rigid_fluid":
-        return _assemble_rigid_fluid(box)
-    return _assemble_bodies(box)
 
-
-def _assemble_prescribed(box: _Box) -> Assembly:
+def prescribed(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
     """Solids that move as prescribed."""
-    scene, solids = box.scene, box.solids()
+    box = _Box(scene, table, starts)
+    solids = box.solids()
     fields = SolidFields(box.grid, solids) if solids else None
-    part = PrescribedSolids(solids, build.drawn_colors(scene))
-    flow: GridFluid
-    if scene.has_surface:
-        flow = water = make_water(scene, box.grid, box.sides, box.side_velocity, fields)
-        box.notes += check_water(scene, water)
-    else:
-        emitters = build.build_emitters(scene, box.grid)
-        flow = tank = Flow(box.grid, box.sides, fields, build.flow_settings(scene), emitters, box.side_velocity)
-        box.notes += build.notes_at_start(solids, tank, list(scene.emitters))
-    return Assembly([part, flow], AroundSolids(part, flow), box.notes)
+    part = PrescribedSolids(solids, table)
+    flow = box.flow(fields)
+    box.notes += build.notes_at_start(solids, flow, list(scene.emitters))
+    around = SurfaceAroundSolids if flow.phase.moves else AroundSolids
+    return Assembly([part, flow], around(part, flow), box.notes)
 
 
-def _make_bodies(box: _Box, rigid: RigidPart) -> BodiesInFluid:
+def _make_bodies(box: _Box, rigid: RigidPart, notes: list[str]) -> BodiesInFluid:
     scene, solids = box.scene, box.solids()
-    box.notes[:0] = rigid.notes
+    box.notes[:0] = notes
     volume = np.array([rigid.displaced_volume(b) for b in range(len(solids))])
     gravity = build.vector3(scene.gravity)
     return BodiesInFluid(box.grid, box.sides, rigid, solids, volume, gravity, bool(scene.joints))
 
 
-def _assemble_bodies(box: _Box) -> Assembly:
-    """Rigid bodies that fluid and bodies are solved for together."""
+def monolithic(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
+    """Schroeder 2011, chapter 5."""
+    box = _Box(scene, table, starts)
+    has_nodes = bool(scene.softs) or any(entry.description.shape.is_sheet for entry in table)
+    return _with_nodes(box) if has_nodes else _with_bodies(box, SolidFields, make_projection)
+
+
+def volume_fraction(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
+    """Batty et al. 2007."""
+    return _with_bodies(_Box(scene, table, starts), VolumeFractionFields, make_projection)
+
+
+def lumped(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
+    """Robinson-Mosher et al. 2008."""
+
+    def solve(phase: Phase, tolerance: float, coupled: CoupledBodies) -> CoupledProjection:
+        walls = LumpedWalls(phase, coupled.bodies, scene.lumped.mass)
+        return make_projection(phase, tolerance, coupled, walls=walls)
+
+    return _with_bodies(_Box(scene, table, starts), LumpedFields, solve)
+
+
+def _with_bodies(
+    box: _Box, see: type[SolidFields], solve_of: Callable[[Phase, float, CoupledBodies], CoupledProjection]
+) -> Assembly:
+    """Rigid bodies that the fluid is solved for together with; see: how they are seen on the grid."""
     scene = box.scene
-    bodies = _make_bodies(box, make_rigid(scene))
-    chosen, coupled = GRID_COUPLINGS[scene.coupling], bodies.coupled
-    fields = chosen.fields(box.grid, bodies.placed)
+    bodies = _make_bodies(box, *make_rigid(scene, box.table, box.starts))
+    coupled, fields = bodies.coupled, see(box.grid, bodies.placed)
 
-    def make(phase: Phase, tolerance: float) -> MonolithicSolve:
-        return chosen.solve(phase, tolerance, coupled, scene.lumped.mass)
+    def make(phase: Phase, tolerance: float) -> CoupledProjection:
+        return solve_of(phase, tolerance, coupled)
 
-    flow: GridFluid
-    if scene.has_surface:
-        flow = water = make_water(scene, box.grid, box.sides, box.side_velocity, fields, make)
-        box.notes += check_water(scene, water)
-    else:
-        flow = tank = Flow(
-            box.grid, box.sides, fields, build.flow_settings(scene), build.build_emitters(scene, box.grid),
-            box.side_velocity, in_tank(make),
-        )  # fmt: skip
-        build.check_room(scene, tank.solve.rows.stencil.regions)
+    flow = box.flow(fields, make)
+    if not scene.has_surface:
+        build.check_room(scene, box.table, flow.solve.rows.stencil.regions)
     solve = flow.solve
-    assert isinstance(solve, MonolithicSolve)
-    contact = ContactWithFluid(bodies.rigid.solids, flow, solve, coupled)
-    return _coupled(box, bodies, [], flow, contact, solve)
+    assert isinstance(solve, CoupledProjection)
+    return _coupled(box, bodies, [], flow, solve)
 
 
-def _assemble_nodes(box: _Box) -> Assembly:
+def _with_nodes(box: _Box) -> Assembly:
     """Soft bodies, cloth, ropes and thin rigid shells among rigid bodies, solved for together with the fluid."""
     scene = box.scene
-    rigid, part = make_soft(scene)
+    rigid, part, notes = make_soft(scene, box.table, box.starts)
     box.notes += part.notes
-    bodies = _make_bodies(box, rigid)
+    bodies = _make_bodies(box, rigid, notes)
     soft = part.soft
     if scene.fluid.initial_vortices and not scene.has_surface:
         moved = soft.inv_mass > 0
         soft.v[moved] += np.stack(build.initial_velocity(scene)(*soft.x[moved].T), axis=1)
     densities = [item.density for item in scene.softs.values() if isinstance(item, SoftBody)]
-    solves = 2 if scene.monolithic.scheme == "two_solves" else 1
     settings = NodeSettings(
-        scene.soft.stepper, min(densities, default=np.inf), scene.soft.volume_recovery, solves
+        scene.soft.stepper, min(densities, default=np.inf), scene.soft.volume_recovery, scene.monolithic.solves
     )  # fmt: skip
     nodes = NodesInFluid(bodies, part, settings)
     equal = scene.soft.shell_weights == "equal"
-    flow: GridFluid
-    if scene.has_surface:
-        fields: SoftFields = FieldsUnderSurface(box.grid, box.sides, bodies.placed, soft, equal)
+    see = FieldsUnderSurface if scene.has_surface else SoftFields
 
-        def make(phase: FreeSurface, tolerance: float) -> SoftSolve:
-            nodes.solve = SoftSolve(phase, tolerance, nodes.coupled)
-            return nodes.solve
+    def make(phase: Phase, tolerance: float) -> CoupledProjection:
+        projection = make_projection(phase, tolerance, bodies.coupled, nodes.coupled)
+        nodes.solids, nodes.rows = projection.nodes[0], projection.rows
+        return projection
 
-        flow = water = make_water(scene, box.grid, box.sides, box.side_velocity, fields, make)
-        box.notes += check_water(scene, water)
-    else:
-        fields = SoftFields(box.grid, box.sides, bodies.placed, soft, equal)
-        flow = tank = Flow(
-            box.grid, box.sides, fields, build.flow_settings(scene), build.build_emitters(scene, box.grid),
-            box.side_velocity, soft_monolithic(nodes.coupled),
-        )  # fmt: skip
-        assert isinstance(tank.solve, SoftSolve)
-        nodes.solve = tank.solve
-        if nodes.solve.pockets.pockets and tank.smoke is not None:
-            tank.held = PocketSmoke(nodes.solve.pockets, nodes.solve.rows)
+    flow = box.flow(see(box.grid, box.sides, bodies.placed, soft, equal), make)
+    for carried in flow.fields:
+        if isinstance(carried, Smoke) and nodes.solids.pockets.pockets:
+            carried.held.append(PocketSmoke(nodes.solids.pockets, nodes.rows))
+            flow.measure_sums()
     # what a source makes is not there yet
     if scene.waters or not scene.has_surface:
-        build.check_room(scene, nodes.solve.rows.stencil.regions)
-    return _coupled(box, bodies, [nodes], flow, ContactInSolve(nodes), nodes.solve)
+        build.check_room(scene, box.table, nodes.rows.stencil.regions)
+    solve = flow.solve
+    assert isinstance(solve, CoupledProjection)
+    return _coupled(box, bodies, [nodes], flow, solve)
 
 
 def _coupled(
-    box: _Box, bodies: BodiesInFluid, nodes: list[NodesInFluid], flow: GridFluid, contact: ContactInFluid,
-    solve: MonolithicSolve | SoftSolve,
-) -> Assembly:  # fmt: skip
+    box: _Box, bodies: BodiesInFluid, nodes: list[NodesInFluid], flow: Flow, solve: CoupledProjection
+) -> Assembly:
     bodies.phase = solve.phase
+    contact = ContactWithFluid(bodies.rigid.solids, flow, solve, bodies.coupled)
     scheme: WithBodies = OneSolve(bodies, nodes, flow, contact)
-    if box.scene.monolithic.scheme == "two_solves":
-        assert isinstance(flow, Flow)
+    if box.scene.monolithic.solves == 2:
         scheme = TwoSolves(bodies, nodes, flow, contact, solve)
     return Assembly(_parts(bodies, nodes, flow), scheme, box.notes)
 
 
-def _parts(bodies: BodiesInFluid, nodes: list[NodesInFluid], flow: GridFluid) -> list[Part]:
+def _parts(bodies: BodiesInFluid, nodes: list[NodesInFluid], flow: Flow) -> list[Part]:
     return [bodies.rigid, *(one.part for one in nodes), bodies, *nodes, flow]
 
 
-def _assemble_rigid_fluid(box: _Box) -> Assembly:
-    """Water and bodies that are solved as water."""
-    scene = box.scene
-    bodies = _make_bodies(box, make_rigid(scene))
+def rigid_fluid(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
+    """Carlson et al. 2004: water and bodies that are solved as water."""
+    box = _Box(scene, table, starts)
+    bodies = _make_bodies(box, *make_rigid(scene, box.table, box.starts))
     _check_densities(scene, bodies)
     fields, moved = SolidFields(box.grid, bodies.prescribed), SolidFields(box.grid, bodies.moved)
     index = np.flatnonzero(bodies.dynamic_b)
     settings = RigidFluidSettings(scene.rigid_fluid.buoyancy)
 
-    def make(phase: FreeSurface, tolerance: float) -> RigidFluidSolve:
-        return RigidFluidSolve(phase, tolerance, moved, index, bodies.coupled, settings)
+    def make(phase: JoinedSurface, tolerance: float) -> RigidFluidSolve:
+        return RigidFluidSolve(phase, tolerance, index, bodies.coupled, settings)
 
-    flow: WaterFlow = make_water(scene, box.grid, box.sides, box.side_velocity, fields, make, moved)
-    box.notes += check_water(scene, flow)
+    flow = box.flow(fields, make, partial(JoinedSurface, fields=moved), moved.solids)
     assert isinstance(flow.solve, RigidFluidSolve)
     bodies.phase = flow.solve.phase
     contact = ContactOfBodiesAlone(bodies.rigid.solids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from undertow.coupling.forcing_schemes import DirectForcingScheme, PenaltyScheme
 from undertow.errors import UserError
 from undertow.grid import SIDE_NAMES, Array, Grid
 from undertow.part import Scheme
+from undertow.rigid.table import BodyEntry, BodyTable
 from undertow.run import build
 from undertow.run.assemble_solids import make_rigid
 from undertow.run.assembly import Assembly
-from undertow.scene import Drain, Open, Outflow, Periodic, Scene, SphFluid, Static, Wall, WaterSource
+from undertow.scene import Drain, Open, Outflow, Periodic, Scene, SphFluid, Wall, WaterSource
 from undertow.solids.rigid_part import RigidPart
 from undertow.sph import (
     OPEN,
@@ -42,29 +43,43 @@ from undertow.sph.surface import has_splashsurf
 Shapes = Mapping[str, geometry.Solid]
 """Of the objects, by name."""
 
+MakeScheme = Callable[[RigidPart, SphPart, DirectForcing], Scheme]
 
-def assemble_particles(scene: Scene, starts: bool) -> Assembly:
-    """The particles of a scene and the solids among them.
 
-    starts: particles that crowd around bodies find their places before the first step; a run that goes on from a
-    checkpoint has that behind it.
+def direct_forcing(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
+    """Becker et al. 2009; also of solids that all move as prescribed."""
+    return _assemble(scene, table, starts, DirectForcing, DirectForcingScheme)
+
+
+def penalty(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
+    """Monaghan 2005."""
+    return _assemble(scene, table, starts, PenaltyForcing, PenaltyScheme)
+
+
+def _assemble(
+    scene: Scene, table: BodyTable, starts: bool, method: type[DirectForcing], scheme: MakeScheme
+) -> Assembly:
+    """The particles of a scene and the solids of a table among them.
+
+    Where particles start and how fast sound is follow from the bodies of the scene. starts: particles that crowd around
+    bodies find their places before the first step; a run that goes on has that behind it.
     """
     grid, notes = build.build_grid(scene)
     box, moving = _make_box(scene, grid)
-    shaped = {**scene.sph_fluids, **scene.bodies, **scene.water_regions}
     shapes = {
         name: geometry.Solid(name, build.make_shape(name, item), build.make_motion(item))
-        for name, item in shaped.items()
+        for name, item in {**scene.sph_fluids, **scene.water_regions}.items()
     }
+    first = {entry.name: _solid(entry) for entry in table.first}
     fluids = [(shapes[name], build.vector3(item.velocity)) for name, item in scene.sph_fluids.items()]
-    filling = fill(box, fluids, [shapes[name] for name in scene.bodies])
-    settings, remarks = _read_settings(scene, box, shapes, moving, filling.full)
+    filling = fill(box, fluids, list(first.values()))
+    settings, remarks = _read_settings(scene, table, box, shapes | first, moving, filling.full)
     notes += [*filling.notes, *remarks]
     fluid = (ImplicitFluid if scene.sph.method == "iisph" else Fluid)(box, settings)
     add_filling(fluid, filling)
-    rigid = make_rigid(scene) if scene.bodies else None
-    forcing = None if rigid is None else _make_forcing(scene, rigid, fluid, shapes)
-    notes += [] if rigid is None else rigid.notes
+    rigid, remarks = make_rigid(scene, table, starts) if len(table) else (None, [])
+    forcing = None if rigid is None else _make_forcing(scene, rigid, fluid, method)
+    notes += remarks
     particles = SphPart(fluid, *_read_regions(scene, fluid, shapes), moving)
     if grid.dimensions == 3 and not has_splashsurf():
         notes.append('surface: made by Undertow; for that of pysplashsurf: pip install "undertow[sph]"')
@@ -74,7 +89,7 @@ def assemble_particles(scene: Scene, starts: bool) -> Assembly:
     forcing.begin()
     if filling.crowded and starts:
         forcing.settle()
-    return Assembly([rigid, particles], _make_scheme(rigid, particles, forcing), notes)
+    return Assembly([rigid, particles], scheme(rigid, particles, forcing), notes)
 
 
 def _make_box(scene: Scene, grid: Grid) -> tuple[SphBox, dict[int, geometry.Curve]]:
@@ -102,12 +117,12 @@ def _stick(scene: Scene, slip: bool) -> float:
 
 
 def _read_settings(
-    scene: Scene, box: SphBox, shapes: Shapes, moving: Mapping[int, geometry.Curve], full: bool
+    scene: Scene, table: BodyTable, box: SphBox, shapes: Shapes, moving: Mapping[int, geometry.Curve], full: bool
 ) -> tuple[SphSettings, list[str]]:
     """The numbers of the fluid, and notes on its speed of sound; full: it fills all the room that bodies leave."""
     sph, gravity, frames = scene.sph, build.vector3(scene.gravity), scene.time.frames
     times = [scene.time.frame_time(n) for n in range(0, frames + 1, max(1, frames // 100))]
-    speed = fastest_motion(box, _read_motions(scene, shapes), moving, gravity, times)
+    speed = fastest_motion(box, _read_motions(scene, table, shapes), moving, gravity, times)
     sound, notes = choose_sound_speed(sph.sound_speed, speed, sph.surface_tension, sph.density, box.spacing)
     viscosity = sph.viscosity
     if viscosity is None:
@@ -125,43 +140,40 @@ def _read_settings(
     return settings, notes
 
 
-def _read_motions(scene: Scene, shapes: Shapes) -> list[Moving]:
+def _read_motions(scene: Scene, table: BodyTable, shapes: Shapes) -> list[Moving]:
     """What moves: fluids, sources, bodies."""
     pushed: dict[str, SphFluid | WaterSource] = dict(scene.sph_fluids)
     pushed |= {name: item for name, item in scene.water_regions.items() if isinstance(item, WaterSource)}
     found = [Moving(shapes[name], item.velocity) for name, item in pushed.items()]
-    for name, body in scene.bodies.items():
-        moves = body.is_dynamic
-        found.append(Moving(shapes[name], body.velocity, body.angular_velocity, not moves, falls=moves))
+    for body in (entry.description for entry in table.first):
+        moves = body.dynamic
+        found.append(Moving(shapes[body.name], body.velocity, body.angular_velocity, not moves, falls=moves))
     return found
 
 
-def _make_forcing(scene: Scene, rigid: RigidPart, fluid: Fluid, shapes: Shapes) -> DirectForcing:
+def _solid(entry: BodyEntry) -> geometry.Solid:
+    return geometry.Solid(entry.name, entry.description.shape, entry.description.motion)
+
+
+def _make_forcing(scene: Scene, rigid: RigidPart, fluid: Fluid, method: type[DirectForcing]) -> DirectForcing:
     """Solids with their boundary particles; walls of the domain stop bodies too."""
-    box, sph, penalty = fluid.box, scene.sph, scene.coupling == "penalty"
-    position = [_sample(scene, shapes[name], box) for name in scene.bodies]
+    box, sph = fluid.box, scene.sph
+    position = [_sample(scene, entry, box) for entry in rigid.table]
     local, owner = body_frames(rigid.bodies, position)
     volume = np.concatenate([boundary_volumes(p, box.spacing, box.dimensions) for p in position])
-    stick = np.array([_stick(scene, body.slip) for body in scene.bodies.values()])
-    if any(body.is_dynamic for body in scene.bodies.values()):
+    stick = np.array([_stick(scene, entry.description.slip) for entry in rigid.table])
+    if any(entry.description.dynamic for entry in rigid.table):
         for s in range(2 * box.dimensions):
             if box.kind[s] == WALL:
                 rigid.add_wall(f"domain.{SIDE_NAMES[s]}", s // 2, s % 2 == 1, (box.lower, box.upper)[s % 2][s // 2])
-    # boundary particles that repel do nothing else
-    fluid.set_bodies(np.concatenate(position), 0.0 * volume if penalty else volume, stick[owner])
+    fluid.set_bodies(np.concatenate(position), volume if method.displaces else 0.0 * volume, stick[owner])
     settings = ForcingSettings(sph.slip, sph.restitution, sph.scheme, one_way=sph.one_way)
-    method = PenaltyForcing if penalty else DirectForcing
     return method(fluid, rigid.solids, local, owner, settings)
 
 
-def _make_scheme(rigid: RigidPart, particles: SphPart, forcing: DirectForcing) -> Scheme:
-    if isinstance(forcing, PenaltyForcing):
-        return PenaltyScheme(rigid, particles, forcing)
-    return DirectForcingScheme(rigid, particles, forcing)
-
-
-def _sample(scene: Scene, solid: geometry.Solid, box: SphBox) -> Array:
+def _sample(scene: Scene, entry: BodyEntry, box: SphBox) -> Array:
     """Boundary particles of a body at t = 0 (n, 3) [m]."""
+    solid = _solid(entry)
     thickness = solid.thickness(box.dimensions)
     if thickness < (1.0 - 1e-3) * box.spacing:
         finer = math.ceil(scene.need_domain().resolution * box.spacing / thickness)
@@ -169,8 +181,7 @@ def _sample(scene: Scene, solid: geometry.Solid, box: SphBox) -> Array:
             f"objects.{solid.name}: {thickness:.3g} m thick, less than one particle ({box.spacing:.3g} m), which "
             f"cannot feel it; make it thicker, or raise domain.resolution to {finer}"
         )
-    body = scene.bodies[solid.name]
-    rests = isinstance(body.motion, Static) and not body.is_dynamic and not solid.shape.is_animated
+    rests = entry.description.static and not entry.description.dynamic
     return sample_solid(solid, box.lower, box.upper, box.spacing, box.dimensions, rests)
 
 

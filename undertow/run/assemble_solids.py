@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,19 @@ import undertow.geometry as geometry
 from undertow.errors import UserError
 from undertow.grid import Array
 from undertow.rigid.control import JointControl, Ramp
+from undertow.rigid.table import BodyDescription, BodyTable
 from undertow.run import build
 from undertow.run.assembly import Assembly
 from undertow.run.shapes import mesh_soft
 from undertow.scene import (
     Cloth,
     Control,
+    ForceLoad,
     Hold,
     Joint,
     JointAxis,
+    PressureLoad,
+    Region,
     RigidBody,
     Rope,
     Scene,
@@ -29,32 +32,36 @@ from undertow.scene import (
     SoftBody,
     Static,
     Table,
+    TorqueLoad,
+    TractionLoad,
 )
 from undertow.soft import Elastic, SoftBodies, SoftMesh, making, meshes
 from undertow.soft.materials import find_hinges
 from undertow.solids import SolidSettings
-from undertow.solids.rigid_part import NewBody, NewJoint, RigidPart
+from undertow.solids.loads import NewLoad
+from undertow.solids.rigid_part import NewJoint, RigidPart
 from undertow.solids.schemes import RigidScheme, SolidsScheme
 from undertow.solids.soft_part import SoftLook, SoftNodes, SoftPart, SoftSettings
 
 
-def assemble_solids(scene: Scene) -> Assembly:
+def assemble_solids(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
     """Solids without fluid."""
     if not scene.softs:
-        rigid = make_rigid(scene)
-        return Assembly([rigid], RigidScheme(rigid), list(rigid.notes))
-    rigid, soft = make_soft(scene)
-    return Assembly([rigid, soft], SolidsScheme(rigid, soft), [*rigid.notes, *soft.notes])
+        rigid, notes = make_rigid(scene, table, starts)
+        return Assembly([rigid], RigidScheme(rigid), notes, follows_table=True)
+    rigid, soft, notes = make_soft(scene, table, starts)
+    return Assembly([rigid, soft], SolidsScheme(rigid, soft), [*notes, *soft.notes])
 
 
-def make_rigid(scene: Scene, nodes: SoftNodes | None = None) -> RigidPart:
-    """The rigid bodies and joints of a scene; nodes: what they carry."""
-    chosen, shapes = scene.solids, dict[Hashable, geometry.Shape]()
-    bodies = []
-    for name in scene.bodies:
-        body = read_body(scene, name, shapes)
-        shapes[body.key] = body.shape
-        bodies.append(body if nodes is None else replace(body, attached=nodes.carried_by(name)))
+def make_rigid(
+    scene: Scene, table: BodyTable, starts: bool, attached: Mapping[str, tuple[Array, Array]] | None = None
+) -> tuple[RigidPart, list[str]]:
+    """The rigid bodies of a table and the joints of a scene; attached: nodes that are parts of them. With notes for the
+    user."""
+    chosen = scene.solids
+    for entry in table:
+        if entry.description.shape.is_animated:
+            raise UserError(f"objects.{entry.name}.shape: an animated mesh needs a [domain] with fluid; use a mesh")
     settings = SolidSettings(
         gravity=build.vector3(scene.gravity),
         orientation_order=chosen.orientation_order,
@@ -64,17 +71,24 @@ def make_rigid(scene: Scene, nodes: SoftNodes | None = None) -> RigidPart:
         tolerance=chosen.tolerance,
     )
     joints = [_read_joint(name, joint) for name, joint in scene.joints.items()]
-    rigid = RigidPart(scene.dimensions, bodies, joints, settings, chosen.joint_solver, scene.domain is not None)
-    for body in bodies:
-        rigid.notes += geometry.note_overlap(body.name, body.shape) if body.dynamic and body.mass is None else []
-    return rigid
+    rigid = RigidPart(table, joints, settings, chosen.joint_solver, scene.domain is not None, attached)
+    notes = rigid.check_overlaps() if starts else []
+    for body in (entry.description for entry in table):
+        notes += geometry.note_overlap(body.name, body.shape) if body.dynamic and body.mass is None else []
+    return rigid, notes
 
 
-def make_soft(scene: Scene) -> tuple[RigidPart, SoftPart]:
-    """The rigid bodies of a scene and the soft ones beside them; nodes come first, as rigid bodies may carry some. In
-    fluid thin rigid shells have nodes too."""
+def make_soft(scene: Scene, table: BodyTable, starts: bool) -> tuple[RigidPart, SoftPart, list[str]]:
+    """The rigid bodies of a table and the soft ones of a scene beside them; nodes come first, as rigid bodies may carry
+    some. In fluid thin rigid shells have nodes too. With notes on the rigid ones."""
     chosen, nodes = scene.soft, _read_nodes(scene)
-    rigid = make_rigid(scene, nodes)
+    if scene.domain is None:
+        nodes.heavier = {entry.name for entry in table.first if entry.description.dynamic}
+    attached = {entry.name: nodes.carried_by(entry.name) for entry in table.first}
+    nodes.let_go(entry.name for entry in table.gone)
+    if scene.domain is not None:
+        _add_shells(nodes, table)
+    rigid, notes = make_rigid(scene, table, starts, attached)
     settings = SoftSettings(
         build.vector3(scene.gravity),
         chosen.stepper,
@@ -83,24 +97,35 @@ def make_soft(scene: Scene) -> tuple[RigidPart, SoftPart]:
         chosen.volume_solve,
         chosen.collisions,
     )
-    return rigid, SoftPart(rigid, nodes, settings)
+    return rigid, SoftPart(rigid, nodes, settings), notes
 
 
 # rigid bodies and joints --------------------------------------------------------------------------------------------
 
 
-def read_body(scene: Scene, name: str, shapes: Mapping[Hashable, geometry.Shape]) -> NewBody:
-    """A body of a scene; shapes: of bodies before it, by the keys of those."""
-    body = scene.bodies[name]
+def read_table(scene: Scene) -> BodyTable:
+    """The bodies of a scene."""
+    found, shapes = list[BodyDescription](), dict[Hashable, geometry.Shape]()
+    for name, body in scene.bodies.items():
+        found.append(describe_body(scene, name, body, shapes))
+        shapes[found[-1].key] = found[-1].shape
+    return BodyTable(scene.dimensions, found)
+
+
+def describe_body(
+    scene: Scene, name: str, body: RigidBody, shapes: Mapping[Hashable, geometry.Shape], made: bool = False
+) -> BodyDescription:
+    """A body of a scene, or one ``made`` during its run; shapes: of bodies before it, by the keys of those."""
     density = body.density if body.shape.part_densities() else None
     key = (body.shape, body.is_dynamic, body.inertia, body.centre_of_mass, density)
     count = len(scene.bodies)
-    return NewBody(
+    points = np.array([build.vector3(other.position) for other in scene.bodies.values()] or [(0.0, 0.0, 0.0)])
+    return BodyDescription(
         name,
         key,
-        shapes[key] if key in shapes else _read_shape(scene, name, body, density),
+        shapes[key] if key in shapes else build.make_shape(name, body, scene.dimensions).with_density(density),
         build.make_motion(body),
-        static=isinstance(body.motion, Static),
+        static=isinstance(body.motion, Static) and not body.shape.is_animated,
         dynamic=body.is_dynamic,
         mass=body.mass,
         density=body.density,
@@ -114,19 +139,15 @@ def read_body(scene: Scene, name: str, shapes: Mapping[Hashable, geometry.Shape]
         torsional_friction=body.spinning_friction,
         collision_group=body.collision_group,
         collides_with=body.collides_with,
+        loads=[_read_load(name, load, scene.dimensions) for load in body.loads],
+        slip=body.slip,
         color=build.vector3(body.color),
         visible=body.drawn,
         detail=48 if count <= 50 else 24 if count <= 300 else 16,
+        # what has no end is drawn twice as far as bodies are apart
+        extent=2.0 * max(1.0, float(np.ptp(points, axis=0).max())),
+        source=body.model_dump(mode="json", exclude_none=True) if made else None,
     )
-
-
-def _read_shape(scene: Scene, name: str, body: RigidBody, density: float | None) -> geometry.Shape:
-    shape = build.make_shape(name, body, scene.dimensions)
-    if shape.is_animated:
-        raise UserError(f"objects.{name}.shape: an animated mesh needs a [domain] with fluid; use a mesh")
-    # what has no end is drawn twice as far as bodies are apart
-    points = np.array([build.vector3(other.position) for other in scene.bodies.values()])
-    return shape.drawn_to(2.0 * max(1.0, float(np.ptp(points, axis=0).max()))).with_density(density)
 
 
 def _read_joint(name: str, joint: Joint) -> NewJoint:
@@ -188,7 +209,7 @@ def _scalar_curve(curve: float | Table | Sine, unit: float) -> geometry.Curve:
 
 
 def _read_nodes(scene: Scene) -> SoftNodes:
-    """Nodes and elements of the soft bodies, and in fluid of thin rigid shells."""
+    """Nodes and elements of the soft bodies."""
     found = SoftNodes(SoftBodies(scene.dimensions))
     for name, item in scene.softs.items():
         if isinstance(item, SoftBody):
@@ -199,17 +220,20 @@ def _read_nodes(scene: Scene) -> SoftNodes:
             mesh = _read_rope(found, name, item, build.vector3(scene.gravity))
         for hold in item.holds:
             _read_hold(found, mesh, hold)
-    if scene.domain is None:
-        found.heavier = {name for name, body in scene.bodies.items() if body.is_dynamic}
-        return found
-    for name, body in scene.shells.items():
-        sheet = build.make_shape(name, body, scene.dimensions).as_sheet()
-        assert sheet is not None
-        found.add_shell(name, making.place(_pose(body), sheet.vertices), sheet.elements, sheet.thick * sheet.sizes())
+        found.loads += [(name, _read_load(name, load, scene.dimensions)) for load in item.loads]
     return found
 
 
-def _pose(item: SoftBody | Cloth | RigidBody | Hold) -> tuple[Array, Array]:
+def _add_shells(found: SoftNodes, table: BodyTable) -> None:
+    """Nodes of the thin rigid shells, where they start."""
+    for entry in table:
+        sheet = entry.description.shape.as_sheet()
+        if sheet is not None:
+            pose = entry.description.motion.pose(0.0)
+            found.add_shell(entry.name, making.place(pose, sheet.vertices), sheet.elements, sheet.thick * sheet.sizes())
+
+
+def _pose(item: SoftBody | Cloth | Hold | Region) -> tuple[Array, Array]:
     return np.array(build.vector3(item.position)), geometry.rotation_matrix(item.rotation.axis, item.rotation.degrees)
 
 
@@ -221,7 +245,11 @@ def _read_solid(found: SoftNodes, name: str, item: SoftBody) -> SoftMesh:
         overlap = geometry.note_overlap(name, solid, soft=True)
         # else the triangles enclose some of the volume twice
         found.notes += overlap or making.check_filled(f"objects.{name}", mesh, solid.volume(), item.element_size)
-    material = Elastic(item.density, item.youngs_modulus, item.poisson_ratio, item.model, item.damping)
+    modulus, ratio = item.youngs_modulus, item.poisson_ratio
+    if ratio == 0.5:
+        # rings keep the volume; single elements have the bulk modulus of 0.45 beside the shear modulus E / 3
+        modulus, ratio = modulus * 1.45 / 1.5, 0.45
+    material = Elastic(item.density, modulus, ratio, item.model, item.damping)
     velocity, angular = build.vector3(item.velocity), item.angular_velocity
     added = making.add_solid(soft, name, mesh, pose, material, velocity, angular)
     surface = None
@@ -305,7 +333,19 @@ def _read_hold(found: SoftNodes, mesh: SoftMesh, hold: Hold) -> None:
     found.soft.hold(inside, None if isinstance(motion, geometry.Static) else motion, hold.until)
 
 
-def _region(name: str, hold: Hold, dimensions: int) -> Any:
-    """Distance of points (n, 3) from the region of a hold (n,) [m]."""
+def _read_load(name: str, load: ForceLoad | TorqueLoad | TractionLoad | PressureLoad, dimensions: int) -> NewLoad:
+    if isinstance(load, ForceLoad):
+        at = None if load.at is None else np.array(build.vector3(load.at))
+        return NewLoad("force", build.make_curve(load.force), at)
+    if isinstance(load, TorqueLoad):
+        return NewLoad("torque", build.make_curve(load.torque))
+    region = None if load.region is None else _region(name, load.region, dimensions)
+    if isinstance(load, TractionLoad):
+        return NewLoad("traction", build.make_curve(load.traction), region=region)
+    return NewLoad("pressure", _scalar_curve(load.pressure, 1.0), region=region)
+
+
+def _region(name: str, hold: Hold | Region, dimensions: int) -> Any:
+    """Distance of points (n, 3) from the region of a hold or a load (n,) [m]."""
     region = geometry.Solid(name, build.make_shape(name, hold), geometry.Static(*_pose(hold)))
     return lambda x: region.distance(x, 0.0, dimensions)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 import undertow.geometry as geometry
 from undertow.errors import UserError
+from undertow.fluid import Flow
+from undertow.fluid.advected import Content, FieldContext
 from undertow.fluid.drawing import padded_centres
-from undertow.fluid.free_surface import FreeSurface
-from undertow.fluid.mixture import Mixture
-from undertow.fluid.solve import PressureSolve, SplitImplicit
-from undertow.fluid.water import VolumeSource, WaterEmitter, WaterFlow, WaterSettings
-from undertow.geometry import SolidFields
+from undertow.fluid.liquid import LiquidSurface, MakePhase, VolumeSource, WaterEmitter
+from undertow.fluid.variable_viscosity import VariableViscosity, ViscositySource
 from undertow.grid import Array, Grid, Sides
 from undertow.run import build
 from undertow.scene import Drain, Inflow, Open, Outflow, Scene, Water, WaterSource
@@ -25,17 +24,10 @@ PARTICLES_PER_CELL = {2: 32, 3: 16}
 volume in splashes, where the surface is lost between cells whatever repairs it."""
 
 
-def make_water(
-    scene: Scene,
-    grid: Grid,
-    sides: Sides,
-    side_velocity: Callable[[float], None] | None,
-    fields: SolidFields | None,
-    make_solve: Callable[[FreeSurface, float], SplitImplicit] = PressureSolve,
-    bodies: SolidFields | None = None,
-) -> WaterFlow:
-    """The water around solids that are ``fields``; bodies: solids that the surface keeps out of although the solve has
-    fluid in their place."""
+def make_liquid(
+    scene: Scene, grid: Grid, sides: Sides, make_phase: MakePhase, hidden: Sequence[geometry.Solid]
+) -> Callable[[FieldContext], LiquidSurface]:
+    """What makes the surface of a scene's water; hidden: solids that are not drawn."""
     surface = Surface(
         grid,
         sides,
@@ -48,30 +40,10 @@ def make_water(
         ),
     )
     emitters, drains = _regions(scene, grid)
-    flow = WaterFlow(
-        grid, sides, fields, surface, _settings(scene), emitters, drains, side_velocity, make_solve, bodies,
-        _mixture(scene, grid),
-    )  # fmt: skip
-    solids = [solid for found in (fields, bodies) if found is not None for solid in found.solids]
-    flow.hidden = [solid for solid in solids if not scene.bodies[solid.name].drawn]
-    _set_velocity(scene, flow)
-    return flow
-
-
-def _settings(scene: Scene) -> WaterSettings:
-    fluid = scene.fluid
     # through open sides water may leave
     leaves = any(isinstance(side, Open | Outflow | Inflow) for side in scene.need_domain().sides.values())
-    return WaterSettings(
-        density=fluid.density,
-        viscosity=fluid.viscosity,
-        gravity=build.vector3(scene.gravity),
-        acceleration=build.vector3(fluid.acceleration),
-        advection=fluid.advection,
-        limiter=fluid.limiter,
-        tolerance=fluid.tolerance,
-        volume_bound=math.inf if leaves else scene.surface.volume_bound,
-    )
+    bound = math.inf if leaves else scene.surface.volume_bound
+    return lambda context: LiquidSurface(context, surface, emitters, drains, bound, make_phase, hidden)
 
 
 def _region(name: str, item: Water | WaterSource | Drain) -> geometry.Solid:
@@ -88,18 +60,21 @@ def _distance(grid: Grid, items: Mapping[str, Water | WaterSource | Drain]) -> A
     return phi
 
 
-def _mixture(scene: Scene, grid: Grid) -> Mixture | None:
-    """The viscosity where it differs from place to place; later objects over earlier ones."""
+def viscosity_contents(scene: Scene, grid: Grid) -> list[Content]:
+    """The viscosity where it differs from place to place, later objects over earlier ones; else nothing."""
     if not scene.mixes_viscosities:
-        return None
+        return []
     mu_c = np.full(grid.padded, scene.fluid.viscosity)
     for name, item in scene.waters.items():
         mu_c[_distance(grid, {name: item}) <= 0.0] = scene.viscosity_of(item)
-    mixture = Mixture(grid, mu_c)
-    for source in scene.water_regions.values():
-        if isinstance(source, WaterSource):
-            mixture.expect(scene.viscosity_of(source))
-    return mixture
+    sources = [
+        ViscositySource(
+            np.asarray(_distance(grid, {name: item}) <= 0.0), scene.viscosity_of(item), item.start,
+            math.inf if item.stop is None else item.stop,
+        )
+        for name, item in scene.water_regions.items() if isinstance(item, WaterSource)
+    ]  # fmt: skip
+    return [lambda context: VariableViscosity(context, mu_c, sources)]
 
 
 def _regions(scene: Scene, grid: Grid) -> tuple[list[WaterEmitter], list[VolumeSource]]:
@@ -108,14 +83,13 @@ def _regions(scene: Scene, grid: Grid) -> tuple[list[WaterEmitter], list[VolumeS
         stop = math.inf if item.stop is None else item.stop
         distance = _distance(grid, {name: item})
         if isinstance(item, WaterSource):
-            velocity, viscosity = build.vector3(item.velocity), scene.viscosity_of(item)
-            emitters.append(WaterEmitter(name, distance, velocity, item.start, stop, viscosity))
+            emitters.append(WaterEmitter(name, distance, build.vector3(item.velocity), item.start, stop))
         else:
             drains.append(VolumeSource(name, np.asarray(distance <= 0.0), -item.rate, item.start, stop))
     return emitters, drains
 
 
-def _set_velocity(scene: Scene, flow: WaterFlow) -> None:
+def set_velocity(scene: Scene, flow: Flow) -> None:
     """Every body of water starts with its velocity, on the faces of its cells."""
     for name, item in scene.waters.items():
         if any(item.velocity):
@@ -126,7 +100,7 @@ def _set_velocity(scene: Scene, flow: WaterFlow) -> None:
     flow.finish(flow.state.u)
 
 
-def check_water(scene: Scene, flow: WaterFlow) -> list[str]:
+def check_water(scene: Scene, flow: Flow) -> list[str]:
     """Water that fills a sealed domain has no surface; of water thinner than a cell there is a note."""
     grid = flow.grid
     open_c = flow.domain.volume_c[grid.interior] > 0

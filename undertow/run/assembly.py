@@ -10,9 +10,10 @@ from undertow.part import Part, Scheme
 
 @dataclass(frozen=True)
 class Assembly:
-    """parts: each after those that it depends on. scheme: their step. notes: what a user should know before the
-    run."""
+    """parts: each after those that it depends on. scheme: their step. notes: what a user should know before the run.
+    follows_table: nothing but the rigid bodies themselves is made out of the table of bodies."""
 
     parts: Sequence[Part]
     scheme: Scheme
     notes: list[str] = field(default_factory=list)
+    follows_table: bool = False

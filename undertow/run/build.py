@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import undertow.geometry as geometry
+import undertow.scene
 from undertow.errors import UserError
-from undertow.fluid import Flow, FlowSettings, SmokeEmitter, SmokeSettings
+from undertow.fluid import Flow, FlowSettings, Smoke, SmokeEmitter, SmokeSettings
+from undertow.fluid.advected import Content
+from undertow.geometry.clipped import clip_to_grid
+from undertow.geometry.driven import Driven as DrivenMotion
 from undertow.grid import KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
+from undertow.rigid.table import BodyTable
 from undertow.run.shapes import make_shape
 from undertow.scene import (
     Drain,
+    Driven,
     Emitter,
     Hold,
     Inflow,
     Keyframes,
+    Periodic,
     PrescribedVelocity,
     RigidBody,
     Scene,
@@ -33,13 +40,10 @@ from undertow.scene import (
     WaterSource,
 )
 
-if TYPE_CHECKING:
-    pass
-
 DOUBLES_PER_CELL = {
     "flow": 55.0,
     "second_order": 12.0,
-    "two_solves": 3.0,
+    "second solve": 3.0,
     "viscosity": 45.0,
     "smoke": 8.0,
     "solids": 18.0,
@@ -100,7 +104,7 @@ def memory_needed(scene: Scene, grid: Grid) -> float:
     """Estimate of the memory a simulation allocates [bytes]."""
     per_cell = DOUBLES_PER_CELL["flow"]
     per_cell += DOUBLES_PER_CELL["second_order"] if scene.time.stepper != "first_order" else 0.0
-    per_cell += DOUBLES_PER_CELL["two_solves"] if scene.monolithic.scheme == "two_solves" else 0.0
+    per_cell += DOUBLES_PER_CELL["second solve"] if scene.monolithic.solves == 2 else 0.0
     per_cell += DOUBLES_PER_CELL["viscosity"] if scene.is_viscous else 0.0
     per_cell += DOUBLES_PER_CELL["smoke"] if scene.smoke is not None else 0.0
     per_cell += DOUBLES_PER_CELL["solids"] if scene.bodies else 0.0
@@ -136,10 +140,10 @@ class SideValues:
         return any(not isinstance(curve, geometry.ConstantCurve) for curve in self.curves.values())
 
 
-def check_room(scene: Scene, regions: int) -> None:
+def check_room(scene: Scene, table: BodyTable, regions: int) -> None:
     """Bodies that leave no region to the fluid's pressure are a mistake."""
     if regions == 0:
-        names = ", ".join(f"objects.{name}" for name in (*scene.bodies, *scene.softs))
+        names = ", ".join(f"objects.{name}" for name in (*table.entries, *scene.softs))
         raise UserError(
             f"{scene.name}: {names} fill the whole domain and leave no fluid; make them smaller, or the domain larger"
         )
@@ -201,22 +205,25 @@ def make_motion(item: Placed) -> geometry.Motion:
         turns = motion.rotations or (item.rotation,) * len(motion.times)
         positions = [vector3(p) for p in motion.positions]
         return geometry.Keyframes(motion.times, positions, [(r.axis, r.degrees) for r in turns], motion.interpolation)
+    if isinstance(motion, Driven):
+        return DrivenMotion(np.array(position), rotation)
     return geometry.Static(np.array(position), rotation)
 
 
-def build_solids(scene: Scene, grid: Grid) -> tuple[list[geometry.Solid], list[str]]:
-    """The solids in the order of the scene, and notes on those the grid sees badly."""
+def build_solids(scene: Scene, table: BodyTable, grid: Grid) -> tuple[list[geometry.Solid], list[str]]:
+    """The solids in the order of the table, and notes on those the grid sees badly."""
     solids = []
     thin: list[tuple[float, str]] = []
-    for name, body in scene.bodies.items():
-        shape = make_shape(name, body, scene.dimensions)
-        solid = geometry.Solid(name, shape, make_motion(body), body.slip)
-        if not body.is_dynamic:
+    for body in (entry.description for entry in table):
+        solid = geometry.Solid(body.name, body.shape, copy(body.motion), body.slip)
+        if not body.dynamic:
             _check_enters(scene, grid, solid)
         thickness = solid.thickness(grid.dimensions)
-        if thickness < 2 * grid.dx and not shape.is_sheet:
-            thin.append((thickness, name))
-        solids.append(solid)
+        if thickness < 2 * grid.dx and not body.shape.is_sheet:
+            thin.append((thickness, body.name))
+        # along periodic axes a solid is there more than once
+        repeats = any(isinstance(side, Periodic) for side in scene.need_domain().sides.values())
+        solids.append(solid if body.dynamic or repeats else clip_to_grid(solid, grid))
     return solids, _notes_of_thin(thin, grid.dx)
 
 
@@ -243,11 +250,6 @@ def _check_enters(scene: Scene, grid: Grid, solid: geometry.Solid) -> None:
         f"objects.{solid.name}: outside the domain during the whole run; it reaches from {list(grid.lower)} to "
         f"{list(grid.upper)} m; move it inside, or change its motion"
     )
-
-
-def drawn_colors(scene: Scene) -> dict[str, tuple[float, float, float]]:
-    """Colours of the bodies that are drawn."""
-    return {name: vector3(body.color) for name, body in scene.bodies.items() if body.drawn}
 
 
 def build_emitters(scene: Scene, grid: Grid) -> list[SmokeEmitter]:
@@ -281,6 +283,7 @@ def build_emitters(scene: Scene, grid: Grid) -> list[SmokeEmitter]:
 def notes_at_start(solids: list[geometry.Solid], flow: Flow, names: list[str]) -> list[str]:
     """What may be a mistake in where prescribed solids and smoke emitters (by their names) start."""
     notes = []
+    emitters = [emitter for field in flow.fields if isinstance(field, Smoke) for emitter in field.emitters]
     for a, first in enumerate(solids):
         for second in solids[a + 1 :]:
             (low, high), (lower, upper) = first.bounds(0.0), second.bounds(0.0)
@@ -295,7 +298,7 @@ def notes_at_start(solids: list[geometry.Solid], flow: Flow, names: list[str]) -
                     f"objects.{first.name} and objects.{second.name} overlap by {-depth:.3g} m at the start: the fluid "
                     f"sees them as one solid; move one of them if that is not meant"
                 )
-    for name, emitter in zip(names, () if flow.smoke is None else flow.smoke.emitters, strict=True):
+    for name, emitter in zip(names, emitters, strict=True):
         if not np.any(flow.domain.volume_c[emitter.inside_c] > 0.0):
             notes.append(f"objects.{name}: lies inside a solid at the start, nothing comes out of it; move one of them")
     return notes
@@ -315,14 +318,19 @@ def flow_settings(scene: Scene) -> FlowSettings:
         no_slip=fluid.no_slip,
         stepper=scene.time.stepper,
         tolerance=fluid.tolerance,
-        smoke=_smoke_settings(scene),
     )
 
 
-def _smoke_settings(scene: Scene) -> SmokeSettings | None:
+def smoke_contents(scene: Scene, grid: Grid) -> list[Content]:
+    """What makes the smoke, or dye, of a scene with its sources; nothing without any."""
     smoke = scene.smoke
     if smoke is None:
-        return None
+        return []
+    settings, emitters = _smoke_settings(scene, smoke), build_emitters(scene, grid)
+    return [lambda context: Smoke(context, settings, emitters)]
+
+
+def _smoke_settings(scene: Scene, smoke: undertow.scene.Smoke) -> SmokeSettings:
     ambient = smoke.ambient_temperature
     incoming = {
         (side.smoke, ambient if side.temperature is None else side.temperature)

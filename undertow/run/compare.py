@@ -6,11 +6,12 @@ import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from undertow.couplings import COUPLINGS
 from undertow.errors import PhysicsError, UserError
 from undertow.run.driver import Progress
 from undertow.run.folder import next_folder
 from undertow.run.simulation import Simulation
-from undertow.scene import COUPLINGS, Scene, find_scene
+from undertow.scene import Scene, find_scene
 
 
 def couplings_of(text: str) -> list[str]:

@@ -67,7 +67,7 @@ def disk_needed(sim: Simulation) -> tuple[float, int]:
                    *(limit.time_step for part in sim.parts for limit in part.limits(sim.time))])  # fmt: skip
     steps = max(left, math.ceil((rules.end - sim.time) / longest)) if longest > 0 else left
     row = DIGITS * ((4 + len(sim.ledger.units)) + len(TIMING_COLUMNS))
-    bodies = DIGITS * len(body_columns(sim.scene.dimensions)) * len(sim.scene.bodies)
+    bodies = DIGITS * len(body_columns(sim.scene.dimensions)) * len(sim.bodies)
     rows = steps * row + (steps if sim.scene.output.bodies == "steps" else left) * bodies
     head = 4096 + 64 * len(sim.scene.objects)
     return float(frames * (sim.frame_data().nbytes() + head) + rows + (CHECKPOINTS_KEPT + 1) * state), frames
@@ -104,7 +104,7 @@ class RunFolder:
         try:
             (temporary / "checkpoint").mkdir(parents=True)
             (temporary / "frames").mkdir()
-            (temporary / "scene.toml").write_text(toml.write(sim.scene), encoding="utf-8")
+            (temporary / "scene.toml").write_text(toml.write(sim.start_scene), encoding="utf-8")
             _write_json(temporary / "run.json", _describe(sim))
             (temporary / "log.txt").write_text("")
             folder = cls(temporary, sim, None)

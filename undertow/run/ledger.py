@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from undertow.part import ANGULAR_SPEED, FORCE, LENGTH, SPEED, TIME, TORQUE, Unit
+from undertow.part import ANGULAR_SPEED, FORCE, LENGTH, SPEED, TIME, TORQUE, ZERO, Unit
 from undertow.run.sampling import flux, sample, surface_height
 from undertow.run.tables import Cell
 from undertow.scene import FluxProbe, ForceProbe, GaugeProbe, LineProbe, PointProbe
@@ -25,7 +25,7 @@ def header(name: str, unit: Unit, dimensions: int) -> str:
 BODY_VECTORS = {
     "position": LENGTH, "velocity": SPEED, "angular_velocity": ANGULAR_SPEED, "force_pressure": FORCE,
     "force_viscous": FORCE, "force_contact": FORCE, "force_joint": FORCE, "torque": TORQUE, "torque_solids": TORQUE,
-    "force_control": FORCE,
+    "force_control": FORCE, "force_load": FORCE, "force_reaction": FORCE,
 }  # fmt: skip
 """What bodies.csv says of a body."""
 
@@ -41,12 +41,10 @@ def body_rows(sim: Simulation) -> list[list[Cell]]:
     """One row per solid."""
     rows: list[list[Cell]] = []
     for part, name in sim.solids():
-        if name not in sim.scene.bodies:
-            continue
         body, split = part.body_state(name, sim.time), part.body_forces(name)
         vectors = (
             body.position, body.velocity, body.angular_velocity, split.pressure, split.viscous, split.contact,
-            split.joint, split.torque, split.torque_solids, split.control,
+            split.joint, split.torque, split.torque_solids, split.control, split.load, split.reaction,
         )  # fmt: skip
         rows.append([sim.step_count, sim.time, name, *(float(v) for vector in vectors for v in vector)])
     return rows
@@ -70,14 +68,17 @@ def _probe_values(
     if isinstance(probe, GaugeProbe):
         return [(0, "height", surface_height(sim.flow, probe.position))]
     if isinstance(probe, ForceProbe):
-        forces = [sim.body_forces(name) for name in probe.objects]
-        parts = {"force": [f.fluid for f in forces]}
-        if sim.grid is None and not sim.scene.sph_fluids:
-            parts = {"force_contact": [f.contact for f in forces], "force_joint": [f.joint for f in forces]}
+        there = [name for _, name in sim.solids()]
+        forces = [sim.body_forces(name) for name in probe.objects if name in there]
+        parts = {
+            f"force_{name}": [getattr(f, name) for f in forces] for name in ("contact", "joint", "load", "reaction")
+        }
+        if sim.grid is not None or sim.scene.sph_fluids:
+            parts = {"force": [f.fluid for f in forces], **parts}
         return [
             (0, f"{part}_{axis}", float(value))
             for part, vectors in parts.items()
-            for axis, value in zip("xyz", np.sum(vectors, axis=0), strict=True)
+            for axis, value in zip("xyz", np.sum([ZERO, *vectors], axis=0), strict=True)
         ]
     if isinstance(probe, PointProbe):
         points = np.array([probe.position])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from undertow.fluid.flow import Flow
 
 FIELDS = ("velocity", "pressure", "density", "smoke", "temperature", "vorticity", "divergence", "level_set",
-          "open_fraction")  # fmt: skip
+          "open_fraction", "viscosity")  # fmt: skip
 
 
 def cell_field(flow: Flow, field: str) -> Array:
@@ -35,16 +35,15 @@ def cell_field(flow: Flow, field: str) -> Array:
         return flow.domain.volume_c[grid.interior]
     if field == "density":
         return np.full(state.p[grid.interior].shape, flow.settings.density)
+    carried = flow.cells()
+    if field in carried:
+        return np.asarray(carried[field][grid.interior])
     if field == "level_set":
-        surface = getattr(state, "surface", None)
-        if surface is None:
-            raise UserError("field 'level_set': this scene has no water; add an object of type 'water' to the scene")
-        return np.asarray(surface.phi_c[grid.interior])
+        raise UserError("field 'level_set': this scene has no water; add an object of type 'water' to the scene")
     if field in ("smoke", "temperature"):
-        array: Array = getattr(state, field, np.zeros(0))
-        if not array.size:
-            raise UserError(f"field {field!r}: this scene has no smoke; add a [smoke] table to the scene")
-        return array[grid.interior]
+        raise UserError(f"field {field!r}: this scene has no smoke; add a [smoke] table to the scene")
+    if field == "viscosity":
+        return np.full(state.p[grid.interior].shape, flow.settings.viscosity)
     raise UserError(f"field {field!r} is unknown; the fields are {', '.join(FIELDS)}")
 
 

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from undertow.errors import PhysicsError, UserError
+from undertow.errors import PhysicsError, SolveError, UserError
 from undertow.frames import BodyFrame, ParticleFrame, SoftFrame, SurfaceFrame
 from undertow.grid import Array, Grid
-from undertow.part import BodyForces, Ledger, Part
+from undertow.part import BodyForces, Ledger, Part, Unit
 from undertow.run.assemble import assemble
 from undertow.run.build import initial_velocity
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from undertow.run.handles import Body, HasNodes, Nodes, Particles, SurfaceMesh
+from undertow.run.handles import Body, HasNodes, JointHandle, Nodes, Particles, SurfaceMesh
 from undertow.run.machine import use_threads
-from undertow.run.timestep import choose_step
+from undertow.run.timestep import Clock, StepChoice
 from undertow.scene import RigidBody, Scene, toml
 
 if TYPE_CHECKING:
     from undertow.fluid import Flow, FlowState
     from undertow.output import FrameData
+    from undertow.rigid.table import BodyTable
+    from undertow.run.assembly import Assembly
     from undertow.run.driver import Progress
     from undertow.run.record import Run
     from undertow.solids.rigid_part import RigidPart
     from undertow.sph import SphFluid
+
+NEARLY = 1e-3
+"""Relative residual of a failed solve below which a larger tolerance would still give a useful answer."""
 
 Drawn = TypeVar("Drawn")
 Kind = TypeVar("Kind", bound=Part)
@@ -64,21 +70,35 @@ class Simulation:
     def __init__(self, scene: Scene, threads: int | None = None, checkpoint: Checkpoint | None = None) -> None:
         if not isinstance(scene, Scene):
             raise UserError(f"Simulation: {type(scene).__name__} is no Scene; use ut.scene('NAME') or ut.Scene(...)")
-        self.scene = scene
-        self._first_objects = scene.objects
+        from undertow.run.assemble_solids import read_table
+
+        self.scene = self.start_scene = scene
+        """With the bodies made during the run; as it was at the start."""
         self.threads = use_threads(threads)
-        assembly = assemble(scene, checkpoint is None)
-        self.scheme, self.notes = assembly.scheme, assembly.notes
-        """The order of things in a step; what the user should know before the run."""
-        self.parts: list[Part] = [*assembly.parts, self.scheme]
-        self.ledger = Ledger(self.parts)
+        self.clock = Clock(scene.time)
         self.time = 0.0
         self.step_count = 0
         self.frame = 0
+        self._changes: list[str] = []
+        """What has been done to the bodies since the last step, in words."""
+        self.bodies = read_table(scene)
+        """What the bodies are."""
+        if checkpoint is not None:
+            self._restore_bodies(checkpoint.numbers["bodies"])
+        assembly = assemble(scene, self.bodies, checkpoint is None)
+        self.notes = assembly.notes
+        """What the user should know before the run."""
+        self._take(assembly)
+        self.ledger = Ledger(self.parts)
         if self.grid is not None and not scene.has_surface:
             self.set_velocity(initial_velocity(scene))
         if checkpoint is not None:
             self.restore(checkpoint)
+
+    def _take(self, assembly: Assembly) -> None:
+        """The parts and the scheme, which is the order of things in a step."""
+        self.scheme, self._follows_table = assembly.scheme, assembly.follows_table
+        self.parts: list[Part] = [*assembly.parts, assembly.scheme]
 
     @property
     def grid(self) -> Grid | None:
@@ -122,6 +142,7 @@ class Simulation:
         for axis in grid.axes:
             x, y, z = np.broadcast_arrays(*grid.face_centres(axis))
             u_f[axis][grid.interior_faces(axis)] = function(x, y, z)[axis]
+        self.scheme.restart(self.time)
         flow.set_velocity(u_f)
 
     def next_frame_time(self) -> float:
@@ -156,17 +177,40 @@ class Simulation:
     def _step_towards(self, target: float) -> StepReport:
         use_threads(self.threads)
         limits = [limit for part in self.parts for limit in part.limits(self.time)]
-        choice = choose_step(self.scene.time, limits, self.time, target)
-        done = self.scheme.step(self.time, choice.time_step)
-        row = self.ledger.row()
+        choice = self.clock.choose(limits, self.time, target, self.scheme.planned_step)
+        next_step = self.clock.plan(limits, choice, self._frame_after(choice.end))
+        try:
+            done = self.scheme.step(self.time, choice.time_step, next_step)
+        except SolveError as error:
+            raise PhysicsError(f"{error}; {self._advise(error, choice)}") from None
+        with self.scheme.synchronised():
+            row = self.ledger.row()
         self._check_finite(row, choice.end)
+        events = (*self._changes, *done.events)
+        self._changes = []
         self.time = choice.end
         self.step_count += 1
         if self.time == self.next_frame_time():
             self.frame += 1
         return StepReport(
-            self.step_count, self.time, choice.time_step, choice.limit, done.iterations, done.details, row, done.events
+            self.step_count, self.time, choice.time_step, choice.limit, done.iterations, done.details, row, events
         )  # fmt: skip
+
+    def _frame_after(self, time: float) -> float:
+        """Time of the first frame after a time within the present frame [s]."""
+        frame = self.next_frame_time()
+        return frame if time < frame else self.scene.time.frame_time(self.frame + 2)
+
+    def _advise(self, error: SolveError, choice: StepChoice) -> str:
+        """When a solve failed, and what the user can change."""
+        key, tolerance = "fluid.tolerance", self.scene.fluid.tolerance
+        if self.scene.domain is None:
+            key, tolerance = "soft.tolerance", self.scene.soft.tolerance
+        raised = f"raise {key} = {tolerance:g} above {error.relative:.1g}, or " if error.relative < NEARLY else ""
+        return (
+            f"in step {self.step_count + 1} from t = {self.time:.6g} s: {raised}lower time.max_step below "
+            f"{choice.time_step:.3g} s"
+        )
 
     def _check_finite(self, row: dict[str, float], time: float) -> None:
         """A value that is no finite number stops the run with what, where and when."""
@@ -206,7 +250,8 @@ class Simulation:
     def body(self, name: str) -> Body:
         """A solid of the scene at the present time."""
         part = self._owner(name)
-        state, forces = part.body_state(name, self.time), part.body_forces(name)
+        with self.scheme.synchronised():
+            state, forces = part.body_state(name, self.time), part.body_forces(name)
         return Body(
             name,
             state.position,
@@ -217,8 +262,20 @@ class Simulation:
             np.array(forces.torque),
             np.array(forces.contact),
             np.array(forces.joint),
+            np.array(forces.load),
+            np.array(forces.reaction),
             self.time,
+            part,
         )
+
+    def joint(self, name: str, axis: str = "") -> JointHandle:
+        """A joint of the scene at the present time: ``sim.joint("hip").target = 0.3``; axis: of one with several free
+        axes."""
+        if name not in self.scene.joints:
+            raise UserError(f"joint {name!r}: no such joint; the joints are {', '.join(self.scene.joints) or '(none)'}")
+        from undertow.solids.rigid_part import RigidPart
+
+        return JointHandle(name, axis, self.time, self.part(RigidPart).joints)
 
     def solids(self) -> list[tuple[Part, str]]:
         """The solids of now by name, each with the part that it belongs to."""
@@ -237,34 +294,128 @@ class Simulation:
         raise UserError(f"body {name!r}: no such solid; the solids are {known or '(none)'}")
 
     def add(self, name: str, body: RigidBody) -> None:
-        """Put a rigid body into a scene of rigid bodies alone, where and as fast as ``body`` says, from now on.
+        """Put a rigid body into the scene, where and as fast as ``body`` says, from now on.
 
-        It may not lie deep inside another one; ``notes`` names those it overlaps and is pushed out of. A prescribed
-        motion counts from t = 0. Checkpoints know it.
+        It may not lie deep inside another one; ``notes`` names those it overlaps and is pushed out of. Fluid in its
+        place is gone, and the ledger counts it (``displaced_volume``). A prescribed motion counts from t = 0.
+        Checkpoints know it. What was read from ``flow``, ``state`` or ``parts`` before belongs to the bodies of before.
         """
-        from undertow.run.assemble_solids import read_body
-
         if not isinstance(body, RigidBody):
             raise UserError(f"{name!r}: {type(body).__name__} is no RigidBody; only these are added during a run")
-        part = self._rigid_alone(name, "added")
-        if name in self.scene.objects:
-            raise UserError(f"body {name!r}: the scene has or had an object of that name; choose another")
-        scene = self._scene_with(name, body)
-        self.notes += part.add(read_body(scene, name, part.known_shapes), self.time)
-        self.scene = scene
+        gone = [entry.name for entry in self.bodies.gone]
+        if name in self.bodies or (name in self.start_scene.objects and name not in gone):
+            raise UserError(f"body {name!r}: the scene has an object of that name; choose another")
+        from undertow.run.body_changes import describe_made
+
+        scene, table = self._scene_with(name, body), self.bodies.copy()
+        entry = table.add(describe_made(self.start_scene, name, body, table))
+        rigid, told = self._rigid(), ""
+        if rigid is not None and self._follows_table:
+            rigid.table = table
+            rigid.add(entry, self.time)
+            try:
+                self.notes += rigid.check_overlaps(f"at t = {self.time:.6g} s", name)
+            except UserError:
+                rigid.withdraw(name)
+                rigid.table = self.bodies
+                raise
+        else:
+            told = self._assemble_anew(table, name)
+        self.scene, self.bodies = scene, table
+        self._tell(name, "appeared", self._count(table, name, 1.0) + told)
 
     def remove(self, name: str) -> None:
-        """Take a rigid body out of a scene of rigid bodies alone; joints that held it are broken."""
-        self.body(name)
-        self._rigid_alone(name, "removed").remove(name)
+        """Take a rigid body out; joints that held it are broken, nodes attached to it are let go.
 
-    def _rigid_alone(self, name: str, done: str) -> RigidPart:
-        """The rigid bodies of a scene without anything else, where they come and go."""
-        if self.scene.domain is not None or self.scene.softs:
-            raise UserError(f"body {name!r}: cannot be {done}: bodies come and go in scenes of rigid bodies alone")
+        Its place is filled by air in water, by fluid that moves as what surrounds it in a full tank; an SPH fluid flows
+        into it.
+        """
+        self._check_body(name, "removed")
+        table, rigid = self.bodies.copy(), self._rigid()
+        told = self._count(table, name, -1.0)
+        table.remove(name)
+        if rigid is not None and self._follows_table:
+            rigid.remove(name)
+            rigid.table = table
+        else:
+            told += self._assemble_anew(table)
+        self.bodies = table
+        self._tell(name, "vanished", told)
+
+    def replace_body(self, name: str, **changes: Any) -> None:
+        """Change keys of a rigid body: ``sim.replace_body("ball", density=300.0)``.
+
+        It is taken out and put in again as it then is: joints that held it are broken, nodes attached to it are let go.
+        Unless the changes say otherwise it keeps its place, and its momenta if forces move it before and after.
+        """
+        from undertow.run.body_changes import change_body, describe_made
+
+        self._check_body(name, "changed")
+        state = self._owner(name).body_state(name, self.time)
+        body = change_body(name, self._description(name), changes, state, self.scene.dimensions)
+        scene, table, rigid = self._scene_with(name, body), self.bodies.copy(), self._rigid()
+        keeps = not {"velocity", "angular_velocity"} & changes.keys()
+        momenta = rigid.momenta_of(name) if rigid is not None and keeps else None
+        self._count(table, name, -1.0)
+        table.remove(name)
+        table.add(describe_made(self.start_scene, name, body, table))
+        told = self._assemble_anew(table, name)
+        self.scene, self.bodies = scene, table
+        rigid = self._rigid()
+        if rigid is not None and momenta is not None:
+            rigid.set_momenta(name, *momenta)
+        self._tell(name, f"changed ({', '.join(changes)})", self._count(table, name, 1.0) + told)
+
+    def _description(self, name: str) -> RigidBody:
+        """What a body of the table was described as."""
+        source = self.bodies[name].description.source
+        found = self.start_scene.objects[name] if source is None else RigidBody.model_validate(source)
+        assert isinstance(found, RigidBody)
+        return found
+
+    def _check_body(self, name: str, done: str) -> None:
+        if name not in self.bodies:
+            self.body(name)
+            raise UserError(f"{name!r}: is no rigid body; only these are {done} during a run")
+
+    def _rigid(self) -> RigidPart | None:
+        """The rigid bodies, where forces may move them."""
         from undertow.solids.rigid_part import RigidPart
 
-        return self.part(RigidPart)
+        return next((part for part in self.parts if isinstance(part, RigidPart)), None)
+
+    def _assemble_anew(self, table: BodyTable, name: str | None = None) -> str:
+        """Make all that is made out of the table of bodies out of another one, and let the state go on; what the fluid
+        does about it, in words. Nothing has changed where a body ``name`` is refused."""
+        from undertow.run.body_changes import tell_displaced
+        from undertow.solids.rigid_part import RigidPart
+
+        use_threads(self.threads)
+        assembly = assemble(self.start_scene, table, starts=False)
+        before, parts = {part.name: part for part in self.parts}, [*assembly.parts, assembly.scheme]
+        for part in parts:
+            part.adopt(before.get(part.name), self.time)
+        for part in parts:
+            if isinstance(part, RigidPart) and name is not None:
+                self.notes += part.check_overlaps(f"at t = {self.time:.6g} s", name)
+        told = tell_displaced(self.parts, parts)
+        self._take(assembly)
+        self.ledger = Ledger(self.parts, self.ledger.units)
+        return told
+
+    def _count(self, table: BodyTable, name: str, sign: float) -> str:
+        """Mass and momentum that a body of now brings (1) or takes away (-1) go into a table; in words."""
+        from undertow.run.body_changes import tell_momentum
+
+        rigid = self._rigid()
+        if rigid is None:
+            return ""
+        mass, momentum = rigid.momentum_of(name)
+        table.count(sign * mass, sign * momentum)
+        return tell_momentum(mass, momentum)
+
+    def _tell(self, name: str, done: str, more: str) -> None:
+        self._changes.append(f"objects.{name} {done} at t = {self.time:.6g} s{more}")
 
     def _scene_with(self, name: str, body: RigidBody) -> Scene:
         """The scene of now and one body more, checked as a whole."""
@@ -277,7 +428,8 @@ class Simulation:
             raise UserError(f"nodes {name!r}: no such soft body, cloth or rope; there are {known}")
         part = self._owner(name)
         assert isinstance(part, HasNodes)
-        return part.nodes(name)
+        with self.scheme.synchronised():
+            return part.nodes(name)
 
     @property
     def particles(self) -> Particles:
@@ -289,7 +441,7 @@ class Simulation:
 
     def surface(self) -> SurfaceMesh:
         """The surface of the liquid, as frames show it; in 3D."""
-        found = _only(SurfaceFrame, [frame for part in self.parts for frame in part.frames(self.time)])
+        found = _only(SurfaceFrame, self._frames())
         if found is None:
             flat = self.scene.dimensions == 2
             why = "2D scenes have none" if flat else "add an object of type 'water' or 'sph_fluid'"
@@ -306,7 +458,8 @@ class Simulation:
             return particle_field(fluid, name)
         from undertow.run import sampling
 
-        return np.array(sampling.cell_field(self.flow, name))
+        with self.scheme.synchronised():
+            return np.array(sampling.cell_field(self.flow, name))
 
     def sample(self, field: str, points: object) -> Array:
         """A field at points (n, 3) [m] (or (n, 2) in 2D, or one point): velocity, pressure, density, smoke, ...
@@ -322,7 +475,8 @@ class Simulation:
             places, single = sampling.check_points(points)
             values = sample_particles(fluid, field, places)
             return values[0] if single else values
-        return sampling.sample(self.flow, field, points)
+        with self.scheme.synchronised():
+            return sampling.sample(self.flow, field, points)
 
     def _sph(self) -> SphFluid | None:
         """The SPH fluid; None where the scene has none, and then nothing of it is imported."""
@@ -341,12 +495,18 @@ class Simulation:
             from undertow.run import sampling
 
             for name in (self.scene.output.fields or ()) if fields is None else fields:
-                cells[str(name)] = sampling.cell_field(self.flow, name).astype(np.float32)
-        drawn = [frame for part in self.parts for frame in part.frames(self.time)]
+                with self.scheme.synchronised():
+                    cells[str(name)] = sampling.cell_field(self.flow, name).astype(np.float32)
+        drawn = self._frames()
         return FrameData(
             self.frame, self.time, self.grid, cells, [frame for frame in drawn if isinstance(frame, BodyFrame)],
             self.scene.dimensions, _only(SurfaceFrame, drawn), _only(ParticleFrame, drawn), _only(SoftFrame, drawn),
         )  # fmt: skip
+
+    def _frames(self) -> list[object]:
+        """What a frame shows of all parts."""
+        with self.scheme.synchronised():
+            return [frame for part in self.parts for frame in part.frames(self.time)]
 
     def arrays(self) -> dict[str, Array]:
         """All arrays that evolve, by name."""
@@ -354,35 +514,44 @@ class Simulation:
 
     def checkpoint(self, tables: dict[str, int] | None = None) -> Checkpoint:
         """Everything needed to go on bit for bit; ``tables``: sizes of the run's tables [bytes]."""
-        first = self._first_objects
-        added = {
-            name: item.model_dump(exclude_none=True) for name, item in self.scene.objects.items() if name not in first
-        }
         numbers = {
             "time": self.time,
             "step": self.step_count,
             "frame": self.frame,
             "state": {part.name: part.numbers() for part in self.parts},
+            "clock": self.clock.numbers(),
             "tables": tables or {},
-            "added": added,
+            "bodies": self.bodies.numbers(),
+            "columns": [[name, *unit] for name, unit in self.ledger.units.items()],
+            "changes": list(self._changes),
         }
-        start = self.scene.model_copy(update={"objects": first})
-        return Checkpoint(toml.write(start), self.arrays(), numbers)
+        return Checkpoint(toml.write(self.start_scene), self.arrays(), numbers)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Take over a checkpoint of the same scene."""
         numbers = checkpoint.numbers
-        for name, item in numbers.get("added", {}).items():
-            from undertow.run.assemble_solids import read_body
-
-            scene, rigid = self._scene_with(name, RigidBody.model_validate(item)), self._rigid_alone(name, "added")
-            rigid.include(read_body(scene, name, rigid.known_shapes), float(numbers["time"]))
-            self.scene = scene
+        if json.dumps(numbers["bodies"], sort_keys=True) != json.dumps(self.bodies.numbers(), sort_keys=True):
+            self._restore_bodies(numbers["bodies"])
+            self._take(assemble(self.start_scene, self.bodies, starts=False))
+        self.ledger = Ledger(self.parts, {name: Unit(*unit) for name, *unit in numbers["columns"]})
+        self._changes = list(numbers["changes"])
         if checkpoint.arrays.keys() != self.arrays().keys():
             raise UserError("checkpoint: its arrays do not fit the scene; it belongs to another scene or resolution")
         for part in self.parts:
             part.restore(checkpoint.arrays, numbers["state"][part.name], float(numbers["time"]))
+        self.clock.restore(numbers["clock"])
         self.time, self.step_count, self.frame = float(numbers["time"]), int(numbers["step"]), int(numbers["frame"])
+
+    def _restore_bodies(self, numbers: Mapping[str, Any]) -> None:
+        """The table of bodies of a checkpoint."""
+        from undertow.run.assemble_solids import read_table
+        from undertow.run.body_changes import restore_table
+
+        self.bodies = read_table(self.start_scene)
+        made = restore_table(self.start_scene, self.bodies, numbers)
+        self.scene = self.start_scene
+        for name, body in made.items():
+            self.scene = self._scene_with(name, body)
 
     def save(self, path: str | Path) -> None:
         """Save scene and state to a new file; ``ut.load(path)`` continues bit for bit."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from undertow.errors import PhysicsError
 from undertow.part import Limit
@@ -12,6 +12,13 @@ from undertow.scene import Time
 
 MOST_STEPS = 100_000
 """More steps than this up to the next frame means that the flow has blown up."""
+
+
+EXCEEDED = 1.1
+"""A planned step stays while it is no longer than this times what the limits of its own time allow."""
+
+SLOWEST = 0.5
+"""What a rate may fall to within a step, when it is extrapolated to the next."""
 
 
 class StepChoice(NamedTuple):
@@ -22,15 +29,67 @@ class StepChoice(NamedTuple):
     end: float
 
 
+class Clock:
+    """Chooses steps; their rates, 1 / the longest step by each limit, are extrapolated from the last two.
+
+    A step that follows the rates of the step before it would be long where a wave slows down and short where it speeds
+    up: in phase with it, which takes energy.
+    """
+
+    def __init__(self, rules: Time) -> None:
+        self.rules = rules
+        self.rates: dict[str, float] = {}
+        """Of the last step [1/s]."""
+        self.planned = ""
+        """The limit that set the planned step."""
+
+    def choose(self, limits: Sequence[Limit], time: float, target: float, planned: float) -> StepChoice:
+        """The next step from ``time`` towards ``target`` [s], at most as long as one that was planned."""
+        allowed = _allowed(self.rules, limits, time, target - time)
+        if math.isfinite(planned):
+            allowed = {name: longest * (1.0 if name in EXACT else EXCEEDED) for name, longest in allowed.items()}
+            if planned <= min(allowed.values()) * (1.0 + 1e-9):
+                return _spread({self.planned: planned}, time, target)
+        return _spread(allowed, time, target)
+
+    def plan(self, limits: Sequence[Limit], chosen: StepChoice, target: float) -> float:
+        """How long the step after ``chosen`` is to be, towards ``target`` [s]."""
+        allowed = _allowed(self.rules, limits, chosen.end, target - chosen.end)
+        rates = {name: 1.0 / longest for name, longest in allowed.items() if name not in EXACT}
+        for name, rate in rates.items():
+            change = rate - self.rates.get(name, rate)
+            allowed[name] = 1.0 / max(rate + change, SLOWEST * rate)
+        self.rates = rates
+        found = _spread(allowed, chosen.end, target)
+        self.planned = found.limit
+        return found.time_step
+
+    def numbers(self) -> dict[str, Any]:
+        """What evolves."""
+        return {"rates": dict(self.rates), "planned": self.planned}
+
+    def restore(self, numbers: Mapping[str, Any]) -> None:
+        """Take over what ``numbers`` gave."""
+        self.rates, self.planned = dict(numbers["rates"]), numbers["planned"]
+
+
+EXACT = ("frame", "fixed_step", "max_step", "stability")
+"""Limits that are no rates of the motion."""
+
+
 def choose_step(rules: Time, limits: Iterable[Limit], time: float, target: float) -> StepChoice:
-    """The next step from ``time`` towards ``target`` [s].
+    """The next step from ``time`` towards ``target`` [s], where none was planned.
 
     ``limits``: of all parts; the shortest of each name counts. The steps up to the target are spread evenly,
     n = ceil(rest / longest), so that no tiny step is left at the end.
     """
-    rest = target - time
-    if not rest > 0:
+    if not target - time > 0:
         raise ValueError(f"choose_step: the target {target} s does not lie after {time} s")
+    return _spread(_allowed(rules, list(limits), time, target - time), time, target)
+
+
+def _allowed(rules: Time, limits: Sequence[Limit], time: float, rest: float) -> dict[str, float]:
+    """The longest step by each limit [s]."""
     allowed = {"frame": rest}
     if rules.fixed_step is not None:
         allowed["fixed_step"] = rules.fixed_step
@@ -40,12 +99,18 @@ def choose_step(rules: Time, limits: Iterable[Limit], time: float, target: float
                 f"time.fixed_step = {rules.fixed_step:g} s: eno3 is stable up to {stable:.3g} s at t = {time:.6g} s; "
                 f"lower it, use cfl in its place, or use maccormack"
             )
-    else:
-        if rules.max_step is not None:
-            allowed["max_step"] = rules.max_step
-        for name, time_step, kind in limits:
-            longest = rules.cfl * time_step if kind == "cfl" else time_step
-            allowed[name] = min(longest, allowed.get(name, math.inf))
+        return allowed
+    if rules.max_step is not None:
+        allowed["max_step"] = rules.max_step
+    for name, time_step, kind in limits:
+        longest = rules.cfl * time_step if kind == "cfl" else time_step
+        allowed[name] = min(longest, allowed.get(name, math.inf))
+    return allowed
+
+
+def _spread(allowed: Mapping[str, float], time: float, target: float) -> StepChoice:
+    """The steps up to the target spread evenly."""
+    rest = target - time
     limit = min(allowed, key=lambda name: allowed[name])
     longest = allowed[limit]
     if not longest > 0 or rest / longest > MOST_STEPS:

@@ -4,16 +4,19 @@ The package itself can be called: ``undertow.scene("smoke-sphere", resolution=64
 """
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from undertow.scene.compound import Compound, CompoundPart
 from undertow.scene.curves import Sine, Table
 from undertow.scene.domain import Domain, Inflow, Open, Outflow, Periodic, Wall
 from undertow.scene.files import find_scene, gallery_names, with_frames
+from undertow.scene.loads import ForceLoad, PressureLoad, Region, TorqueLoad, TractionLoad
 from undertow.scene.materials import MATERIALS, SOLID_MATERIALS, Material, SolidMaterial
 from undertow.scene.monolithic import Lumped, Monolithic
-from undertow.scene.motion import Keyframes, PrescribedVelocity, Rotation, Static
+from undertow.scene.motion import Driven, Keyframes, PrescribedVelocity, Rotation, Static
 from undertow.scene.objects import (
     Control,
     Drain,
@@ -28,7 +31,6 @@ from undertow.scene.objects import (
 from undertow.scene.probes import FluxProbe, ForceProbe, GaugeProbe, LineProbe, PointProbe
 from undertow.scene.rigid_fluid import RigidFluid
 from undertow.scene.scene import (
-    COUPLINGS,
     Camera,
     Fluid,
     Output,
@@ -61,22 +63,26 @@ from undertow.scene.soft import Cloth, Hold, Rope, Soft, SoftBody
 from undertow.scene.sph import Sph
 
 __all__ = [
-    "COUPLINGS", "MATERIALS", "SOLID_MATERIALS", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth",
-    "Compound", "CompoundPart", "Control", "Cylinder", "Domain", "Drain", "Emitter", "Fluid", "FluxProbe",
+    "MATERIALS", "SOLID_MATERIALS", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Compound",
+    "CompoundPart", "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "Fluid", "FluxProbe", "ForceLoad",
     "ForceProbe", "GaugeProbe", "Gear", "Hold", "Hull", "Inflow", "Joint", "JointAxis", "Keyframes", "LineProbe",
     "Lumped", "Material", "Mesh", "MeshSequence", "Monolithic", "Open", "Outflow", "Output", "Periodic", "Plane",
-    "Plate", "PointProbe", "Polygon", "Polyline", "PrescribedVelocity", "RigidBody", "RigidFluid", "Rope", "Rotation",
-    "Scene", "ShapeModel", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody", "SolidMaterial", "Solids", "Sph",
-    "SphFluid", "Sphere", "Static", "Surface", "Table", "Tetrahedra", "Time", "Torus", "Tub", "View", "Wall", "Water",
-    "WaterSource", "find_scene", "gallery_names", "with_frames",
+    "Plate", "PointProbe", "Polygon", "Polyline", "PrescribedVelocity", "PressureLoad", "Region", "RigidBody",
+    "RigidFluid", "Rope", "Rotation", "Scene", "ShapeModel", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody",
+    "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Tetrahedra", "Time",
+    "TorqueLoad", "Torus", "TractionLoad", "Tub", "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names",
+    "with_frames",
 ]  # fmt: skip
 
 
 class _Gallery(ModuleType):
     """The module as a function that finds a scene."""
 
-    def __call__(self, what: str | Path, resolution: int | None = None, coupling: str | None = None) -> Scene:
-        return find_scene(what, resolution=resolution, coupling=coupling)
+    def __call__(
+        self, what: str | Path, resolution: int | None = None, coupling: str | None = None,
+        set: Mapping[str, Any] | None = None,
+    ) -> Scene:  # fmt: skip
+        return find_scene(what, resolution=resolution, coupling=coupling, set=set)
 
 
 sys.modules[__name__].__class__ = _Gallery

@@ -116,5 +116,23 @@ AngleCurve = Annotated[
     | Annotated[Sine, AfterValidator(_numbers_only), Tag("<sine>")],
     _BY_FORM,
 ]
+_FORCE = BeforeValidator(lambda value: check_vector(value, "N"))
+_TORQUE = BeforeValidator(lambda value: check_vector(value, "N m", (3,)))
+_TRACTION = BeforeValidator(lambda value: check_vector(value, "Pa"))
+ForceCurve = Annotated[
+    Annotated[tuple[float, ...], _FORCE, Tag("<constant>")] | _TableOfVectors | _SineOfVectors, _BY_FORM
+]
+TorqueCurve = Annotated[
+    Annotated[tuple[float, ...], _TORQUE, Tag("<constant>")] | _TableOfVectors | _SineOfVectors, _BY_FORM
+]
+TractionCurve = Annotated[
+    Annotated[tuple[float, ...], _TRACTION, Tag("<constant>")] | _TableOfVectors | _SineOfVectors, _BY_FORM
+]
+PressureCurve = Annotated[
+    Annotated[float, BeforeValidator(lambda value: check_number(value, "Pa")), Tag("<constant>")]
+    | Annotated[Table, AfterValidator(_numbers_only), Tag("<table>")]
+    | Annotated[Sine, AfterValidator(_numbers_only), Tag("<sine>")],
+    _BY_FORM,
+]
 Curve = tuple[float, ...] | Table | Sine
 """A constant vector, a table or a sine."""

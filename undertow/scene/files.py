@@ -6,13 +6,14 @@ import importlib
 import inspect
 import runpy
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from undertow.errors import UserError
 from undertow.scene import toml
 from undertow.scene.faults import suggest
+from undertow.scene.keys import assign
 from undertow.scene.scene import Scene
 
 GALLERY = Path(__file__).parent / "gallery"
@@ -44,10 +45,12 @@ def find_scene(
     frames: int | None = None,
     coupling: str | None = None,
     assignments: Iterable[str] = (),
+    set: Mapping[str, Any] | None = None,
 ) -> Scene:
     """A gallery scene by name, FILE.toml (runs no code) or FILE.py (executed; defines ``scene``), with overrides.
 
-    ``frames`` sets the end of the run to so many frame intervals; ``assignments`` are ``a.b=value`` with TOML values.
+    ``frames`` sets the end of the run to so many frame intervals; ``assignments`` are ``a.b=value`` with TOML values;
+    ``set`` has values by dotted key: ``ut.scene("boat-spheres", set={"time.end": 2.0})``.
     """
     text = str(what)
     if len(text) > 4096:
@@ -64,6 +67,8 @@ def find_scene(
             f"'undertow scenes' lists the gallery"
         )
     toml.override(data, assignments)
+    for key, value in (set or {}).items():
+        assign(data, key, value, f"set {key}")
     if resolution is not None and isinstance(data.get("domain"), dict):
         data["domain"]["resolution"] = resolution
     elif resolution is not None and not _takes_resolution(text):

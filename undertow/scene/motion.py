@@ -73,10 +73,18 @@ class Keyframes(Model):
         return self
 
 
+class Driven(Model):
+    """Moved by the program that runs the simulation: ``sim.body(name).move_to`` and ``move_with``; at rest until
+    then."""
+
+    type: Literal["driven"] = "driven"
+
+
 Motion = Annotated[
     Annotated[Static, Tag("<static>")]
     | Annotated[PrescribedVelocity, Tag("<velocity>")]
-    | Annotated[Keyframes, Tag("<keyframes>")],
+    | Annotated[Keyframes, Tag("<keyframes>")]
+    | Annotated[Driven, Tag("<driven>")],
     BY_TYPE,
-    check_type("static", "velocity", "keyframes"),
+    check_type("static", "velocity", "keyframes", "driven"),
 ]

@@ -39,6 +39,7 @@ from undertow.scene.base import (
 from undertow.scene.choice import BY_TYPE, check_type
 from undertow.scene.curves import AngleCurve
 from undertow.scene.faults import suggest
+from undertow.scene.loads import Loads
 from undertow.scene.materials import SOLID_MATERIALS, check_density
 from undertow.scene.motion import Keyframes, Motion, Rotation, Static
 from undertow.scene.shapes import RigidShape, Shape
@@ -92,6 +93,7 @@ class RigidBody(Model):
         None,
         description="groups with whose bodies it collides, if they collide with its group too; [] none; absent: all",
     )
+    loads: Loads = Field((), description="dynamic: forces, torques, tractions and pressures on it")
     slip: Flag = Field(False, description="true: viscous fluid slides along the surface; false: it sticks")
     color: Color = Field((0.80, 0.36, 0.22), description="red, green, blue in pictures, 0 to 1")
     drawn: Flag = Field(True, description="false: not in frames and pictures, to look through a wall")
@@ -146,6 +148,8 @@ class RigidBody(Model):
         for key in ("inertia", "centre_of_mass"):
             if getattr(self, key) is not None and not self.is_dynamic:
                 raise complain(f"{key} has no effect without a density or mass; add one of them or remove it")
+        if self.loads and not self.is_dynamic:
+            raise complain("loads move no body without a density or mass; add one of them or remove the loads")
         densities = self.shape.part_densities()
         if self.mass is not None and any(densities):
             raise complain("has a mass, and parts of it have densities; give one of them")
@@ -240,7 +244,8 @@ class Joint(Model):
     it. Angles and displacements are 0 at t = 0.
 
     Joints with several free axes have limits and motors by axis, ``axes.x = { lower = -10, upper = 20 }``. ball: x, y,
-    z, the turn about each axis of its frame (z along ``axis``, x along ``second_axis``); universal: first, second, the
+    z, the turn about each axis of its frame (z along ``axis``, x along ``second_axis``): swing and twist of the frame's
+    axis nearest to the child's arm, so that one motor across the arm holds it; universal: first, second, the
     turn about ``axis`` and ``second_axis``; planar: x, y, displacements, and angle.
     """
 

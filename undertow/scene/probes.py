@@ -51,7 +51,8 @@ class GaugeProbe(Model):
 
 
 class ForceProbe(Model):
-    """Sum of the fluid's forces on a group of solids."""
+    """Sums of forces on a group of solids, rigid and soft: of the fluid, of contact, joints, loads, and of what holds
+    nodes."""
 
     type: Literal["force"] = "force"
     objects: tuple[Text, ...] = Field(description="names of the solids")
@@ -72,8 +73,9 @@ def check_force_probes(scene: Scene) -> None:
     """The solids of force probes are there."""
     for name, probe in scene.probes.items():
         for item in probe.objects if isinstance(probe, ForceProbe) else ():
-            if item not in scene.bodies:
-                hint = suggest(item, list(scene.bodies))
+            known = [*scene.bodies, *scene.softs]
+            if item not in known:
+                hint = suggest(item, known)
                 raise complain(f"probes.{name}.objects: there is no solid {item!r}; {hint}Name solids under [objects]")
 
 

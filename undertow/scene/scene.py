@@ -28,11 +28,15 @@ from undertow.scene.base import (
     Velocity,
     Viscosity,
     complain,
+    validate,
 )
+from undertow.scene.coupled import check_coupling, check_name
 from undertow.scene.domain import AXES, Domain, Inflow, Open, Outflow, Wall, values_of
 from undertow.scene.faults import suggest
+from undertow.scene.keys import assign
+from undertow.scene.loads import check_loads
 from undertow.scene.materials import check_density, default_density, fill_in
-from undertow.scene.monolithic import Lumped, Monolithic, check_lumped, check_monolithic, check_moving, check_scheme
+from undertow.scene.monolithic import Lumped, Monolithic, check_nodes_in_fluid, check_solves
 from undertow.scene.motion import Keyframes, PrescribedVelocity, Static
 from undertow.scene.objects import (
     Drain,
@@ -46,13 +50,11 @@ from undertow.scene.objects import (
     check_groups,
 )
 from undertow.scene.probes import ForceProbe, GaugeProbe, LineProbe, PointProbe, Probe, check_force_probes, check_probes
-from undertow.scene.rigid_fluid import RigidFluid, check_rigid_fluid
+from undertow.scene.renamed import check_renamed
+from undertow.scene.rigid_fluid import RigidFluid
 from undertow.scene.shells import check_shells
 from undertow.scene.soft import Cloth, Rope, Soft, SoftBody, check_soft
 from undertow.scene.sph import Sph, check_sph, check_without_sph
-
-COUPLINGS = ("none", "monolithic", "lumped", "batty", "rigid_fluid", "direct_forcing", "penalty")
-"""Coupling methods by name; ``none``: solids move as prescribed."""
 
 MOST_OBJECTS = 100_000
 """Of a scene: more take longer to describe than a solver of this kind can be of use for."""
@@ -142,8 +144,18 @@ class Fluid(Model):
         return self
 
 
+_OF_A_SURFACE = {
+    "second_order": "of waves the step of water keeps the amplitude, |lambda|^2 = 1 for omega dt < 2; transport by "
+    "u^{n+1/2} has |lambda|^2 = 1 - (omega dt)^2 / 2 and is unstable from omega dt = 1.41 on",
+    "implicit": "its passes would move the surface again and again, and a cell that changes from water to air and back "
+    "changes the residual by a jump, so that they do not converge",
+}
+"""Why water has not these steppers."""
+
+
 class Smoke(Model):
-    """Smoke and heat carried by the fluid (Fedkiw, Stam and Jensen 2001); its presence turns smoke on.
+    """Smoke and heat carried by the fluid (Fedkiw, Stam and Jensen 2001); its presence turns smoke on. In water it is a
+    dye, without buoyancy unless that is given.
 
     Acceleration along gravity: (buoyancy_density * density - buoyancy_temperature * (temperature - ambient)).
     """
@@ -338,10 +350,18 @@ class Scene(Model):
     def __str__(self) -> str:
         return repr(self)
 
+    def replace(self, key: str, value: Any) -> Scene:
+        """The same scene with another value of a dotted key, checked as a whole:
+        ``scene.replace("objects.ball.density", 300.0)``."""
+        data = self.model_dump(exclude_none=True)
+        assign(data, key, value.model_dump(exclude_none=True) if isinstance(value, Model) else value, f"replace {key}")
+        return validate(type(self), data, f"replace {key}")
+
     @model_validator(mode="before")
     @classmethod
     def _count_objects(cls, data: Any) -> Any:
         """Too many objects are refused before any of them is looked at."""
+        check_renamed(data)
         objects = data.get("objects") if isinstance(data, dict) else None
         if isinstance(objects, dict) and len(objects) > MOST_OBJECTS:
             raise complain(
@@ -355,8 +375,12 @@ class Scene(Model):
         if self.has_surface and "density" not in self.fluid.model_fields_set:
             fluid = self.fluid.model_copy(update={"density": default_density(liquid=True)})
             object.__setattr__(self, "fluid", fluid)
-        if self.coupling not in COUPLINGS:
-            raise complain(f"coupling = {self.coupling!r}: unknown coupling; the couplings are {', '.join(COUPLINGS)}")
+        if self.has_surface and self.smoke is not None:
+            # dye in a liquid has no weight and its heat no lift, unless they are given
+            none = {"buoyancy_density": 0.0, "buoyancy_temperature": 0.0}
+            left = {key: value for key, value in none.items() if key not in self.smoke.model_fields_set}
+            object.__setattr__(self, "smoke", self.smoke.model_copy(update=left))
+        check_name(self.coupling, f"coupling = {self.coupling!r}")
         if self.fluid.advection == "eno3" and self.time.cfl > 1:
             raise complain(f"time.cfl = {self.time.cfl:g}: eno3 is stable up to 1; lower it or use maccormack")
         self._check_components()
@@ -375,11 +399,9 @@ class Scene(Model):
             check_sph(self)
         else:
             check_without_sph(self)
-        check_lumped(self)
-        check_scheme(self)
-        if self.coupling in ("monolithic", "lumped", "batty"):
-            check_monolithic(self)
-        check_rigid_fluid(self)
+        check_coupling(self)
+        check_solves(self)
+        check_nodes_in_fluid(self)
         self._check_smoke()
         self._check_water()
         check_probes(self, domain)
@@ -387,8 +409,8 @@ class Scene(Model):
             if not isinstance(item, Joint | SoftBody | Cloth | Rope):
                 self._check_inside(name, item, domain)
         if self.output.fields is None and not self.sph_fluids:
-            extra = ("smoke", "temperature") if self.smoke else ("level_set",) if self.has_surface else ()
-            fields = ("velocity", "pressure", *extra)
+            smoke = ("smoke", "temperature") if self.smoke else ()
+            fields = ("velocity", "pressure", *smoke, *(("level_set",) if self.has_surface else ()))
             object.__setattr__(self, "output", self.output.model_copy(update={"fields": fields}))
 
     def _check_without_fluid(self) -> None:
@@ -425,14 +447,14 @@ class Scene(Model):
             )
 
     def _check_solids(self) -> None:
-        """Dynamic bodies need a coupling where there is fluid; joints need bodies."""
+        """Shapes fit the dimensions; joints need bodies."""
         dimensions = self.dimensions
-        if self.domain is not None:
-            check_moving(self)
         for name, item in self.objects.items():
             if not isinstance(item, Joint | SoftBody | Cloth | Rope):
                 item.shape.check_dimensions(f"objects.{name}.shape", dimensions)
         check_groups(self.bodies)
+        for name, body in self.bodies.items():
+            check_loads(f"objects.{name}", body.loads, dimensions)
         for name, joint in self.joints.items():
             for end in (joint.parent, joint.child):
                 if end is not None and end not in self.bodies:
@@ -587,14 +609,12 @@ class Scene(Model):
             return
         if self.surface.particles_per_cell is not None and not self.surface.particles:
             raise complain("surface.particles_per_cell has no effect with particles = false; remove it")
-        if self.smoke is not None:
-            raise complain("smoke: water with a free surface carries no smoke; remove one of them")
         if self.fluid.viscosity_form != "split" or self.fluid.no_slip != "wall_rows":
             raise complain(
                 "fluid: water has the split form of viscosity with rows at walls; remove viscosity_form, no_slip"
             )
         if self.time.stepper != "first_order":
-            raise complain(f"time.stepper = {self.time.stepper!r}: water has the first-order stepper; remove it")
+            raise complain(f"time.stepper = {self.time.stepper!r}: {_OF_A_SURFACE[self.time.stepper]}; remove it")
         if self.fluid.advection == "none":
             raise complain("fluid.advection = 'none': water moves its surface; use maccormack or semi_lagrangian")
         if any(self.fluid.initial_velocity) or self.fluid.initial_vortices:

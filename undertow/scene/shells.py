@@ -154,11 +154,6 @@ def check_shells(scene: Scene) -> None:
         form.check_dimensions(f"{path}.shape.form", scene.dimensions)
         if scene.domain is None:
             continue
-        if scene.coupling != "monolithic":
-            raise complain(
-                f"{path}: a shell in fluid needs coupling = 'monolithic', not {scene.coupling!r}; set it, give the "
-                "body a solid shape of three cells and more, or remove the [domain]"
-            )
         if scene.soft.stepper == "newmark":
             raise complain(f"{path}: a shell in fluid needs soft.stepper = 'implicit'; change it")
         if body.slip:

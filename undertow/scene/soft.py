@@ -25,7 +25,8 @@ from undertow.scene.base import (
     complain,
 )
 from undertow.scene.choice import check_type
-from undertow.scene.motion import Motion, Rotation, Static
+from undertow.scene.loads import Loads, check_loads
+from undertow.scene.motion import Driven, Motion, Rotation, Static
 from undertow.scene.shapes import Mesh, Shape, SoftShape
 
 if TYPE_CHECKING:
@@ -45,13 +46,19 @@ Sheet = Annotated[tuple[float, ...], BeforeValidator(lambda value: check_vector(
 def _check_poisson(value: float) -> float:
     ratio = check_number(value, "a dimensionless unit")
     if not -1.0 < ratio < 0.5:
-        raise complain(
-            "must lie between -1 and 0.5; for a solid that keeps its volume use 0.45 and incompressible = true"
-        )
+        raise complain("must lie between -1 and 0.5, which no sheet reaches")
+    return ratio
+
+
+def _check_poisson_of_solid(value: float) -> float:
+    ratio = check_number(value, "a dimensionless unit")
+    if not -1.0 < ratio <= 0.5:
+        raise complain("must lie between -1 and 0.5, which is that of a solid with incompressible = true")
     return ratio
 
 
 Poisson = Annotated[float, BeforeValidator(_check_poisson)]
+PoissonOfSolid = Annotated[float, BeforeValidator(_check_poisson_of_solid)]
 
 
 class Hold(Model):
@@ -68,6 +75,8 @@ class Hold(Model):
     def _check(self) -> Hold:
         if self.body is not None and self.until is not None:
             raise complain("until: nodes that a rigid body carries stay with it; remove until or body")
+        if isinstance(self.motion, Driven):
+            raise complain("motion.type = 'driven': rigid bodies are driven; bind the nodes to one with body = NAME")
         if self.body is not None and not isinstance(self.motion, Static):
             raise complain("the nodes follow a motion or a body; remove one of them")
         return self
@@ -85,17 +94,24 @@ class SoftBody(Model):
     element_size: Metres | None = Field(None, description="size of the elements [m]; tetrahedra have their own")
     density: Density = Field(1000.0, description="density [kg/m3]")
     youngs_modulus: Pascals = Field(1e5, description="Young's modulus [Pa]")
-    poisson_ratio: Poisson = Field(0.3, description="Poisson ratio, -1 to 0.5 [-]")
+    poisson_ratio: PoissonOfSolid = Field(
+        0.3, description="Poisson ratio, -1 to 0.5; 0.5 with incompressible = true alone [-]"
+    )
     model: Literal["stvk", "neo_hookean", "corotated"] = Field(
         "corotated", description="law of large strains: St Venant-Kirchhoff, neo-Hookean or fixed corotated"
     )
     damping: Instant = Field(0.0, description="Rayleigh damping: the stiffness at rest times this time [s]")
-    incompressible: Flag = Field(False, description="true: every one-ring of elements keeps its volume")
+    incompressible: Flag = Field(
+        False,
+        description="true: every one-ring of elements keeps its volume; the shear modulus stays E / (2 (1 + nu)), so "
+        "that Young's modulus becomes three times that, and is E for poisson_ratio = 0.5",
+    )
     embed: Flag = Field(
         False, description="true: the shape's own surface is carried by the elements and shown in place of theirs"
     )
     friction: NonNegativeNumber = Field(0.5, description="Coulomb friction; a pair has the geometric mean [-]")
     holds: tuple[Hold, ...] = Field((), description="regions whose nodes are held or moved")
+    loads: Loads = Field((), description="forces, tractions and pressures on it")
     color: Color = Field((0.86, 0.62, 0.20), description="red, green, blue in pictures, 0 to 1")
 
     @model_validator(mode="after")
@@ -109,6 +125,8 @@ class SoftBody(Model):
             raise complain("element_size is missing; give the size of the elements in m")
         if self.embed and self.shape.elements_fit:
             raise complain(f"embed: the elements of a {self.shape.type} have its surface already; remove it")
+        if self.poisson_ratio == 0.5 and not self.incompressible:
+            raise complain("poisson_ratio = 0.5: such a solid keeps its volume; add incompressible = true, or use 0.49")
         return self
 
 
@@ -143,6 +161,7 @@ class Cloth(Model):
     drag: NonNegativeNumber = Field(0.0, description="drag coefficient of its area across the wind [-]")
     friction: NonNegativeNumber = Field(0.5, description="Coulomb friction; a pair has the geometric mean [-]")
     holds: tuple[Hold, ...] = Field((), description="regions whose nodes are held or moved")
+    loads: Loads = Field((), description="forces, tractions and pressures on it")
     color: Color = Field((0.30, 0.45, 0.70), description="red, green, blue in pictures, 0 to 1")
 
     @model_validator(mode="after")
@@ -180,6 +199,7 @@ class Rope(Model):
     thickness: Metres = Field(0.01, description="diameter, for contact and pictures [m]")
     friction: NonNegativeNumber = Field(0.5, description="Coulomb friction; a pair has the geometric mean [-]")
     holds: tuple[Hold, ...] = Field((), description="regions whose nodes are held or moved")
+    loads: Loads = Field((), description="forces, tractions and pressures on it")
     color: Color = Field((0.55, 0.45, 0.35), description="red, green, blue in pictures, 0 to 1")
 
     @model_validator(mode="after")
@@ -279,16 +299,13 @@ def check_soft(scene: Scene) -> None:
                 f"{path}: element_size = {item.element_size:g} makes about {count:.2g} elements, more than "
                 f"{MOST_ELEMENTS}; make the elements larger or the {item.type} smaller"
             )
-        if scene.domain is not None and scene.coupling != "monolithic":
-            raise complain(
-                f"{path}: a {item.type} in fluid needs coupling = 'monolithic'; set it, or remove the [domain]"
-            )
         if dimensions == 2 and isinstance(item, Cloth):
             raise complain(f"{path}: a 2D scene has no cloth; use a rope")
         if isinstance(item, SoftBody):
             item.shape.check_dimensions(f"{path}.shape", dimensions)
         if dimensions == 2 and isinstance(item, SoftBody) and item.embed:
             raise complain(f"{path}.embed: outlines of 2D scenes are those of the elements; remove it")
+        check_loads(path, item.loads, dimensions, isinstance(item, Rope), rigid=False)
         for hold in item.holds:
             hold.shape.check_dimensions(f"{path}.holds.shape", dimensions)
             if hold.body is not None and hold.body not in scene.bodies:

@@ -55,8 +55,6 @@ def check_without_sph(scene: Scene) -> None:
     """What belongs to a fluid of particles has no effect without one."""
     if scene.sph != Sph():
         raise complain("sph has no effect without an object of type 'sph_fluid'; add one, or remove the table")
-    if scene.coupling in ("direct_forcing", "penalty"):
-        raise complain(f"coupling = {scene.coupling!r}: belongs to a fluid of particles; add an object 'sph_fluid'")
 
 
 def check_sph(scene: Scene) -> None:
@@ -66,12 +64,6 @@ def check_sph(scene: Scene) -> None:
     for key in ("fluid", "surface"):
         if getattr(scene, key) != type(scene).model_fields[key].default:
             raise complain(f"{key} has no effect on a fluid of particles; remove it and use the table [sph]")
-    if scene.coupling == "penalty" and scene.sph.method != "wcsph":
-        raise complain("coupling = 'penalty': its forces grow with the sound speed; use sph.method = 'wcsph'")
-    if scene.sph.one_way and scene.coupling != "direct_forcing":
-        raise complain(f"sph.one_way: belongs to coupling = 'direct_forcing', not to {scene.coupling!r}; remove it")
-    if scene.coupling not in ("none", "direct_forcing", "penalty"):
-        raise complain(f"coupling = {scene.coupling!r}: particles have the couplings direct_forcing and penalty")
     if scene.time.fixed_step is not None or scene.time.stepper != "first_order":
         raise complain("time: a fluid of particles chooses its step by sound speed; remove fixed_step and stepper")
     if scene.output.fields:

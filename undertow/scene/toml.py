@@ -12,7 +12,7 @@ from typing import Any
 
 from undertow.errors import UserError
 from undertow.scene.base import validate
-from undertow.scene.faults import suggest
+from undertow.scene.keys import assign
 from undertow.scene.scene import MOST_OBJECTS, Scene
 
 
@@ -154,8 +154,7 @@ def override(data: dict[str, Any], assignments: Iterable[str]) -> None:
     """Apply ``a.b=c`` assignments to nested tables in place; the value is TOML."""
     for assignment in assignments:
         path, equals, text = assignment.partition("=")
-        keys = path.strip().split(".")
-        if not equals or not all(keys):
+        if not equals or not all(path.strip().split(".")):
             raise UserError(f"--set {assignment}: must have the form a.b=value, such as objects.ball.slip=true")
         try:
             value = tomllib.loads(f"value = {text}")["value"]
@@ -163,13 +162,5 @@ def override(data: dict[str, Any], assignments: Iterable[str]) -> None:
             raise UserError(
                 f"--set {assignment}: {text!r} is not a TOML value; text needs quotes, as in --set '{path}=\"{text}\"'"
             ) from None
-        table = data
-        for depth, key in enumerate(keys[:-1]):
-            if keys[0] in ("objects", "probes") and depth == 1 and key not in table:
-                raise UserError(f"--set {assignment}: there is no {'.'.join(keys[:2])}; {suggest(key, list(table))}"
-                                f"The names are {', '.join(table) or '(none)'}")  # fmt: skip
-            table = table.setdefault(key, {})
-            if not isinstance(table, dict):
-                raise UserError(f"--set {assignment}: {'.'.join(keys[: depth + 1])} is a value, not a table")
-        table[keys[-1]] = value
+        assign(data, path.strip(), value, f"--set {assignment}")
     _check_depth(data, "--set")

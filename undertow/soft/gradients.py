@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from undertow.errors import PhysicsError
+from undertow.errors import SolveError
 from undertow.grid import Array
 from undertow.grid.jitting import helper, inlined
 from undertow.grid.threads import meet, share_together
@@ -347,10 +347,11 @@ class Gradients:
             (*self._work, self._push), self._sums, x, self._end,
         )  # fmt: skip
 
-    def _fail(self, reason: str, tolerance: float, scale: float) -> PhysicsError:
+    def _fail(self, reason: str, tolerance: float, scale: float) -> SolveError:
         done, _, residual = self._end[:3]
         relative = residual / scale if scale > 0 else math.nan
-        return PhysicsError(
+        return SolveError(
             f"conjugate gradients: {reason} after {int(done)} iterations: relative residual {relative:.3g}, "
-            f"wanted {tolerance:.3g}"
+            f"wanted {tolerance:.3g}",
+            relative,
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numba import njit
@@ -18,7 +18,7 @@ from numba import njit
 from undertow.grid import Array, share
 from undertow.grid.jitting import helper
 from undertow.linalg import CoupledSystem, Stencil
-from undertow.linalg.krylov import ConjugateGradients, KrylovStats
+from undertow.linalg.krylov import ConjugateGradients, KrylovStats, Minres
 from undertow.soft.assembly import Forces, _multiply_blocks
 from undertow.soft.bodies import SoftBodies
 from undertow.soft.gradients import Gradients, NodeSystem
@@ -407,8 +407,64 @@ class _BlockJacobi:
         share(_multiply_blocks, n, 8 * n, self._starts, self._places, self.inverse, r, z)
 
 
+class Constraint(Protocol):
+    """Rows G^T v of an implicit step with unknown pressures, see ``soft.rings.RingConstraint``."""
+
+    rows: Any
+    rate: Array
+    slack: Array
+    inverse: Array
+    pressure: Array
+
+    def weigh(self, inv_mass: Array, inv_mass_alone: Array) -> None: ...
+
+
+SMALL = 1500
+"""Velocities of nodes up to which constrained solves are preconditioned by factors, whatever the stiffness."""
+
+STIFF = 20.0
+"""Mean dt^2 K / m above which that is so ..."""
+
+MOST_FACTORED = {2: 60_000, 3: 12_000}
+"""... up to so many velocities, by dimensions: factors of tetrahedra fill up."""
+
+
+class _Factors:
+    """The inverse of P (M + C^T C) P among free directions, and of G^T D^-1 G + slack with the diagonal D of it."""
+
+    def __init__(self, system: ImplicitSystem, constraint: Constraint) -> None:
+        import scipy.sparse as sparse
+
+        nodes, n = system.nodes, system.bodies.count
+        matrix = system.rows.forces.sparse_matrix(system.rows.blocks) + sparse.diags(np.repeat(system.bodies.mass, 3))
+        places = np.arange(n), np.arange(n + 1)
+        free = sparse.bsr_matrix((nodes.free.reshape(-1, 3, 3), *places), shape=matrix.shape).tocsr()
+        rest = sparse.identity(matrix.shape[0], format="csr") - free
+        self._nodes = _factor(free @ matrix @ free + rest.multiply(float(matrix.diagonal().mean())))
+        rows = constraint.rows.matrix()
+        gram = rows @ sparse.diags(system._jacobi.inverse[:, ::4].reshape(-1)) @ rows.T
+        empty = np.where(constraint.inverse > 0.0, constraint.slack, 1.0)
+        self._rows = _factor(gram + sparse.diags(empty))
+        self._free = nodes
+
+    def apply(self, r: Array, rate: Array, out: Array, out_q: Array) -> None:
+        """out (n, 3) and out_q (rows,)."""
+        self._free.project(self._nodes.solve(r.reshape(-1)).reshape(-1, 3), out)
+        out_q[...] = self._rows.solve(rate)
+
+
+def _factor(matrix: Any) -> Any:
+    """LU of a symmetric positive definite matrix, with an order that suits it."""
+    import scipy.sparse.linalg
+
+    return scipy.sparse.linalg.splu(
+        matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    )
+
+
 class _CarriedSystem:
-    """P^T (M + C^T C) P + M_b for free nodes and carriers, P giving held nodes the velocity of their carrier."""
+    """P^T (M + C^T C) P + M_b for free nodes and carriers, P giving held nodes the velocity of their carrier; with
+    constraints the saddle point of that and their rows."""
 
     def __init__(self, system: ImplicitSystem) -> None:
         self.system = system
@@ -417,6 +473,8 @@ class _CarriedSystem:
         self._full, self._force = np.zeros((n // 3, 3)), np.zeros((n // 3, 3))
         self.inverse = np.zeros((0, 6, 6))
         self._push = np.zeros((0, 6))
+        self.constraint: Constraint | None = None
+        self._factors: _Factors | None = None
 
     def setup(self) -> None:
         """The preconditioner of the carriers: the inverse of their masses and of the blocks of the nodes they carry."""
@@ -437,10 +495,14 @@ class _CarriedSystem:
         np.add.at(total, held.body[chosen], np.swapaxes(J, 1, 2) @ blocks @ J)
         self.inverse = np.asarray(np.linalg.inv(total), dtype=np.float64)
 
+    def _parts(self, x: Array) -> tuple[Array, Array, Array]:
+        """Velocities (n, 3), twists (b, 6) and pressures (rows,) of a flat vector, views."""
+        stop = self.nodes + self._push.size
+        return x[: self.nodes].reshape(-1, 3), x[self.nodes : stop].reshape(-1, 6), x[stop:]
+
     def apply(self, x: Array, out: Array) -> None:
-        system, held = self.system, self.system.nodes.held
-        v, w = x[: self.nodes].reshape(-1, 3), x[self.nodes :].reshape(-1, 6)
-        f, g = out[: self.nodes].reshape(-1, 3), out[self.nodes :].reshape(-1, 6)
+        system, held, constraint = self.system, self.system.nodes.held, self.constraint
+        (v, w, q), (f, g, rate) = self._parts(x), self._parts(out)
         full, force = self._full, self._force
         full[...] = v
         held.expand(full, w)
@@ -448,15 +510,24 @@ class _CarriedSystem:
         system.rows.forces.add_product(system.rows.blocks, full, force)
         self._push[...] = 0.0
         system.touching.add_product(full, w, held.carriers.free, force, self._push)
+        if constraint is not None:
+            constraint.rows.add_transpose(q, {"soft": force})
+            constraint.rows.apply({"soft": full}, rate)
+            rate -= constraint.slack * q
         held.collect(force, g)
         g += self._push
         g += np.einsum("bij,bj->bi", held.carriers.mass, w)
         system.nodes.project(force, f)
 
     def precondition(self, x: Array, out: Array) -> None:
-        self.system._jacobi.apply(x[: self.nodes], out[: self.nodes])
-        w, z = x[self.nodes :].reshape(-1, 6), out[self.nodes :].reshape(-1, 6)
+        (v, w, q), (y, z, p) = self._parts(x), self._parts(out)
         np.einsum("bij,bj->bi", self.inverse, w, out=z)
+        if self._factors is not None:
+            self._factors.apply(v, q, y, p)
+            return
+        self.system._jacobi.apply(x[: self.nodes], out[: self.nodes])
+        if self.constraint is not None:
+            np.multiply(self.constraint.inverse, q, out=p)
 
     def solve(self, r: Array, push: Array, out: Array, out_w: Array, tolerance: float, iterations: int) -> int:
         """out (n, 3), out_w (b, 6): change of all velocities by the impulses r (n, 3) and push (b, 6)."""
@@ -479,10 +550,47 @@ class _CarriedSystem:
         stats: KrylovStats = method(
             ConjugateGradients(len(b)), self, b, x, tolerance, iterations, _Preconditioned(self)
         )
-        out[...] = x[: self.nodes].reshape(-1, 3)
-        out_w[...] = x[self.nodes :].reshape(-1, 6)
-        held.expand(out, out_w)
+        self._take(x, out, out_w)
         return stats
+
+    def _take(self, x: Array, out: Array, out_w: Array) -> None:
+        v, w, _ = self._parts(x)
+        out[...], out_w[...] = v, w
+        self.system.nodes.held.expand(out, out_w)
+
+    def solve_constrained(
+        self, r: Array, push: Array, rate: Array, out: Array, out_w: Array, out_q: Array, tolerance: float,
+        iterations: int, still: bool = False,
+    ) -> int:  # fmt: skip
+        """out (n, 3), out_w (b, 6), out_q (rows,): change of velocities and pressures by the impulses r and push, such
+        that the rows change by ``rate`` (rows,). still: carriers do not move.
+
+        MINRES in the norm of the diagonal blocks of nodes, of carriers and of the rows' own inverse masses.
+        """
+        system, held, constraint = self.system, self.system.nodes.held, self.constraint
+        assert constraint is not None
+        self.setup()
+        own = system._jacobi.inverse[:, ::4]
+        bodies = system.bodies
+        stiff = system.rows.blocks[system.rows.forces.pattern.diagonal][:, ::4].mean(axis=1)
+        alone = np.divide(1.0, bodies.mass + stiff, out=np.zeros_like(stiff), where=bodies.inv_mass > 0)
+        constraint.weigh(own, np.repeat(alone[:, None], 3, axis=1))
+        loose = bodies.inv_mass > 0
+        count, stiffness = bodies.dimensions * bodies.count, (stiff * bodies.inv_mass)[loose]
+        stiffer = len(stiffness) > 0 and float(stiffness.mean()) > STIFF
+        factored = count <= SMALL or (stiffer and count <= MOST_FACTORED[bodies.dimensions])
+        self._factors = _Factors(system, constraint) if factored else None
+        if still:
+            self.inverse[...] = 0.0
+        b = np.concatenate([np.zeros(self.nodes), (push * held.carriers.free).reshape(-1), rate])
+        system.nodes.project(r, self._parts(b)[0])
+        weight = np.concatenate([own.reshape(-1), self.inverse[:, range(6), range(6)].reshape(-1), constraint.inverse])
+        x = np.zeros_like(b)
+        stats = Minres(len(b)).solve(self, b, x, tolerance, iterations, _Preconditioned(self), weight)
+        self._factors = None
+        self._take(x, out, out_w)
+        out_q[...] = self._parts(x)[2]
+        return stats.iterations
 
 
 class _Preconditioned:

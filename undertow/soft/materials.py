@@ -30,8 +30,8 @@ class Elastic:
                 raise UserError(f"{name} = {getattr(self, name)}: must be positive")
         if not -1.0 < self.poisson_ratio < 0.5:
             raise UserError(
-                f"poisson_ratio = {self.poisson_ratio}: must lie between -1 and 0.5; for an incompressible solid use "
-                f"0.45 and incompressible = true"
+                f"poisson_ratio = {self.poisson_ratio}: must lie between -1 and 0.5, 0.5 itself being a constraint and "
+                f"no modulus"
             )
         if self.model not in MODELS:
             raise UserError(f"model = {self.model!r}: unknown; the models are {', '.join(MODELS)}")

@@ -83,7 +83,7 @@ def fill_shape(
     name: str, distance: Callable[[Array], Array], lower: Array, upper: Array, spacing: float, complete: bool = True
 ) -> Mesh:
     """Nodes (n, 3) and tetrahedra (m, 4) inside distance < 0, within the box lower ... upper; spacing [m] of the
-    lattice. complete: a shape with parts that no element sees is refused."""
+    lattice. complete: a shape with parts that no element sees is refused; one that falls into pieces always is."""
     counts = [int(np.ceil((b - a) / spacing)) + 2 for a, b in zip(lower, upper, strict=True)]
     if np.prod([float(c) for c in counts]) > 2e7:
         raise UserError(f"{name}: elements of {spacing:g} m make more than 20 million cells; make them larger")
@@ -109,8 +109,10 @@ def fill_shape(
         raise _too_thin(name, distance, beside, spacing) or nothing
     used, cells = np.unique(cells, return_inverse=True)
     points = points[used]
-    lost = beside[_distance_to_nodes(beside, points) > LOST * spacing]
-    if complete and len(lost) and (error := _too_thin(name, distance, lost, spacing)):
+    lost = beside[_distance_to_nodes(beside, points) > LOST * spacing] if complete else beside[:0]
+    if not len(lost):
+        lost = _find_lost_bridges(distance, beside, points, cells.reshape(-1, 4), spacing)
+    if len(lost) and (error := _too_thin(name, distance, lost, spacing)):
         raise error
     return _sorted_along(points, cells.reshape(-1, 4))
 
@@ -121,6 +123,59 @@ COVERING = 0.56
 LOST = 2.0
 """Spacings between a point beside the surface and the elements, beyond which a part of the shape has none. Where they
 fill it there are at most 1.7; what is cut off a tip is not lost."""
+
+
+FINER = 8
+"""Points between the pieces that elements fall into are this much closer than the spacing; a gap as narrow as that is
+taken for a bridge."""
+
+
+def _find_lost_bridges(
+    distance: Callable[[Array], Array], beside: Array, points: Array, cells: Any, spacing: float
+) -> Array:
+    """Points (n, 3) of bridges that join pieces of the elements in the shape and that elements do not see, found near
+    points ``beside`` the surface; none where the elements are one piece, or as many as the shape has."""
+    from scipy.spatial import cKDTree
+
+    piece = _pieces(len(points), cells[:, [0, 0, 0]].ravel(), cells[:, 1:].ravel())
+    if piece.max() == 0:
+        return beside[:0]
+    trees = [cKDTree(points[piece == k]) for k in range(piece.max() + 1)]
+    reach = np.sort([tree.query(beside, distance_upper_bound=4.0 * spacing)[0] for tree in trees], axis=0)[1]
+    between = beside[np.argsort(reach, kind="stable")[: min(1000, int(np.sum(reach < np.inf)))]]
+    steps = spacing * ((np.arange(FINER) + 0.5) / FINER - 0.5)
+    offsets = np.stack(np.meshgrid(steps, steps, steps), axis=-1).reshape(1, -1, 3)
+
+    def seen(places: Array) -> Any:
+        return distance(places) < 0.87 * spacing / FINER
+
+    fine = np.concatenate([part[seen(part)] for part in ((at + offsets)[0] for at in between[:, None])] or [beside[:0]])
+    if not len(fine):
+        return beside[:0]
+    # points are joined to those beside them, and to the pieces that they see from inside the shape
+    first, second = cKDTree(fine).query_pairs(1.8 * spacing / FINER, output_type="ndarray").T + len(trees)
+    for k, tree in enumerate(trees):
+        away, node = tree.query(fine, distance_upper_bound=0.75 * spacing)
+        held = np.flatnonzero(away < np.inf)
+        to = tree.data[node[held]]
+        for part in np.linspace(0.1, 0.9, 9):
+            clear = seen(fine[held] + part * (to - fine[held]))
+            held, to = held[clear], to[clear]
+        first, second = np.append(first, np.full(len(held), k)), np.append(second, held + len(trees))
+    if len(np.unique(_pieces(len(trees) + len(fine), first, second)[: len(trees)])) == len(trees):
+        return beside[:0]
+    # a bridge is as far from one piece as from another
+    near, other = np.sort([tree.query(fine)[0] for tree in trees], axis=0)[:2]
+    return np.asarray(fine[other - near <= max(0.2 * spacing, float((other - near).min()))])
+
+
+def _pieces(count: int, first: Any, second: Any) -> Any:
+    """Number of the connected component of each of ``count`` points, joined in pairs."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_matrix((np.ones(len(first)), (first, second)), (count, count))
+    return connected_components(graph, directed=False)[1]
 
 
 def _distance_to_nodes(places: Array, nodes: Array) -> Array:

@@ -128,7 +128,7 @@ class RingSystem(RingProjection):
         touched = (held is not None and len(held.body) > 0) or len(N.joined.nodes) > 0
         np.multiply(diagonal, SLACK if touched else 0.0, out=self._slack.inv_mass)
         rest = self.rows.rest / np.sqrt(np.where(diagonal > 0, diagonal, np.inf))
-        scale = float(np.linalg.norm(rest)) / dt
+        scale = self.least * float(np.linalg.norm(rest)) / dt
         start, iterations = w.copy(), 0
         N.acts = np.ones(len(N.joined.nodes), dtype=bool)
         for _ in range(PASSES):
@@ -153,7 +153,8 @@ class RingSystem(RingProjection):
         self._yielded[...] = 0.0
         unknowns = {"rings": self._pressure[positions], **self._duals}
         return self.system.solve(
-            {"soft": w, "slack": self._yielded}, unknowns, self.tolerance, ITERATIONS, scale
+            {"soft": w, "slack": self._yielded}, unknowns, self.tolerance, ITERATIONS,
+            scale if self.solved else None, least=scale,
         )  # fmt: skip
 
     def _judge(self, change: Array) -> tuple[Any, Any]:

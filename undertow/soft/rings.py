@@ -7,9 +7,12 @@ Keeping the volume of rings instead of elements leaves as many constraints as no
     rows       (G^T v)_i = dV_i/dt = sum over the ring of grad V_e . v / k
     positions  G^T (w - v) = (V_0 - V(x + dt v)) / dt, clamped to V_0 / recovery   (3.1), G^T at x + dt v
     velocity   G^T v = 0                                                 (3.2)
+    implicit   gradient of the step's potential + G p = 0,   V(x^n + dt v) = V(x^n)
 
-Rows are a constraint block of a ``CoupledSystem``: alone they are the Poisson solves of (3.1) and (3.2); beside the
-damping rows they are the single system of 5.10. Here G^T is the divergence itself; the thesis writes -G^T for it.
+Where elasticity or damping is implicit the rows belong to that same solve (5.10, ``RingConstraint``): projected after
+it in the metric of the masses they would leave the rest of the compressible solid. Elsewhere they are a constraint
+block of a ``CoupledSystem``: alone they are the Poisson solves of (3.1) and (3.2); beside the damping rows they are the
+single system of 5.10. Here G^T is the divergence itself; the thesis writes -G^T for it.
 """
 
 from __future__ import annotations
@@ -148,6 +151,9 @@ ROUNDS = 4
 ITERATIONS = 20000
 """Most of a solve: a ball pressed to 2% of its thickness takes 6000."""
 
+LEAST = 1e-4
+"""Rates of volume, as a part of all volume in a step, below which they are rounding."""
+
 SLACK = 1e-7
 """How much a ring yields to its own pressure, as a part of what its nodes would if nothing held them. Where contact
 holds every node of an element, some pressures move nothing and some rates have no velocity; without slack conjugate
@@ -184,6 +190,10 @@ class RingProjection:
     damps = False
     """Whether damping is solved here, not before."""
 
+    solved = False
+    """Whether v^n+1 comes from a solve that has the rows already: positions are then corrected for what is lost
+    beyond the tolerance, and for nothing else."""
+
     def damp(self, x: Array, elastic: float, damping: float, rate: Array | None = None) -> None:
         """Nothing: damping and elasticity have acted before these projections (see ``ring_system``)."""
 
@@ -200,15 +210,15 @@ class RingProjection:
             wanted = volume + dt * self._clamp((wanted - volume) / dt)
         scale = self.tolerance * float(np.linalg.norm(rows.rest))
         change, total = np.zeros_like(v), np.zeros(rows.shape)
-        pressure = self._begin(dt, True)
+        pressure, stats = self.begin(dt, True), SolveStats(0, 0.0, 0.0, 0.0, True, 0, 0.0, "dual")
         self.block.refresh(stiffness)
         for turn in range(ROUNDS if self.recovery == 0 else 1):
             lacks = wanted - rows.measure(self.bodies.x + dt * v)
-            if turn > 0 and float(np.linalg.norm(lacks)) <= scale:
+            if (turn > 0 or self.solved) and float(np.linalg.norm(lacks)) <= scale:
                 break
             rows.target = lacks / dt
             change[...] = 0.0
-            if turn > 0:
+            if turn > 0 or self.solved:
                 pressure[...] = 0.0
             stats = self._solve(change, dt, held, True)
             # beyond a part of an element the rows say nothing
@@ -235,10 +245,10 @@ class RingProjection:
         """v (n, 3) without divergence at the positions x (3.2)."""
         self.rows.measure(x)
         self.rows.target = None
-        self._begin(dt, False)
+        self.begin(dt, False)
         return self._solve(v, dt, held, False)
 
-    def _begin(self, dt: float, positions: bool) -> Array:
+    def begin(self, dt: float, positions: bool) -> Array:
         """The first guess of the pressures of a step of dt [s] (rows,): impulses, those of the last step in proportion
         to its length. Unchanged, those of a long step would be far too much for a short one, and within its tolerance,
         which is one of volumes."""
@@ -252,11 +262,12 @@ class RingProjection:
         self.rows.add_transpose(self._pressure[False], {"soft": out})
 
     def _solve(self, w: Array, dt: float, held: Held | None, positions: bool) -> SolveStats:
-        """Rows on w (n, 3), a velocity or a change of it. The tolerance is relative to all volume in a step, so
-        that round-off in a body at rest is not solved for."""
+        """Rows on w (n, 3), a velocity or a change of it. The tolerance is relative to all volume in a step where what
+        is lost is regained; else to the rates there are, down to ``LEAST``: what a short step changes is little, and
+        all of the pressure."""
         self.block.hold(held or Held())
         pressure = self._pressure[positions]
-        scale = float(np.linalg.norm(self.rows.rest)) / dt
+        scale = self.least * float(np.linalg.norm(self.rows.rest)) / dt
         self._slack.inv_mass[...] = 0.0
         if held is not None and len(held.body):
             np.multiply(self._diagonal(), SLACK, out=self._slack.inv_mass)
@@ -264,7 +275,14 @@ class RingProjection:
             return self._solve_alone(w, pressure, scale)
         self._yielded[...] = 0.0
         found = {"soft": w, "slack": self._yielded}
-        return self.system.solve(found, {"rings": pressure}, self.tolerance, ITERATIONS, scale)
+        return self.system.solve(
+            found, {"rings": pressure}, self.tolerance, ITERATIONS, scale if self.solved else None, least=scale
+        )
+
+    @property
+    def least(self) -> float:
+        """Of all volume in a step, what the tolerance is relative to at least."""
+        return 1.0 if self.solved else LEAST
 
     def _solve_alone(self, w: Array, pressure: Array, scale: float) -> SolveStats:
         """The same system where nothing is joined, which is swept one after another: solved by all threads at once."""
@@ -276,6 +294,7 @@ class RingProjection:
         rows.add_diagonal({"soft": block.inv_mass}, diagonal)
         inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
         self._solver.set_rings(rows.system(block, slack, inverse))
+        scale = scale if self.solved else max(scale, float(np.linalg.norm(b)))
         stats = self._solver.solve(b[:, None], pressure[:, None], self.tolerance, ITERATIONS, scale)
         impulse = np.zeros_like(w)
         rows.add_transpose(pressure, {"soft": impulse})
@@ -309,3 +328,62 @@ class RingProjection:
                 now_of, rest_of = now[part.nodes].sum(), self.rows.rest[part.nodes].sum()
                 worst = max(worst, abs(float(now_of / rest_of) - 1.0))
         return worst
+
+
+class RingConstraint:
+    """Rings as rows of an implicit step: V(x^n + dt v) = V(x^n), with impulses -G p on the nodes.
+
+    Newton's method solves for the changes d of velocities and q of pressures,
+
+        [ A     G      ] [ d ]   [ -(g + G p)      ]
+        [ G^T  -slack  ] [ q ] = [ slack p - c     ],     A = M + dt^2 K + dt (-D) + contacts,   c = (V - V(x^n)) / dt
+
+    and p + q, c and the diagonal S of G^T A^-1 G make the potential that steps must lower,
+
+        Phi + (p + q).c + sum of c^2 / (2 S),     whose slope along d is -d.A d - sum of c^2 / S  (slack apart).
+    """
+
+    def __init__(self, rings: RingProjection) -> None:
+        rings.solved = True
+        self.rings, self.rows = rings, rings.rows
+        self.tolerance = rings.tolerance
+        shape = self.rows.shape
+        self.rate, self.slack, self.inverse = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        """c (rows,) [m3/s]; slack; the inverse of S, 0 for empty rows."""
+        self.pressure = np.zeros(shape)
+        """p (rows,) [N s / m2]."""
+        self._start, self._dt, self._size = np.zeros(shape), 1.0, float(np.linalg.norm(self.rows.rest))
+
+    def begin(self, x: Array, dt: float) -> None:
+        """A step of dt [s] from x (n, 3); pressures are those of the step before."""
+        self._start, self._dt = self.rows.measure(x), dt
+        self.pressure = self.rings.begin(dt, False)
+        self.weigh(self.rings.block.inv_mass_alone, self.rings.block.inv_mass_alone)
+
+    def weigh(self, inv_mass: Array, inv_mass_alone: Array) -> None:
+        """S of effective inverse masses (n, 3) of the free directions, and slack of those if nothing were held."""
+        own, alone = np.zeros(self.rows.shape), np.zeros(self.rows.shape)
+        self.rows.add_diagonal({"soft": inv_mass}, own)
+        self.rows.add_diagonal({"soft": inv_mass_alone}, alone)
+        np.multiply(alone, SLACK, out=self.slack)
+        own += self.slack
+        self.inverse[...] = 0.0
+        np.divide(1.0, own, out=self.inverse, where=own > 0.0)
+
+    def add_gradient(self, x: Array, gradient: Array) -> float:
+        """p.c + sum of c^2 / (2 S) at x (n, 3); G p is added to the gradient (n, 3)."""
+        np.subtract(self.rows.measure(x), self._start, out=self.rate)
+        self.rate /= self._dt
+        self.rows.add_transpose(self.pressure, {"soft": gradient})
+        return float(self.pressure @ self.rate) + 0.5 * float(self.inverse @ (self.rate * self.rate))
+
+    def apply(self, v: Array) -> Array:
+        """G^T v (rows,)."""
+        out = np.zeros(self.rows.shape)
+        self.rows.apply({"soft": v}, out)
+        return out
+
+    @property
+    def holds(self) -> bool:
+        """Whether volumes are kept within the tolerance."""
+        return self._dt * float(np.linalg.norm(self.rate)) <= self.tolerance * self._size

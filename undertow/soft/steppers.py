@@ -24,6 +24,7 @@ from undertow.grid import Array
 from undertow.soft.bodies import SoftBodies
 from undertow.soft.collision import rigid_motion
 from undertow.soft.implicit import Held, ImplicitSystem
+from undertow.soft.rings import RingConstraint
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,8 @@ NEARBY = 0.3
 
 
 class BackwardEuler:
-    """v^n+1 minimises  |v - v^n|^2_M / 2 + E(x^n + dt v) + dt v.(-D) v / 2 - dt external.v  over the free velocities.
+    """v^n+1 minimises  |v - v^n|^2_M / 2 + E(x^n + dt v) + dt v.(-D) v / 2 - dt external.v  over the free velocities,
+    with the volumes of ``rings``, if given, as at x^n.
 
     Newton's method with inexact linear solves (Dembo, Eisenstat and Steihaug 1982).
     tolerance: change of a position in the last iteration, relative to ``length`` [m]; iterations: of Newton's method.
@@ -163,11 +165,13 @@ class BackwardEuler:
     """Whether the solve by itself gains no energy."""
 
     def __init__(
-        self, bodies: SoftBodies, length: float, tolerance: float = 1e-4, iterations: int = 60, direct: bool = False
-    ) -> None:
-        self.bodies = bodies
+        self, bodies: SoftBodies, length: float, tolerance: float = 1e-4, iterations: int = 60, direct: bool = False,
+        rings: RingConstraint | None = None,
+    ) -> None:  # fmt: skip
+        self.bodies, self.rings = bodies, rings
         self.length, self.tolerance, self.iterations = length, tolerance, iterations
         self.system = ImplicitSystem(bodies, direct)
+        self.system.carried.constraint = rings
         n = bodies.count
         self.reaction = np.zeros((n, 3))
         """Impulse of what holds the nodes over the last step (n, 3) [N s]; 0 where they are free but for round-off."""
@@ -198,6 +202,8 @@ class BackwardEuler:
         or accelerated as in the last step."""
         self.bodies.forces.begin_step(self.bodies.x)
         self._served, self._stale = SERVES, True
+        if self.rings is not None:
+            self.rings.begin(self.bodies.x, dt)
         if self._damping is not None:
             self._set_damping(0.0, dt)
             self._damping[...] = self.system.rows.blocks
@@ -244,7 +250,15 @@ class BackwardEuler:
         bodies.forces.add_product(system.rows.blocks, jump, force)
         still = np.zeros_like(held.carriers.w)
         system.touching.add_product(jump, still, held.carriers.free, force, still.copy())
-        iterations = system.solve(-force, jump, 0.02)
+        if self.rings is None:
+            iterations = system.solve(-force, jump, 0.02)
+        else:
+            more = np.zeros(self.rings.rows.shape)
+            rate = self.rings.slack * self.rings.pressure - self.rings.rate - self.rings.apply(jump)
+            iterations = system.carried.solve_constrained(
+                -force, still, rate, jump, still.copy(), more, 0.02, 5000, still=True
+            )  # fmt: skip
+            self.rings.pressure += more
         np.add(self._v, jump, out=v)
         alone = self._evaluate(dt, external, held, before, self._v)[0]
         together, energy = self._evaluate(dt, external, held, before, v)
@@ -266,7 +280,11 @@ class BackwardEuler:
         still = self.reaction * self.bodies.inv_mass[:, None]
         held.remove(still)
         quiet = not len(self.push) or float(np.abs(self.push).max()) == 0.0
-        if quiet and dt * float(np.abs(still).max(initial=0.0)) <= 0.01 * self.tolerance * self.length:
+        quiet = quiet and (self.rings is None or self.rings.holds)
+        # a way that is short in a short step may be all of a fall
+        fall = dt * dt * float(np.abs(external * self.bodies.inv_mass[:, None]).max(initial=0.0))
+        least = 0.01 * self.tolerance * (min(self.length, fall) if fall > 0.0 else self.length)
+        if quiet and dt * float(np.abs(still).max(initial=0.0)) <= least:
             return SoftReport(0, 0, energy)  # elasticity and damping only make the change smaller
         for newton in range(1, most + 1):
             diagonal = self.bodies.forces.pattern.diagonal
@@ -279,7 +297,11 @@ class BackwardEuler:
             system.touching.linearise(v, held.carriers.w)
             slope = 0.0
             turn = np.zeros_like(self.push)
-            if len(turn):
+            if self.rings is not None:
+                iterations, slope = self._solve_constrained(held, turn)
+                total += iterations
+                potential = self._evaluate(dt, external, held, before, v)[0]
+            elif len(turn):
                 total += system.carried.solve(-self.reaction, -self.push, self._change, turn, FORCING, 5000)
                 # held nodes are in the gradient of their carriers already
                 slope = float((self.push * turn).sum())
@@ -299,9 +321,27 @@ class BackwardEuler:
                 self._served = SERVES
                 continue
             self.bodies.forces.follow(self._x)
-            if moved <= self.tolerance * self.length:
+            if moved <= self.tolerance * self.length and (self.rings is None or self.rings.holds):
                 return SoftReport(newton, total, energy, True, moved, stuck)
         return SoftReport(most, total, energy, False, moved, stuck)
+
+    def _solve_constrained(self, held: Held, turn: Array) -> tuple[int, float]:
+        """``_change``, that of the carriers turn (b, 6) and that of the pressures, which is made; iterations of the
+        solve, and the slope along the change of the potential with the new pressures."""
+        rings = self.rings
+        assert rings is not None
+        more = np.zeros(rings.rows.shape)
+        rate = rings.slack * rings.pressure - rings.rate
+        iterations = self.system.carried.solve_constrained(
+            -self.reaction, -self.push, rate, self._change, turn, more, FORCING, 5000
+        )
+        own = self._change.copy()
+        held.remove(own)
+        rate = rings.apply(self._change)
+        slope = float((self.push * turn).sum()) + float((self.reaction * own).sum())
+        slope += float(rate @ (more + rings.inverse * rings.rate))
+        rings.pressure += more
+        return iterations, slope
 
     def _descend(
         self, dt: float, external: Array, held: Held, before: Array, v: Array, turn: Array, potential: float,
@@ -397,6 +437,8 @@ class BackwardEuler:
             bodies.forces.add_product(self._damping, v, self._drag)
             potential += 0.5 * float((self._drag * v).sum())
             g += self._drag
+        if self.rings is not None:
+            potential += self.rings.add_gradient(self._x, g)
         return potential + self._add_contact(held, v), energy
 
     def _add_contact(self, held: Held, v: Array) -> float:

@@ -446,11 +446,12 @@ def _sweep_rows(rows, count, first, way, turning, bodies):  # type: ignore[no-un
 
 @njit(cache=True)
 def _solve_rows(  # type: ignore[no-untyped-def]
-    rows, count, history, gram, bodies, v, omega, inv_mass, inv_inertia, iterations, tolerance
+    rows, count, history, gram, bodies, v, omega, inv_mass, inv_inertia, iterations, tolerance, least_goal
 ):
     """Change v, omega (n, 3) by the contact impulses; returns (sweeps, largest change in the last one [m/s], its goal).
 
-    One iteration is a sweep forward and one back. tolerance is relative to the largest violation before the solve.
+    One iteration is a sweep forward and one back. tolerance is relative to the largest violation before the solve;
+    the goal is at least ``least_goal`` [m/s].
     history (2, DEPTH + 1, room, 3), gram (DEPTH, DEPTH + 1): scratch of the acceleration; bodies (n, BODY): scratch.
     """
     largest, rounding = 0.0, 0.0
@@ -458,7 +459,7 @@ def _solve_rows(  # type: ignore[no-untyped-def]
         largest = max(largest, -(rows.before[i, 0] + rows.target[i]))
         rounding = max(rounding, rows.k[i, 0] * rows.impulse[i, 0])
     # bodies that the impulses they start from hold already are done to rounding
-    goal = max(tolerance * largest, 1e-14 * rounding)
+    goal = max(tolerance * largest, 1e-14 * rounding, least_goal)
     turning = _pack_rows(rows, count)
     _pack_bodies(v, omega, inv_mass, inv_inertia, bodies)
     packed, last = rows.packed, rows.last

@@ -6,79 +6,51 @@ In a fluid, what the ledger has of both ends in ``_solids`` for the solids.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from undertow.errors import UserError
 from undertow.frames import BodyFrame
-from undertow.geometry import Motion, Plane, Shape
+from undertow.geometry import Plane
+from undertow.geometry.driven import Driven
 from undertow.grid import Array
 from undertow.part import (
     ANGULAR_MOMENTUM,
     ENERGY,
     LENGTH,
+    MASS,
     MOMENTUM,
     RATE,
     SPEED,
     BodyForces,
     BodyState,
     ForceTable,
+    Limit,
     Part,
+    Push,
     Quantity,
+    Target,
     Vector,
     components,
     restore_arrays,
     vector,
 )
-from undertow.rigid.bodies import RigidBodies
+from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.control import JointControl
 from undertow.rigid.joints import Joints
-from undertow.rigid.mass import MassProperties, add_points, mass_properties
+from undertow.rigid.mass import add_points
 from undertow.rigid.placing import place_body
-from undertow.rigid.shapes import CollisionShapes
+from undertow.rigid.table import BodyDescription, BodyEntry, BodyTable, carry_rows
+from undertow.solids.loads import NEXT_STEP, Applied, RigidLoads
 from undertow.solids.settings import SolidSettings
 from undertow.solids.step import JointReport, Solids, SolidsReport
 
 MAX_INITIAL_PENETRATION = 0.25
 """Bodies that start overlapping deeper than this part of the smaller one's thickness are refused."""
-
-
-@dataclass(frozen=True)
-class NewBody:
-    """A rigid body as it is put in.
-
-    key: bodies with equal ones share the shape, its mass properties and its collision geometry. motion: pose over time,
-    of a dynamic body at the start; static: it never moves. mass [kg; 2D kg/m] or density [kg/m3], and inertia and
-    centre_of_mass (in the frame of the shape) in the place of those of uniform density: of dynamic bodies. velocity
-    [m/s] and angular_velocity [rad/s] are those of a dynamic body at the start. collides_with: groups, None for all.
-    attached: points (k, 3) [m] and masses (k,) [kg] that are parts of it. detail: how finely its surface is drawn.
-    """
-
-    name: str
-    key: Hashable
-    shape: Shape
-    motion: Motion
-    static: bool = True
-    dynamic: bool = False
-    mass: float | None = None
-    density: float | None = None
-    inertia: object = None
-    centre_of_mass: Vector | None = None
-    velocity: Vector = (0.0, 0.0, 0.0)
-    angular_velocity: Vector = (0.0, 0.0, 0.0)
-    friction: float = 0.0
-    restitution: float = 0.0
-    rolling_friction: float = 0.0
-    torsional_friction: float = 0.0
-    collision_group: str = "default"
-    collides_with: tuple[str, ...] | None = None
-    attached: tuple[Array, Array] | None = None
-    color: Vector = (0.8, 0.8, 0.8)
-    visible: bool = True
-    detail: int = 48
 
 
 @dataclass(frozen=True)
@@ -101,101 +73,95 @@ class NewJoint:
     controls: Sequence[JointControl] = ()
 
 
-@dataclass(frozen=True)
-class _Form:
-    """A shape with what bodies of it share: index of its collision shape, mass properties at density 1 (or with the
-    inertia given) of dynamic ones, and its surface for drawing."""
-
-    shape: Shape
-    index: int
-    found: MassProperties | None
-    surface: tuple[Array, Any]
-
-
-@dataclass(frozen=True)
-class _Look:
-    """What a body that has been put in is drawn as."""
-
-    form: _Form
-    color: Vector
-    visible: bool
-
-
 class RigidPart(Part):
     """Rigid bodies, their shapes and joints, and what moves them among themselves.
 
-    bodies: all of them, sides of a domain too, which others add and which are neither named nor drawn. in_fluid: a
-    fluid is simulated as well.
+    table: what the bodies are. bodies: their states, those of the table in its order and then the sides of a domain,
+    which others add and which are neither named nor drawn. attached: by name of a body of the scene points (k, 3) [m]
+    and masses (k,) [kg] that are parts of it. in_fluid: a fluid is simulated as well.
     """
 
     name = "solids"
 
     def __init__(
         self,
-        dimensions: int,
-        bodies: Sequence[NewBody] = (),
+        table: BodyTable,
         joints: Sequence[NewJoint] = (),
         settings: SolidSettings | None = None,
         joint_solver: str = "global",
         in_fluid: bool = False,
+        attached: Mapping[str, tuple[Array, Array]] | None = None,
     ) -> None:
-        self.dimensions, self.in_fluid = dimensions, in_fluid
+        self.table, self.dimensions, self.in_fluid = table, table.dimensions, in_fluid
         self._suffix = "_solids" if in_fluid else ""
         self._forces = ForceTable()
         self.report: SolidsReport | None = None
         """What the last step did."""
-        self.bodies = RigidBodies(dimensions)
-        self.shapes = CollisionShapes(dimensions)
+        self.bodies = RigidBodies(self.dimensions)
+        self.loads = RigidLoads(self.bodies)
+        self.shapes = table.shapes
         self._warned: set[str] = set()
-        self._forms: dict[Hashable, _Form] = {}
         self._groups: dict[str, int] = {}
-        self._looks: dict[str, _Look] = {}
-        for body in bodies:
-            self._place(body, 0.0)
+        for entry in table.first:
+            self._place(entry, 0.0, (attached or {}).get(entry.name))
         self.joints = Joints(self.bodies, joint_solver)
         for joint in joints:
             self._join(joint)
+        self.bodies.keep(np.array([entry.identity for entry in table]))
+        for entry in table.made:
+            self._place(entry, 0.0)
         self.solids = Solids(self.bodies, self.shapes, settings, self.joints if joints else None)
-        self.notes: list[str] = self._check_overlaps()
-        """What a user should know of the bodies at the start."""
 
     # bodies come and go ---------------------------------------------------------------------------------------------
 
-    def add(self, body: NewBody, time: float) -> list[str]:
-        """Put in a body at a time [s]; refused where it lies too deep in another one. What a user should know of it."""
-        self.include(body, time)
-        try:
-            return self._check_overlaps(f"at t = {time:.6g} s", body.name)
-        except UserError:
-            self.bodies.withdraw()
-            del self._looks[body.name]
-            raise
-
-    def include(self, body: NewBody, time: float) -> None:
-        """Put in a body at a time [s], wherever the others are."""
-        self._place(body, time)
+    def add(self, entry: BodyEntry, time: float) -> None:
+        """Put in a body of the table at a time [s]."""
+        self._place(entry, time)
         self.solids.prepare()
+
+    def withdraw(self, name: str) -> None:
+        """Take back the body that was added last, as if it had never been."""
+        self.loads.remove(self.bodies.index(name), name)
+        self.bodies.withdraw()
 
     def remove(self, name: str) -> None:
         """Take a body out; joints that held it are broken."""
         b, forces = self.bodies.index(name), self.force_table
+        self.loads.remove(b, name)
         self.bodies.remove(b)
         forces.remove(b)
         self.solids.prepare()
+
+    def adopt(self, before: Part | None, time: float) -> None:
+        """By identity; bodies that are new are where their motion is at a time [s]."""
+        if not isinstance(before, RigidPart):
+            self.bodies.move_kinematic(time, place=True)
+            return
+        kept = {entry.name for entry in self.table if before.table.entries.get(entry.name) is entry}
+        for name, motion in self._driven().items():
+            if name in kept:
+                motion.restore(before._driven()[name].numbers())
+        self.loads.pending.items = [item for item in before.loads.pending.items if item.name in kept]
+        self.bodies.move_kinematic(time, place=True)
+        old, new = before.bodies.identity_b, self.bodies.identity_b
+        known = np.isin(new, old)
+        for name, own in self.bodies.arrays().items():
+            own[known] = carry_rows(before.bodies.arrays()[name], old, new)[known]
+        self.force_table.values[...] = carry_rows(before.force_table.values, old, new)
+        self.loads.mean_b[...] = carry_rows(before.loads.mean_b, old, new)
+        self.joints.restore(before.joints.arrays())
+        self.solids.restore(before.solids.arrays())
 
     def add_wall(self, name: str, axis: int, upper: bool, place: float) -> None:
         """A side of a domain that stops bodies: at ``place`` [m] along an axis, and the domain below it or above."""
         normal, point = np.zeros(3), np.zeros(3)
         normal[axis], point[axis] = -1.0 if upper else 1.0, place
-        self.bodies.add(name, self.shapes.add(Plane(vector(normal))), point, np.array([1.0, 0.0, 0.0, 0.0]))
+        shape, upright = self.shapes.add(Plane(vector(normal))), np.array([1.0, 0.0, 0.0, 0.0])
+        b = self.bodies.add(name, shape, point, upright)
+        self.bodies.identity_b[b] = self.table.wall(name)
 
-    @property
-    def known_shapes(self) -> dict[Hashable, Shape]:
-        """The shapes of bodies so far, by their keys."""
-        return {key: form.shape for key, form in self._forms.items()}
-
-    def _place(self, body: NewBody, time: float) -> None:
-        form = self._form(body)
+    def _place(self, entry: BodyEntry, time: float, attached: tuple[Array, Array] | None = None) -> None:
+        form, body = self.table.form(entry), entry.description
         position, R = body.motion.pose(time)
         options: dict[str, Any] = {
             "friction": body.friction,
@@ -206,43 +172,30 @@ class RigidPart(Part):
         }
         found, index = form.found, form.index
         if found is None:
-            options["motion"] = None if body.static else body.motion
+            options["motion"] = None if body.static else copy(body.motion)
         else:
             mass = body.mass if body.mass is not None else (body.density or 1.0) * found.mass
             inertia = found.inertia if body.inertia is not None else found.inertia * (mass / found.mass)
             found = found._replace(mass=mass, inertia=inertia)
             velocity, omega = np.array(body.velocity), np.array(body.angular_velocity)
-            if body.attached is not None and len(body.attached[1]):
-                points, masses = body.attached
+            if attached is not None and len(attached[1]):
+                points, masses = attached
                 own = found.centre
                 found = add_points(found, (points - position) @ R, masses)
                 velocity = velocity + np.cross(omega, R @ (found.centre - own))
-                index = self.shapes.add(form.shape, found.centre, found.rotation)
+                index = self.shapes.add(body.shape, found.centre, found.rotation)
             options["velocity"], options["angular_velocity"] = velocity, omega
-        place_body(self.bodies, body.name, index, position, R, found, **options)
-        self._looks[body.name] = _Look(form, body.color, body.visible)
+        b = place_body(self.bodies, body.name, index, position, R, found, **options)
+        self.bodies.identity_b[b] = entry.identity
+        if self.table.entries.get(entry.name) is entry:
+            self.loads.add(body.name, body.shape, body.loads)
 
-    def _groups_of(self, body: NewBody) -> dict[str, int]:
+    def _groups_of(self, body: BodyDescription) -> dict[str, int]:
         """Bits of the collision group of a body and of those it collides with."""
         names = (body.collision_group, *(body.collides_with or ()))
         bits = {name: 1 << self._groups.setdefault(name, len(self._groups)) for name in names}
         mask = -1 if body.collides_with is None else sum(bits[name] for name in body.collides_with)
         return {"group": bits[body.collision_group], "mask": mask}
-
-    def _form(self, body: NewBody) -> _Form:
-        """The form of a body."""
-        if body.key not in self._forms:
-            found = None
-            if body.dynamic:
-                try:
-                    centre = None if body.centre_of_mass is None else np.array(body.centre_of_mass)
-                    found = mass_properties(body.shape, 1.0, None, self.dimensions, body.inertia, centre, "mass")
-                except UserError as error:
-                    raise UserError(f"objects.{body.name}: {error}") from None
-            frame = () if found is None else (found.centre, found.rotation)
-            index = self.shapes.add(body.shape, *frame)
-            self._forms[body.key] = _Form(body.shape, index, found, body.shape.surface(body.detail))
-        return self._forms[body.key]
 
     def _join(self, joint: NewJoint) -> None:
         self.joints.add(
@@ -252,20 +205,51 @@ class RigidPart(Part):
         for control in joint.controls:
             self.joints.control(control)
 
-    def _check_overlaps(self, when: str = "at the start", body: str | None = None) -> list[str]:
+    def check_overlaps(self, when: str = "at the start", body: str | None = None) -> list[str]:
         """Notes on bodies that lie inside one another; a UserError where they cannot be parted. body: only its own."""
         notes = []
         for first, second, depth in self.solids.overlapping():
-            if body is not None and body not in (first, second):
+            pair = [name for name in (first, second) if name in self.table]
+            # what reaches out of the domain is the domain's
+            if len(pair) < 2 or (body is not None and body not in pair):
                 continue
-            thin = min(self._looks[name].form.shape.thickness() for name in (first, second))
+            thin = min(self.table[name].description.shape.thickness() for name in pair)
             text = f"objects.{first} and objects.{second} overlap by {depth:.3g} m {when}"
             if depth > MAX_INITIAL_PENETRATION * thin:
                 raise UserError(f"{text}, too deep to be parted; move them apart")
             notes.append(f"{text}; they are pushed apart")
         return notes
 
+    # what a user does to them ---------------------------------------------------------------------------------------
+
+    def apply(self, name: str, time: float, push: Push) -> None:
+        place = None if push.at is None else vector(self.loads.place_in(name, push.at))
+        duration = NEXT_STEP if push.duration is None else push.duration
+        self.loads.apply(Applied(name, time, duration, vector(push.force), vector(push.torque), place))
+
+    def drive(self, name: str, time: float, target: Target) -> None:
+        motion = self.bodies.motions.get(self.bodies.index(name))
+        if not isinstance(motion, Driven):
+            super().drive(name, time, target)
+            return
+        motion.aim(time, target)
+        self.bodies.move_kinematic(time, place=False)
+
+    def _driven(self) -> dict[str, Driven]:
+        found = self.bodies.motions.items()
+        return {self.bodies.names[b]: motion for b, motion in found if isinstance(motion, Driven)}
+
+    def limits(self, time: float) -> Iterator[Limit]:
+        """Steps end where driven bodies reach their targets."""
+        for motion in self._driven().values():
+            if 0.0 < motion.remaining(time) < math.inf:
+                yield Limit("target", motion.remaining(time))
+
     # what a step did ------------------------------------------------------------------------------------------------
+
+    def begin_step(self, time: float, dt: float) -> None:
+        """Loads of the step from ``time`` by dt [s]."""
+        self.loads.begin_step(time, dt)
 
     def take_report(self, report: SolidsReport) -> None:
         """What a step did to the bodies among themselves; the forces of a fluid are added by who knows them."""
@@ -301,8 +285,28 @@ class RigidPart(Part):
 
     def displaced_volume(self, b: int) -> float:
         """Volume of body b, what it displaces in a fluid [m3; 2D m2]; 0 unless it is dynamic, and of a sheet."""
-        form = self._looks[self.bodies.names[b]].form
-        return 0.0 if form.found is None else form.found.volume
+        found = self.table.form(self.table[self.bodies.names[b]]).found
+        return 0.0 if found is None else found.volume
+
+    def momentum_of(self, name: str) -> tuple[float, Array]:
+        """Mass [kg; 2D kg/m] and momentum (3,) [kg m/s; 2D kg/s] of a body; none of one that is not dynamic."""
+        b = self.bodies.index(name)
+        if self.bodies.kind_b[b] != DYNAMIC:
+            return 0.0, np.zeros(3)
+        return float(self.bodies.mass_b[b]), self.bodies.p_b[b].copy()
+
+    def momenta_of(self, name: str) -> tuple[Array, Array] | None:
+        """Momentum (3,) [kg m/s] of a dynamic body, and angular momentum (3,) about its centre of mass [kg m2/s]."""
+        b = self.bodies.index(name)
+        dynamic = self.bodies.kind_b[b] == DYNAMIC
+        return (self.bodies.p_b[b].copy(), self.bodies.L_b[b].copy()) if dynamic else None
+
+    def set_momenta(self, name: str, momentum: Array, angular_momentum: Array) -> None:
+        """Give a body, if it is dynamic, momenta as ``momenta_of`` has them."""
+        b = self.bodies.index(name)
+        if self.bodies.kind_b[b] == DYNAMIC:
+            self.bodies.p_b[b], self.bodies.L_b[b] = momentum, angular_momentum
+            self.bodies.derive_velocities()
 
     @property
     def force_table(self) -> ForceTable:
@@ -338,11 +342,13 @@ class RigidPart(Part):
         yield Quantity(f"iterations{of}", 0 if done is None else done.iterations)
         yield Quantity(f"residual{of}", 0.0 if done is None else done.residual, SPEED, "max")
         yield Quantity("unconverged", 0 if done is None else done.unconverged)
+        yield Quantity("appeared_mass", self.table.appeared_mass, MASS)
+        yield from components("appeared_momentum", self.table.appeared_momentum, MOMENTUM)
         if self.in_fluid:
             yield from self.force_table.quantities(self.body_names())
 
     def body_names(self) -> list[str]:
-        return [name for name in self._looks if name in self.bodies.names]
+        return list(self.table.entries)
 
     def body_state(self, name: str, time: float) -> BodyState:
         b = self.bodies.index(name)
@@ -352,30 +358,38 @@ class RigidPart(Part):
         return BodyState(position, rotation, velocity, omega)
 
     def body_forces(self, name: str) -> BodyForces:
-        return self.force_table.of(self.bodies.index(name))
+        b = self.bodies.index(name)
+        return replace(self.force_table.of(b), load=vector(self.loads.mean_b[b, :3]))
 
     def frames(self, time: float) -> list[object]:
         found: list[object] = []
         for b, name in enumerate(self.bodies.names):
-            look = self._looks.get(name)
-            if look is None or not look.visible:
+            if name not in self.table or not self.table[name].description.visible:
                 continue
+            body = self.table[name].description
             position, rotation = self.bodies.shape_pose(b)
-            vertices, triangles = look.form.surface
+            vertices, triangles = self.table.form(self.table[name]).surface
             placed = vertices @ rotation.T + position
             velocity = self.bodies.v_b[b] + np.cross(self.bodies.omega_b[b], placed - self.bodies.x_b[b])
-            endless = look.form.shape.is_endless
-            found.append(BodyFrame(name, placed, triangles, look.color, velocity, endless))
+            found.append(BodyFrame(name, placed, triangles, body.color, velocity, body.shape.is_endless))
         return found
 
     def arrays(self) -> dict[str, Array]:
         found = {**self.bodies.arrays(), **self.joints.arrays(), **self.solids.arrays()}
-        return {**found, "rigid_forces": self.force_table.values}
+        return {**found, "rigid_forces": self.force_table.values, **self.loads.arrays()}
+
+    def numbers(self) -> dict[str, Any]:
+        driven = {name: motion.numbers() for name, motion in self._driven().items()}
+        return {"applied": self.loads.pending.numbers(), "driven": driven}
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
-        self.bodies.keep(arrays["rigid_identity"])
+        if not np.array_equal(arrays["rigid_identity"], self.bodies.identity_b):
+            raise UserError("checkpoint: its bodies are not those of the scene; it belongs to another scene")
         fixed = {**self.bodies.arrays(), **self.joints.arrays(), "rigid_forces": self.force_table.values}
-        restore_arrays(fixed, arrays)
+        restore_arrays({**fixed, **self.loads.arrays()}, arrays)
+        self.loads.pending.restore(numbers["applied"])
+        for name, motion in self._driven().items():
+            motion.restore(numbers["driven"][name])
         self.joints.restore(arrays)
         self.solids.restore(dict(arrays))
 

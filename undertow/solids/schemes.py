@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from undertow.grid import Array
-from undertow.part import Scheme, StepOutcome
+from undertow.part import Part, Scheme, StepOutcome
+from undertow.rigid.table import carry_rows
 from undertow.solids.rigid_part import RigidPart
 from undertow.solids.scheme import advance
 from undertow.solids.soft_part import SoftPart
@@ -21,8 +22,10 @@ class RigidScheme(Scheme):
     def __init__(self, rigid: RigidPart) -> None:
         self.rigid = rigid
 
-    def step(self, time: float, time_step: float) -> StepOutcome:
-        report = self.rigid.solids.step(time, time_step)  # I to V
+    def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
+        self.rigid.begin_step(time, time_step)
+        load = self.rigid.loads.mean_b
+        report = self.rigid.solids.step(time, time_step, load[:, :3], load[:, 3:])  # I to V
         self.rigid.take_report(report)
         return StepOutcome(report.iterations, report, tuple(self.rigid.events(report)))
 
@@ -40,11 +43,15 @@ class SolidsScheme(Scheme):
         """Forces and torques of joints and rigid contacts on the rigid bodies in the last two steps."""
         self._warned = False
 
-    def step(self, time: float, time_step: float) -> StepOutcome:
-        part, rigid = self.soft, RigidStages(self.rigid.solids) if self.rigid.bodies.count else None
-        soft = part.soft_solids.stages(part.external_force(), part.gravity, self._lasting(), rigid)
+    def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
+        part, load = self.soft, self.rigid.loads.mean_b
+        for solids in (self.rigid, part):
+            solids.begin_step(time, time_step)
+        rigid = RigidStages(self.rigid.solids, load[:, :3], load[:, 3:]) if self.rigid.bodies.count else None
+        external = part.external_force()
+        soft = part.soft_solids.stages(external, part.gravity, self._lasting() + load, rigid)
         advance([soft] if rigid is None else [soft, rigid], time, time_step)  # I to V
-        part.take_report(soft.report)
+        part.take_report(soft.report, external, time_step)
         events = self._warn(soft.report.stuck)
         if rigid is None:
             return StepOutcome(soft.report.iterations, soft.report, tuple(events))
@@ -81,3 +88,9 @@ class SolidsScheme(Scheme):
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         self._lagged = np.array(arrays["lagged_contact_force"])
+
+    def adopt(self, before: Part | None, time: float) -> None:
+        """By identity."""
+        if isinstance(before, SolidsScheme):
+            old, new = before.rigid.bodies.identity_b, self.rigid.bodies.identity_b
+            self._lagged = np.stack([carry_rows(rows, old, new) for rows in before._lagged])

@@ -6,8 +6,8 @@ In fluid thin rigid shells have nodes too, for the fluid to see: their bodies ca
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -28,10 +28,12 @@ from undertow.part import (
     Limit,
     Nodes,
     Part,
+    Push,
     Quantity,
     Vector,
     components,
     restore_arrays,
+    vector,
 )
 from undertow.soft import SoftBodies, SoftMesh, meshes
 from undertow.soft.collision import SurfaceCollisions
@@ -39,6 +41,7 @@ from undertow.soft.embedding import Embedding
 from undertow.soft.outlines import OutlineCollisions
 from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
+from undertow.solids.loads import NEXT_STEP, Applied, NewLoad, NodeLoads
 from undertow.solids.points import RigidPoints
 from undertow.solids.rigid_part import RigidPart
 from undertow.solids.soft_contacts import SoftContacts
@@ -70,7 +73,7 @@ class SoftNodes:
     """The nodes of a simulation before it has rigid bodies: soft bodies with their looks, then thin rigid shells.
 
     attached: by name of a rigid body the nodes (k,) that move with it. heavier: the bodies whose mass they are parts
-    of; in fluid there are none, and nodes weigh on their bodies in the solve of all solids.
+    of; in fluid there are none, and nodes weigh on their bodies in the solve of all solids. loads: by soft body.
     """
 
     soft: SoftBodies
@@ -78,6 +81,7 @@ class SoftNodes:
     attached: dict[str, Any] = field(default_factory=dict)
     heavier: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    loads: list[tuple[str, NewLoad]] = field(default_factory=list)
 
     def attach(self, where: str, body: str, nodes: Any) -> None:
         """Nodes (k,) move with a rigid body; ``where``: the object that says so. A node has one body."""
@@ -89,6 +93,11 @@ class SoftNodes:
                     f"make the holds smaller"
                 )
         self.attached[body] = own
+
+    def let_go(self, bodies: Iterable[str]) -> None:
+        """Nodes attached to bodies that have been removed are as free as the others."""
+        for body in bodies:
+            self.attached.pop(body, None)
 
     def add_shell(self, name: str, x: Array, elements: Any, sizes: Array) -> None:
         """Nodes x (n, 3) [m] of a thin rigid shell, all of them attached to it; sizes (m,): volumes of its elements
@@ -141,6 +150,9 @@ class SoftPart(Part):
         self.shell_parts: list[SoftMesh] = soft.parts[len(self.looks) :]
         """Those that are thin rigid shells."""
         self.notes = list(nodes.notes)
+        self.loads = NodeLoads(soft)
+        for name, load in nodes.loads:
+            self.loads.add(soft.part(name), load)
         self.lumped_mass: Array = soft.mass.copy()
         """Masses of all nodes (n,), of those too that have become parts of rigid bodies."""
         for body, own in nodes.attached.items():
@@ -157,7 +169,7 @@ class SoftPart(Part):
             settings.stepper,
             self.element_size,
             settings.tolerance,
-            self._make_rings(settings.volume_recovery, settings.volume_solve),
+            self._make_rings(settings.volume_recovery, settings.volume_solve, settings.stepper),
             self._make_surfaces() if settings.collisions else None,
             self._make_points(self.element_size),
         )
@@ -171,6 +183,8 @@ class SoftPart(Part):
         self.weight: Array = soft.mass[:, None] * self.gravity
         """Of the nodes (n, 3) [N]."""
         self.soft_forces = ForceTable(len(self.looks))
+        self.reaction: Array = np.zeros((len(self.looks), 3))
+        """Mean force (m, 3) [N] over the last step of what holds nodes of the bodies."""
         self.soft_report, self.elastic_energy = SoftStepReport(), 0.0
         self._stable = soft.stable_step() if settings.stepper in ("newmark", "leapfrog") else math.inf
         if self.soft_parts:
@@ -198,13 +212,15 @@ class SoftPart(Part):
             self.soft, bodies, shapes, np.concatenate(nodes), np.concatenate(radius), np.concatenate(friction)
         )
 
-    def _make_rings(self, recovery: float, solve: str) -> RingProjection | None:
+    def _make_rings(self, recovery: float, solve: str, stepper: str) -> RingProjection | None:
         """What keeps the volume of the incompressible bodies, by projections or by a single system."""
         found = [np.arange(part.first, part.stop) for part in self.soft_parts if self.looks[part.name].incompressible]
         if not found:
             return None
         nodes = np.concatenate(found)
-        if solve == "sweeps":
+        # damping is implicit in every scheme: what it resists with is part of the rings' metric
+        splits_damping = stepper not in ("implicit", "linearised") and self.soft.damped
+        if solve == "sweeps" and not splits_damping:
             return RingProjection(self.soft, nodes, recovery)
         return RingSystem(self.soft, nodes, recovery, folded=solve == "folded")
 
@@ -252,9 +268,21 @@ class SoftPart(Part):
         explicit = not self.rigid.in_fluid and math.isfinite(self._stable)
         return [Limit("elastic", 0.8 * self._stable)] if explicit else []
 
+    def begin_step(self, time: float, dt: float) -> None:
+        """Loads of the step from ``time`` by dt [s]."""
+        self.loads.begin_step(time, dt)
+        self._start = self._momenta()
+
+    def apply(self, name: str, time: float, push: Push) -> None:
+        if push.torque.any():
+            raise UserError(f"body {name!r}: a torque acts on rigid bodies; give forces at two points of it")
+        place = None if push.at is None else (float(self.loads.nearest(self.soft.part(name), push.at)),)
+        duration = NEXT_STEP if push.duration is None else push.duration
+        self.loads.pending.add(Applied(name, time, duration, vector(push.force), vector(push.torque), place))
+
     def external_force(self) -> Array:
-        """Weight and wind on the nodes (n, 3) [N] in the step that begins."""
-        return np.asarray(self.weight + self.wind_force())
+        """Weight, loads and wind on the nodes (n, 3) [N] in the step that begins."""
+        return np.asarray(self.weight + self.loads.mean + self.wind_force())
 
     def wind_force(self) -> Array:
         """Force of the wind (n, 3) [N] in the step that begins; implicit steps have its part that damps as such."""
@@ -262,9 +290,28 @@ class SoftPart(Part):
         soft.air.measure(soft.x, soft.v)
         return soft.air.force(soft.v if self.soft_solids.implicit is None else np.zeros_like(soft.v))
 
-    def take_report(self, report: SoftStepReport) -> None:
-        """What a step without fluid did."""
+    def take_report(self, report: SoftStepReport, external: Array, dt: float) -> None:
+        """What a step of dt [s] without fluid did under forces (n, 3) [N]."""
         self.soft_report, self.elastic_energy = report, report.elastic
+        solids, count = self.soft_solids, len(self.looks)
+        self.soft_forces.contact[...] = solids.contact_p[:count] / dt
+        if solids.implicit is not None:
+            self.reaction[...] = solids.reaction_p()[:count] / dt
+        else:
+            self.balance_reactions(np.stack([external[part.nodes].sum(axis=0) for part in self.soft_parts]), dt)
+
+    def balance_reactions(self, force: Array, dt: float) -> None:
+        """Reactions of bodies with held nodes by Newton's law: what their momenta gained over dt [s] beside contact and
+        forces (m, 3) [N]."""
+        held = np.array([not self.soft.inv_mass[part.nodes].all() for part in self.soft_parts])
+        gained = (self._momenta() - self._start) / dt
+        self.reaction[...] = np.where(held[:, None], gained - force - self.soft_forces.contact, 0.0)
+
+    def _momenta(self) -> Array:
+        """Of the soft bodies (m, 3) [kg m/s]."""
+        soft = self.soft
+        found = [soft.mass[part.nodes] @ soft.v[part.nodes] for part in self.soft_parts]
+        return np.array(found).reshape(-1, 3)
 
     def add_forces_on_rigid(self) -> None:
         """Of soft bodies on the rigid ones over the last step, beside those of rigid contact."""
@@ -313,7 +360,9 @@ class SoftPart(Part):
         return BodyState(centre, np.eye(3), velocity, np.zeros(3))
 
     def body_forces(self, name: str) -> BodyForces:
-        return self.soft_forces.of(list(self.looks).index(name))
+        nodes = self.soft.part(name).nodes
+        row, load = list(self.looks).index(name), vector(self.loads.mean[nodes].sum(axis=0))
+        return replace(self.soft_forces.of(row), load=load, reaction=vector(self.reaction[row]))
 
     def nodes(self, name: str) -> Nodes:
         """The nodes of a soft body."""
@@ -355,16 +404,35 @@ class SoftPart(Part):
         return x[used], local.reshape(-1, 3), v[used]
 
     def arrays(self) -> dict[str, Array]:
-        return {**self.soft.arrays(), **self.soft_solids.arrays(), "soft_forces": self.soft_forces.values}
+        return {**self.soft.arrays(), **self.soft_solids.arrays(), **self._last_step()}
+
+    def _last_step(self) -> dict[str, Array]:
+        """Forces of the last step."""
+        return {"soft_forces": self.soft_forces.values, "soft_load": self.loads.mean, "soft_reaction": self.reaction}
+
+    def numbers(self) -> dict[str, Any]:
+        return {"applied": self.loads.pending.numbers()}
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
-        restore_arrays({**self.soft.arrays(), "soft_forces": self.soft_forces.values}, arrays)
+        restore_arrays({**self.soft.arrays(), **self._last_step()}, arrays)
+        self.loads.pending.restore(numbers["applied"])
         self.soft_solids.restore(arrays)
 
+    def adopt(self, before: Part | None, time: float) -> None:
+        """Nodes of soft bodies as they are; those of thin shells are where their bodies are."""
+        if isinstance(before, SoftPart):
+            n = max((part.stop for part in self.soft_parts), default=0)
+            own, arrays = self.arrays(), before.arrays()
+            for name in {"soft_x", "soft_v", "soft_acceleration", "soft_load"} & own.keys():
+                arrays[name] = np.concatenate([arrays[name][:n], own[name][n:]])
+            self.restore(arrays, before.numbers(), time)
+        if len(self.soft_solids.bound):
+            self.soft_solids.follow()
+
     def locate(self, name: str, index: tuple[int, ...]) -> str:
-        if name == "soft_forces":
+        if name in ("soft_forces", "soft_reaction"):
             return f"first of objects.{list(self.looks)[index[0]]}"
-        if name in ("soft_x", "soft_v", "soft_acceleration"):
+        if name in ("soft_x", "soft_v", "soft_acceleration", "soft_load"):
             for part in self.soft.parts:
                 if part.first <= index[0] < part.stop:
                     return f"first at node {index[0] - part.first} of objects.{part.name}"

@@ -62,7 +62,7 @@ class ImplicitStages:
         external, gravity, expected = self._given
         self.report = self.solids.solve(time, dt, external, gravity, expected)
         if self.rigid is not None:
-            self.rigid.load(*self.solids.give_momentum(dt, gravity))
+            self.rigid.load(*self.solids.give_momentum(dt, gravity, *self.rigid.given))
 
     def collide(self, dt: float) -> None:
         """In the solve."""
@@ -189,6 +189,7 @@ class ExplicitStages:
         rows = self._find(dt, way, np.concatenate([v_b, omega_b], axis=1))
         arm = rows.arm(soft.x, bodies)
         impulse = rows.exchange(soft.inv_mass, bodies, arm, way, v_b, omega_b)
+        solids.contact_p[...] = 0.0
         self._rows = rows.take((impulse != 0).any(axis=1))
         solids.force_b, solids.torque_b = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
         # Verlet's scheme has one velocity for both: its impulses are those of the step
@@ -196,6 +197,7 @@ class ExplicitStages:
         if way is soft.v:
             other = np.zeros_like(way)
             self._give(*rows.on_bodies(impulse, arm, bodies.count), dt)
+            solids.add_contact(rows.nodes[:, 0], -rows.sign[:, None] * impulse)
         if solids.surfaces is not None:
             solids.surfaces.repel(soft.x, way, other, dt, soft.inv_mass)
         solids.keep_apart(way, other, dt)
@@ -254,6 +256,7 @@ class ExplicitStages:
         rows.wanted[...] = 0.0
         impulse = rows.exchange(soft.inv_mass, bodies, arm, soft.v, v_b, omega_b)
         self._give(*rows.on_bodies(impulse, arm, bodies.count), dt)
+        solids.add_contact(rows.nodes[:, 0], -rows.sign[:, None] * impulse)
         own = rows.contact >= 0
         solids.press[...], solids.state[...] = 0.0, FREE
         solids.state[rows.contact[own]] = SLIDES

@@ -26,7 +26,7 @@ from undertow.rigid.bodies import DYNAMIC, rotation_matrix_of
 from undertow.soft import BackwardEuler, Carriers, Held, Leapfrog, LinearisedEuler, Newmark, SoftBodies
 from undertow.soft.collision import CollisionReport, SurfaceCollisions, rigid_motion
 from undertow.soft.implicit import Joined
-from undertow.soft.rings import RingProjection
+from undertow.soft.rings import RingConstraint, RingProjection
 from undertow.soft.steppers import SoftReport
 from undertow.solids.points import RigidPoints
 from undertow.solids.scheme import advance
@@ -70,7 +70,8 @@ CORRECTIONS = 4
 """Most corrections of volume in a step, each with what would have met after the one before."""
 
 ENTERED = 1e-3
-"""Free nodes that a correction of volume leads deeper into a rigid body than this part of an element are stopped."""
+"""Free nodes of a scene with incompressible bodies that a solve or a correction of volume leads deeper into a rigid
+body than this part of an element are stopped."""
 
 
 class SoftSolids:
@@ -99,8 +100,11 @@ class SoftSolids:
         self.implicit: BackwardEuler | None = None
         self.explicit: Newmark | Leapfrog | None = None
         if stepper in ("implicit", "linearised"):
-            kind = BackwardEuler if stepper == "implicit" else LinearisedEuler
-            self.implicit = kind(soft, length, tolerance)
+            if stepper == "implicit":
+                constraint = None if rings is None else RingConstraint(rings)
+                self.implicit = BackwardEuler(soft, length, tolerance, rings=constraint)
+            else:
+                self.implicit = LinearisedEuler(soft, length, tolerance)
         else:
             damps = rings is None or not rings.damps
             self.explicit = Newmark(soft, damps) if stepper == "newmark" else Leapfrog(soft, damps)
@@ -119,6 +123,21 @@ class SoftSolids:
         """Bodies with points near soft faces; which carrier every body is."""
         self._point_push = np.zeros((0, 3)), np.zeros((0, 3))
         self.force_b, self.torque_b = np.zeros((0, 3)), np.zeros((0, 3))
+        self._first = np.array([part.first for part in soft.parts])
+        self.contact_p: Array = np.zeros((len(soft.parts), 3))
+        """Impulses of rigid bodies on the soft ones over the last step [N s]."""
+
+    def add_contact(self, nodes: Any, impulse: Array) -> None:
+        """Impulses (m, 3) [N s] of rigid bodies on nodes (m,) belong to this step."""
+        np.add.at(self.contact_p, np.searchsorted(self._first, nodes, side="right") - 1, impulse)
+
+    def reaction_p(self) -> Array:
+        """Impulses (parts, 3) [N s] of what holds nodes where they are or moves them, over the last implicit step."""
+        assert self.implicit is not None
+        driven = self.soft.inv_mass == 0
+        driven[self.bound] = False
+        held = np.where(driven[:, None], self.implicit.reaction, 0.0)
+        return np.stack([held[part.nodes].sum(axis=0) for part in self.soft.parts])
 
     def bind(self, nodes: Any, bodies: Any) -> None:
         """Nodes (b,) move with rigid bodies (b,) from where they are, and weigh on them (thesis 4.6, embedding).
@@ -224,6 +243,7 @@ class SoftSolids:
         coming = np.einsum("ki,ki->k", v[nodes] - contacts.velocity, normal) < closing
         state = np.where(near & coming & (state == FREE), np.where(mu > 0, STICKS, SLIDES), state)
         creep = 0.1 * stepper.tolerance * stepper.length / dt
+        deepest = stepper.length * (stepper.tolerance if self.rings is None else min(stepper.tolerance, ENTERED))
         iterations, stuck, fresh = 0, 0, False
         for newton in range(1, PASSES + 1):
             touching, slides, sticks = state > FREE, state == SLIDES, state == STICKS
@@ -245,7 +265,7 @@ class SoftSolids:
             slow = np.linalg.norm(relative - approach[:, None] * normal, axis=1) < creep
             scale = 1e-9 + 1e-6 * float(np.abs(found).max(initial=0.0))
             undecided = newton < SETTLE
-            enters = near & ~touching & (approach < -stepper.tolerance * stepper.length / dt)
+            enters = near & ~touching & (approach < -deepest / dt)
             # forces of an iteration that moved nodes by elements tell nothing
             lets_go = touching & (found < -scale) & undecided & (done.moved < 0.3 * stepper.length)
             news = self._look(v, carriers) if done.moved < 0.3 * stepper.length else 0
@@ -382,7 +402,9 @@ class SoftSolids:
         led = near & (contacts.carrier < 0)
         work += float((self.impulse[led] * contacts.velocity[led]).sum())
         self._point_push = np.zeros((contacts.rigid.count, 3)), np.zeros((contacts.rigid.count, 3))
+        self.contact_p[...] = 0.0
         pressing, done_by = self.touches.give(v, carriers.w, *self._point_push)
+        self.add_contact(*self.touches.on_faces(v, carriers.w))
         work += done_by
         stepper.balance(v)
         allowed = self._energy_allowed(before, carriers, work)
@@ -391,8 +413,7 @@ class SoftSolids:
         push[nodes[out]] = self._pushed_out(out, dt)
         v -= push
         self.impulse[out] -= (soft.mass[:, None] * push)[nodes[out]]
-        solves, done_by, unpaid = self._move(v, push, dt, held, state, external, allowed)
-        work += done_by
+        solves, unpaid = self._move(v, push, dt, held, state, external, allowed)
         if self.surfaces is not None or self.rings is not None or not stepper.lawful:
             elastic = stepper.elastic_energy(soft.x)
         self.state, self.press = state, np.maximum(press, 0.0)
@@ -486,43 +507,16 @@ class SoftSolids:
 
     def _move(
         self, v: Array, push: Array, dt: float, held: Held, state: Any, external: Array, allowed: float
-    ) -> tuple[int, float, float]:  # fmt: skip
-        """Positions with v + push (n, 3), corrected for volume (3.1); then v without divergence (3.2).
-
-        Iterations of the solves, work of what is moved as prescribed and energy gained that nothing pays for [J]. What
-        holds nodes takes the impulse of the pressure.
-        """
+    ) -> tuple[int, float]:
+        """Positions with v + push (n, 3), corrected for volume that is lost (3.1): iterations of these solves, and
+        energy gained that nothing pays for [J]."""
         way, solved = v + push, v.copy()
         first, held = self._correct(way, dt, held, state)
         self.keep_apart(way, v, dt)
         start = self.soft.x.copy()
         self.soft.x += dt * way
         allowed += dt * float((external * way).sum())
-        if self.rings is None:
-            return 0, 0.0, self._pay(start, solved, way, v, dt, held, allowed)
-        second = self.rings.project(v, self.soft.x, dt, held)
-        work, from_bodies = self._press(v, state)
-        unpaid = self._pay(start, solved, way, v, dt, held, allowed + work + from_bodies)
-        return first + second.iterations, work, unpaid
-
-    def _press(self, v: Array, state: Any) -> tuple[float, float]:
-        """Give what holds nodes the impulse of the pressures of the last projection; the work on the nodes of what is
-        moved as prescribed, and that of dynamic bodies [J]."""
-        assert self.rings is not None
-        pressed, contacts = np.zeros_like(v), self.contacts
-        self.rings.add_impulse(pressed)
-        held = pressed[self.bound]
-        self._bound_impulse = self._bound_impulse + held
-        part = pressed[contacts.nodes]
-        along = np.einsum("ki,ki->k", part, contacts.normal)[:, None] * contacts.normal
-        part = np.where((state == STICKS)[:, None], part, np.where((state == SLIDES)[:, None], along, 0.0))
-        self.impulse += part
-        driven = self.soft.inv_mass == 0
-        driven[self.bound] = False
-        given = np.einsum("ki,ki->k", part, v[contacts.nodes])
-        led = contacts.carrier < 0
-        work = float(given[led].sum()) + float((pressed[driven] * v[driven]).sum())
-        return work, float(given[~led].sum()) + float((held * v[self.bound]).sum())
+        return first, self._pay(start, solved, way, v, dt, held, allowed)
 
     def _correct(self, way: Array, dt: float, held: Held, state: Any) -> tuple[int, Held]:
         """Correct the velocity of the positions (n, 3) for volume (3.1); iterations of the solves, and what is held.
@@ -636,6 +630,7 @@ class SoftSolids:
         force = -self.impulse[near] / dt
         np.add.at(self.force_b, b, force)
         np.add.at(self.torque_b, b, np.cross(self._arm[near], force))
+        self.add_contact(contacts.nodes[near], self.impulse[near])
         force = -self._bound_impulse / dt
         np.add.at(self.force_b, self.bone, force)
         np.add.at(self.torque_b, self.bone, np.cross(self._lever, force))
@@ -643,14 +638,15 @@ class SoftSolids:
             self.force_b += self._point_push[0] / dt
             self.torque_b += self._point_push[1] / dt
 
-    def give_momentum(self, dt: float, gravity: Array) -> tuple[Array, Array]:
-        """Forces [N] and torques [N m] (b, 3) for the step of the rigid bodies that follows.
+    def give_momentum(self, dt: float, gravity: Array, force_b: Array, torque_b: Array) -> tuple[Array, Array]:
+        """Forces [N] and torques [N m] (b, 3) for the step of the rigid bodies that follows; force_b, torque_b (b, 3):
+        of their loads.
 
         Those that nodes touch moved by v^n+1 in the solve of the nodes, as backward Euler has it. They get all that
         acts on them at the start of their own step, which then moves them just so: with half of it, as in free flight,
         they would be found inside the nodes that they have just pushed away, by dt^2 / 2 times their acceleration.
         """
-        rigid, force, torque = self.contacts.rigid, self.force_b.copy(), self.torque_b.copy()
+        rigid, force, torque = self.contacts.rigid, self.force_b + force_b, self.torque_b + torque_b
         for b in self._chosen:
             weight = gravity / rigid.inv_mass_b[b]
             rigid.p_b[b] += dt * (force[b] + weight)

@@ -369,13 +369,13 @@ class Solids:
             *masses,
             self._most_iterations(rows),
             settings.tolerance,
+            # bodies that fall side by side touch with no velocity but rounding: there is nothing to reach
+            ROUNDING * float(np.abs(work.v).max()),
         )
         clamped = 0
         if settings.clamp:
             clamped = _clamp_rows(self._rows, rows, work.v, work.omega, *masses, work.energy, work.slope, work.scale)
-        # bodies that fall side by side touch with no velocity but rounding: there is nothing to reach
-        goal = max(float(goal), ROUNDING * float(np.abs(work.v).max()))
-        return _Solve(int(sweeps), float(residual), goal, int(clamped), int(residual > goal))
+        return _Solve(int(sweeps), float(residual), float(goal), int(clamped), int(residual > goal))
 
     def _most_iterations(self, rows: int) -> int:
         """Of a contact solve: those of the settings, more for what stands higher than LOW bodies on each other."""
@@ -527,6 +527,13 @@ class RigidStages:
         """Where positions have moved to."""
         self._collided, self._resolved = (0, 0), 0
         self._penetration, self._rows = 0.0, 0
+
+    @property
+    def given(self) -> tuple[Array, Array]:
+        """Forces (n, 3) [N] and torques (n, 3) [N m] of the step."""
+        force, torque = self._given
+        none = np.zeros((self.solids.bodies.count, 3))
+        return none if force is None else force, none if torque is None else torque
 
     def load(self, force: Array, torque: Array) -> None:
         """Forces (n, 3) [N] and torques (n, 3) [N m] of the step; before it evolves."""

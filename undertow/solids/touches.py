@@ -174,6 +174,12 @@ class Touches:
         weight, normal = np.concatenate([joined.weight, found.weight]), np.concatenate([joined.normal, found.normal])
         return Joined(nodes[kept], weight[kept], normal[kept])
 
+    def on_faces(self, v: Array, w: Array) -> tuple[Any, Array]:
+        """A node (m,) of the soft faces at v (n, 3) and w (b, 6) that rigid points touch, and the impulses (m, 3) [N s]
+        on them."""
+        chosen = self._keys[:, 0] == 2
+        return self.rows.nodes[chosen, 0], -self.rows.impulse(v, w)[chosen]
+
     def give(self, v: Array, w: Array, out_force: Array, out_torque: Array) -> tuple[int, float]:
         """Impulses [N s] and angular impulses [N m s] (bodies, 3) of soft faces on rigid points, at v (n, 3) and w (b,
         6), are added; how many points press, and the work [J] on the faces of those that no carrier moves."""

@@ -15,6 +15,7 @@ constant volumes it proposes the corrected density is sum m W / sum V W = rho0 a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import pi, sqrt
 from typing import Any
 
@@ -425,6 +426,26 @@ class SphFluid:
             totals.particles, totals.momentum, totals.angular_momentum, totals.kinetic, totals.potential,
             float(scalars["speed"]), float(scalars["acceleration"]), totals.density,
         )  # fmt: skip
+
+    def take_fluid(self, before: SphFluid) -> None:
+        """Go on with the particles of another fluid, among the own boundary particles."""
+        label, rows, spec = self.points.spec.label[: self.count], before.fluid_rows(), before.points.spec
+        self.points.keep((label < 0) & (label != GHOST))
+        own = slice(self.count, self.count + len(rows))
+        self.points.append(spec.place[rows, :3], spec.place[rows, 3], spec.motion[rows, :3], spec.label[rows])
+        self.points.spec.motion[own, 3], self.points.spec.change[own, 3] = spec.motion[rows, 3], spec.change[rows, 3]
+        self._next_label, self.lost, self._skin, self._steps = before._next_label, before.lost, before._skin, 0
+        self.totals = before.totals
+        self.renew_lists()
+
+    def renew_lists(self) -> None:
+        """Lists and sums of where all points are now, which have been put there and have not moved; densities stay, as
+        do the largest speed and acceleration of the last step."""
+        density, totals = self.densities(), self.totals
+        self._stale = True
+        self.prepare()
+        self.points.spec.change[self.fluid_rows(), 3] = density
+        self.totals = replace(self.measure(), speed=totals.speed, acceleration=totals.acceleration)
 
 
 def _make_boundary(bodies: int, walls: int) -> BoundarySpec:

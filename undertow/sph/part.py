@@ -10,7 +10,7 @@ import numpy as np
 from undertow.frames import ParticleFrame, SurfaceFrame
 from undertow.geometry import Curve
 from undertow.grid import Array
-from undertow.part import ANGULAR_MOMENTUM, ENERGY, MOMENTUM, SPEED, Limit, Part, Quantity, components
+from undertow.part import ANGULAR_MOMENTUM, ENERGY, MOMENTUM, SPEED, VOLUME, Limit, Part, Quantity, components
 from undertow.sph.fluid import SphFluid
 from undertow.sph.implicit import ImplicitFluid
 from undertow.sph.sources import SphDrain, SphSource
@@ -36,6 +36,8 @@ class SphPart(Part):
         self._side_velocity = side_velocity or {}
         self.drained = 0
         """Particles that drains have taken."""
+        self.displaced = 0
+        """Particles in whose place bodies have appeared."""
         self._warned = False
 
     # the step -------------------------------------------------------------------------------------------------------
@@ -68,6 +70,11 @@ class SphPart(Part):
     def limits(self, time: float) -> list[Limit]:
         return [Limit(name, value, "cfl" if name == "cfl" else "motion") for name, value in self.fluid.limits().items()]
 
+    def displace(self, taken: Array) -> None:
+        """Take out the particles of the points (n,) in whose place a body appears."""
+        fluid = self.fluid
+        self.displaced += fluid.remove(taken & (fluid.points.spec.label[: fluid.count] >= 0))
+
     # what is asked of it --------------------------------------------------------------------------------------------
 
     def quantities(self) -> Iterator[Quantity]:
@@ -81,6 +88,7 @@ class SphPart(Part):
         yield Quantity("density_ratio", totals.density / fluid.settings.density, merge="max")
         yield Quantity("lost_particles", fluid.lost)
         yield Quantity("drained_particles", self.drained)
+        yield Quantity("displaced_volume", self.displaced * fluid.spacing**fluid.dimensions, VOLUME)
         if isinstance(fluid, ImplicitFluid):
             yield Quantity("sweeps", fluid.sweeps)
             yield Quantity("density_error", fluid.density_error, merge="max")
@@ -106,11 +114,20 @@ class SphPart(Part):
     def numbers(self) -> dict[str, Any]:
         regions = {source.name: source.travelled for source in self.sources}
         regions |= {drain.name: drain.owed for drain in self.drains}
-        return {"fluid": self.fluid.scalars(), "regions": regions, "drained": self.drained}
+        return {"fluid": self.fluid.scalars(), "regions": regions, "drained": self.drained, "displaced": self.displaced}
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         self.fluid.restore(arrays, numbers["fluid"])
-        self.drained = int(numbers["drained"])
+        self._restore_regions(numbers)
+
+    def adopt(self, before: Part | None, time: float) -> None:
+        """The particles as they are; boundary particles are those of the bodies of now."""
+        if isinstance(before, SphPart):
+            self.fluid.take_fluid(before.fluid)
+            self._restore_regions(before.numbers())
+
+    def _restore_regions(self, numbers: Mapping[str, Any]) -> None:
+        self.drained, self.displaced = int(numbers["drained"]), int(numbers["displaced"])
         for source in self.sources:
             source.travelled = float(numbers["regions"][source.name])
         for drain in self.drains:

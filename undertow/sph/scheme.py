@@ -12,7 +12,7 @@ class SphScheme(Scheme):
     def __init__(self, particles: SphPart) -> None:
         self.particles = particles
 
-    def step(self, time: float, time_step: float) -> StepOutcome:
+    def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
         self.particles.begin_step(time, time_step)  # sides, sources, drains
         self.particles.fluid.step(time_step)  # neighbours, accelerations, v^n+1, x^n+1
         return StepOutcome(self.particles.iterations, self.particles.fluid.totals, tuple(self.particles.events()))

@@ -17,9 +17,17 @@ def curves(title: str, x: str, y: str, **lines: tuple[Any, Any]) -> dict[str, An
 
 
 def check_folder(folder: Path) -> None:
-    """The folder for pictures must not hold other things."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"--draw {folder}: exists and is not an empty folder; nothing is overwritten: name a new one")
+    """Make the folder for pictures, before anything is computed; it must not hold other things."""
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UserError(
+                f"--draw {folder}: exists and is not an empty folder; nothing is overwritten: name a new one"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"--draw {folder}: cannot be made ({getattr(error, 'strerror', None) or error}); name another folder"
+        ) from None
 
 
 def draw(folder: Path, result: dict[str, Any]) -> Path | None:

@@ -16,7 +16,7 @@ Hook = Callable[[Any, Step, Step], Any]
 
 def stepped_classes() -> list[tuple[type, str]]:
     """Classes that cases step, and the method that takes a step."""
-    from undertow.fluid.water import WaterFlow
+    from undertow.fluid import Flow
     from undertow.run.simulation import Simulation
     from undertow.soft import ImplicitMidpoint, Leapfrog, Newmark
     from undertow.solids import SolidsWorld
@@ -24,7 +24,7 @@ def stepped_classes() -> list[tuple[type, str]]:
     from undertow.sph import SphFluid
     from undertow.surface import Surface
 
-    steppers = [(cls, "step") for cls in (WaterFlow, SphFluid, ImplicitMidpoint, Leapfrog, Newmark, SoftSolids)]
+    steppers = [(cls, "step") for cls in (Flow, SphFluid, ImplicitMidpoint, Leapfrog, Newmark, SoftSolids)]
     return [(Simulation, "_step_towards"), (SolidsWorld, "step"), *steppers, (Surface, "advance")]
 
 

@@ -38,5 +38,5 @@ def make_scene(resolution: int = 9) -> Scene:
         time=Time(end=2.5, frame_rate=24, max_step=1 / 144),
         soft=Soft(tolerance=0.02),
         objects={**make_stairs(), "rabbit": rabbit},
-        view=View(camera=Camera(position=(2.4, 1.6, 3.6), look_at=(1.0, 0.45, 0.0))),
+        view=View(camera=Camera(position=(3.1, 1.9, 4.4), look_at=(1.4, 0.4, 0.0))),
     )

@@ -60,5 +60,5 @@ def make_scene(resolution: int = 4) -> Scene:
         time=Time(end=4.0, frame_rate=24, max_step=1 / 192),
         objects=objects,
         soft=Soft(tolerance=0.01),
-        view=View(camera=Camera(position=(0.9, 0.9, 2.4), look_at=(0.16, 0.0, 0.0))),
+        view=View(camera=Camera(position=(0.9, 0.9, 3.0), look_at=(0.16, 0.0, 0.0))),
     )

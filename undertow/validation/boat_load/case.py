@@ -147,7 +147,7 @@ def settle(cells: int, end: float, hull: Hull) -> tuple[float, int, float]:
         level = (report.ledger["fluid_volume"] + (hull.mass + LOAD) / WATER) / area
         draughts.append(level - bottom)
         phi = sim.flow.state.surface.phi_c[grid.interior]
-        clear = sim.flow.solid_c[grid.interior] > 0.0  # the level set goes on inside the load
+        clear = sim.flow.extent.solid_c[grid.interior] > 0.0  # the level set goes on inside the load
         wet = max(wet, int(np.count_nonzero(inside(sim, hull) & clear & (phi <= 0.0))))
         heel = max(heel, float(np.degrees(np.arccos(np.clip(boat.matrix[1, 1], -1.0, 1.0)))))
     late = np.array(draughts[len(draughts) // 2 :])

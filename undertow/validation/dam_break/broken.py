@@ -7,6 +7,6 @@ from undertow.validation.dam_break import case
 
 DEFECTS = {
     "frozen": broken.frozen(),
-    "weight halved": broken.with_options(case, "WaterSettings", gravity=(0.0, -4.905, 0.0)),
-    "weight sideways": broken.with_options(case, "WaterSettings", gravity=(-9.81, 0.0, 0.0)),
+    "weight halved": broken.with_options(case, "FlowSettings", gravity=(0.0, -4.905, 0.0)),
+    "weight sideways": broken.with_options(case, "FlowSettings", gravity=(-9.81, 0.0, 0.0)),
 }

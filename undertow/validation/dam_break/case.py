@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undertow.fluid.water import WaterFlow, WaterSettings
+from undertow.fluid import Flow, FlowSettings
+from undertow.fluid.liquid import LiquidSurface
 from undertow.grid import OPEN, WALL, Array, Grid, Sides
 from undertow.surface import Surface
 from undertow.validation.analysis import Quantity, quantity
@@ -54,9 +55,12 @@ def collapse(aspect: int, cells: int, end: float, length: float) -> Collapse:
     phi_c = grid.cell_field()
     x, y, _ = grid.cell_centres()
     phi_c[grid.interior] = np.maximum(x - WIDTH, y - aspect * WIDTH)
-    water = WaterFlow(grid, sides, None, Surface(grid, sides, phi_c), WaterSettings())
+    water = Flow(
+        grid, sides, None, FlowSettings(density=1000.0),
+        make_extent=lambda context: LiquidSurface(context, Surface(grid, sides, phi_c)),
+    )  # fmt: skip
     scale = float(np.sqrt(aspect * 9.81 / WIDTH))
-    start, potential = water.volume(), water.ledger()["potential_energy"]
+    start, potential = water.extent.volume(), water.ledger()["potential_energy"]
     time, drift = 0.0, 0.0
     rows = [(0.0, 1.0, 1.0)]
     while time * scale < end:
@@ -66,7 +70,7 @@ def collapse(aspect: int, cells: int, end: float, length: float) -> Collapse:
         time += dt
         phi = water.state.surface.phi_c[grid.interior][0]
         rows.append((time * scale, first_zero(phi[0]) / cells, first_zero(phi[:, 0]) / (aspect * cells)))
-        drift = max(drift, abs(water.volume() / start - 1.0))
+        drift = max(drift, abs(water.extent.volume() / start - 1.0))
     ledger = water.ledger()
     energy = (ledger["kinetic_energy"] + ledger["potential_energy"]) / potential
     t, z, h = np.array(rows).T

@@ -82,7 +82,7 @@ def terminal(per_radius: float, place: tuple[float, float, float] = PLACES[0]) -
     time = 0.0
     while time < end:
         dt = min([*fluid.limits().values(), *forcing.limits().values()])
-        sim.scheme.step(time, dt)
+        sim.scheme.step(time, dt, dt)
         time += dt
         drift = fluid.totals.momentum + forcing.bodies.p_b[0]
         speeds.append(-float(forcing.bodies.v_b[0, 1] - drift[1] / (mass + fluid.mass * fluid.totals.particles)))

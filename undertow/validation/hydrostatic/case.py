@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from undertow.fluid.water import WaterFlow, WaterSettings
+from undertow.fluid import Flow, FlowSettings
+from undertow.fluid.liquid import LiquidSurface
 from undertow.geometry import Box, Solid, SolidFields, Static
 from undertow.grid import WALL, Grid, Sides
 from undertow.surface import Surface
@@ -19,7 +20,7 @@ HEIGHTS = {"between": 0.531, "face": 0.5, "centre": 16.5 / 32, "above_centre": 1
 """Water levels [m] by where they lie within a cell of 1/32 m."""
 
 
-def tank(height: float, with_step: bool) -> WaterFlow:
+def tank(height: float, with_step: bool) -> Flow:
     """Water of density 1000 kg/m^3 up to ``height`` [m] in a closed tank 1 m wide, with or without a step of 0.25 m."""
     grid = Grid(CELLS, 1.0 / CELLS[0], dimensions=2)
     sides = Sides(grid, [WALL] * 6, [True] * 6)
@@ -29,7 +30,10 @@ def tank(height: float, with_step: bool) -> WaterFlow:
     phi_c = grid.cell_field()
     _, y, _ = grid.cell_centres()
     phi_c[grid.interior] = y - height
-    return WaterFlow(grid, sides, solids, Surface(grid, sides, phi_c), WaterSettings())
+    return Flow(
+        grid, sides, solids, FlowSettings(density=1000.0),
+        make_extent=lambda context: LiquidSurface(context, Surface(grid, sides, phi_c)),
+    )  # fmt: skip
 
 
 def rest(height: float, with_step: bool) -> tuple[float, float]:

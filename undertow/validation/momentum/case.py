@@ -71,7 +71,7 @@ def shake(sim: ut.Simulation, rng: np.random.Generator) -> tuple[Array, Array]:
 
 def at_ends(sim: ut.Simulation, u: Array) -> Array:
     """Momentum of the fluid's masses at the ends of the bodies, beside those of the faces (see ``coupling.poles``)."""
-    found, poles = np.zeros_like(u), sim.flow.solve.moved.poles  # type: ignore[attr-defined]
+    found, poles = np.zeros_like(u), sim.flow.solve.rigid.walls.poles  # type: ignore[attr-defined]
     poles.add_momentum(poles.mean(u), found)
     return found
 
@@ -196,7 +196,7 @@ def shake_soft(sim: ut.Simulation, rng: np.random.Generator) -> tuple[Array, Arr
     fields, soft = sim.flow.solids, sim.scheme.nodes[0].soft  # type: ignore[attr-defined]
     inverse = flow.domain.inv_mass_f
     mass = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0)
-    mass.reshape(-1)[fields.voxel.face] = sim.flow.solve.moved.carried_mass()  # type: ignore[attr-defined]
+    mass.reshape(-1)[fields.voxel.face] = sim.flow.solve.nodes[0].walls.carried_mass()  # type: ignore[attr-defined]
     u = rng.normal(size=mass.shape) * (mass > 0)
     soft.v[:, : flow.grid.dimensions] = rng.normal(size=(soft.count, flow.grid.dimensions))
     return mass, u

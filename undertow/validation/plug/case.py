@@ -59,7 +59,7 @@ def make_3d(cells: int) -> ut.Simulation:
 def volumes(sim: ut.Simulation, height: float) -> tuple[float, float]:
     """Volume of water outside the solids below and above a height [m3; 2D m2]."""
     grid = sim.flow.grid
-    phi, solid = sim.flow.state.surface.phi_c[grid.interior], sim.flow.solid_c[grid.interior]
+    phi, solid = sim.flow.state.surface.phi_c[grid.interior], sim.flow.extent.solid_c[grid.interior]
     part = np.clip(0.5 - np.maximum(phi, -solid) / grid.dx, 0.0, 1.0) * grid.cell_volume
     low = grid.cell_centres()[1].reshape(-1) < height
     return float(part[:, low].sum()), float(part[:, ~low].sum())
@@ -71,12 +71,12 @@ def hold(sim: ut.Simulation, middle: float, end: float) -> dict[str, float]:
     below, above = volumes(sim, middle)
     # once the ball has fallen into its seat
     sim.advance_to(0.1)
-    whole, place = sim.flow.volume(), float(sim.body("ball").position[1])
+    whole, place = sim.flow.extent.volume(), float(sim.body("ball").position[1])
     change = lost = 0.0
     while sim.time < end - 1e-9:
         sim.advance_to(min(sim.time + 0.1, end))
         change = max(change, volumes(sim, middle)[0] - below, key=abs)
-        lost = max(lost, abs(sim.flow.volume() - whole))
+        lost = max(lost, abs(sim.flow.extent.volume() - whole))
     sunk = abs(float(sim.body("ball").position[1]) - place) / sim.flow.grid.dx
     return {"below": change / above, "lost": lost / above, "sunk": sunk}
 

@@ -62,7 +62,7 @@ def measure(count: int, steps: int) -> tuple[float, float]:
     sim = make(count)
     assert sim.grid is not None and sim.grid.cells == CELLS
     sim.step()
-    solve, fields = sim.flow.solve, sim.flow.bodies  # type: ignore[attr-defined]
+    solve, fields = sim.flow.solve, sim.flow.phase.displaced[0]  # type: ignore[attr-defined]
     coupling, rasterise = Stopwatch(), Stopwatch()
     for watch, owner, names in (
         (coupling, solve.regions, ("join", "gather", "weight_of_fluid")),

@@ -66,7 +66,7 @@ def pull(dimensions: int, cells: int, steps: int, feedback: bool = True) -> Pull
     """``steps`` steps; without ``feedback`` nothing regains the pocket's volume."""
     sim = ut.Simulation(make_scene(dimensions, cells))
     if not feedback:
-        sim.flow.solve.pockets.recovery = np.inf  # type: ignore[attr-defined]
+        sim.flow.solve.nodes[0].pockets.recovery = np.inf  # type: ignore[attr-defined]
     solve, grid = sim.flow.solve, sim.grid  # type: ignore[attr-defined]
     assert grid is not None
     outside, volume, start, way = 0.0, 0.0, 0.0, 0.0
@@ -79,7 +79,7 @@ def pull(dimensions: int, cells: int, steps: int, feedback: bool = True) -> Pull
         start = row["smoke_mass"] if step == 0 else start
         if step % 10 == 9 or step == steps - 1:
             smoke = sim.state.smoke.copy()
-            smoke[solve.pockets.find_cells(solve.rows.stencil) > 0] = 0.0
+            smoke[solve.nodes[0].pockets.find_cells(solve.rows.stencil) > 0] = 0.0
             outside = max(outside, float(np.abs(smoke[grid.interior]).max()))
     return Pulled(outside, row["smoke_mass"] / start, volume, way)
 

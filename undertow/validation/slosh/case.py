@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from undertow.fluid.water import WaterFlow, WaterSettings
+from undertow.fluid import Flow, FlowSettings
+from undertow.fluid.liquid import LiquidSurface
 from undertow.grid import WALL, Array, Grid, Sides
 from undertow.surface import Surface
 from undertow.validation.analysis import Quantity, observed_order, quantity
@@ -35,8 +36,11 @@ def simulate(n: int) -> tuple[float, float]:
     x, y, _ = grid.cell_centres()
     mode = np.cos(K * x)
     phi_c[grid.interior] = y - DEPTH - AMPLITUDE * mode
-    water = WaterFlow(grid, sides, None, Surface(grid, sides, phi_c), WaterSettings())
-    volume = water.volume()
+    water = Flow(
+        grid, sides, None, FlowSettings(density=1000.0),
+        make_extent=lambda context: LiquidSurface(context, Surface(grid, sides, phi_c)),
+    )  # fmt: skip
+    volume = water.extent.volume()
     steps = round(PERIODS * STEPS_PER_PERIOD_AND_CELL * n)
     dt = PERIODS * PERIOD / steps
     amplitude = np.empty(steps + 1)
@@ -47,11 +51,11 @@ def simulate(n: int) -> tuple[float, float]:
             water.step(step * dt, dt)
     before = np.nonzero(amplitude[:-1] * amplitude[1:] < 0.0)[0]
     if len(before) < 2:
-        return float("nan"), water.volume() / volume - 1.0
+        return float("nan"), water.extent.volume() / volume - 1.0
     a, b = amplitude[before], amplitude[before + 1]
     zeros = (before + a / (a - b)) * dt
     period = 2.0 * (zeros[-1] - zeros[0]) / (len(zeros) - 1)
-    return float(period / PERIOD), water.volume() / volume - 1.0
+    return float(period / PERIOD), water.extent.volume() / volume - 1.0
 
 
 def run(full: bool = False) -> Iterator[Quantity]:

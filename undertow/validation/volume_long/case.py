@@ -35,7 +35,7 @@ def make(cells: int, correction: bool) -> ut.Simulation:
 def drift(cells: int, correction: bool, end: float) -> tuple[float, float]:
     """(largest, last) change of the volume of water and spray over that at the start."""
     sim = make(cells, correction)
-    changes, start = [], sim.flow.volume()
+    changes, start = [], sim.flow.extent.volume()
     while sim.time < end - 1e-9:
         report = sim.advance_to(sim.time + 0.1)
         assert report is not None

@@ -1,4 +1,10 @@
-"""Water: an incompressible liquid under a free surface, around solids that move as prescribed."""
+"""A liquid under a free surface: level set, particles and volume tracking, which the flow carries along.
+
+    phi_t + u.grad phi = 0
+
+The surface moves with a velocity that goes on into the air and into solids; what it makes or loses is tracked
+(``fluid.volume_tracking``) and given back as sources of the next projection.
+"""
 
 from __future__ import annotations
 
@@ -11,44 +17,34 @@ from numba import njit
 
 from undertow.errors import PhysicsError, UserError
 from undertow.fluid import measure
+from undertow.fluid.advected import Extent, FieldContext
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.drawing import drawn_surface
-from undertow.fluid.forces import add_acceleration
 from undertow.fluid.free_surface import FreeSurface, is_dry
-from undertow.fluid.grid_fluid import GridFluid
-from undertow.fluid.limits import flow_limits
-from undertow.fluid.mixture import Mixture
-from undertow.fluid.owed import OwedVolume
 from undertow.fluid.shells import ShellSides
-from undertow.fluid.solve import PressureSolve, SplitImplicit
-from undertow.fluid.state import FlowReport, SolidForce
-from undertow.geometry import Solid, SolidFields
+from undertow.fluid.volume_tracking import VolumeTracker
+from undertow.geometry import Solid
 from undertow.geometry.solids import mean_of_corners
 from undertow.geometry.thin import ThinWalls
-from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_face_rows, share_rows
+from undertow.grid import GHOSTS, Array, share, share_face_rows, share_rows
 from undertow.grid.jitting import borrowing
-from undertow.part import (
-    ANGULAR_MOMENTUM,
-    ENERGY,
-    MOMENTUM,
-    VOLUME,
-    Limit,
-    Quantity,
-    components,
-    restore_arrays,
-    vector,
-)
+from undertow.part import VOLUME, Limit, Quantity
 from undertow.surface import Surface
-from undertow.transport import Advection, Extrapolation
+from undertow.transport import Extrapolation
 
 AIR_LAYERS = 4
-"""Layers of faces in air and solids that get the water's velocity: what its transport reads."""
+"""Layers of faces in air and solids that get the liquid's velocity: what its transport reads. As many layers of cells
+have the values of the liquid beside them: where it may be in the next step."""
 
 SURFACE_LAYERS = 5
 """The same for the velocity that moves the surface: as far as the level set and its particles reach."""
 
 SLIVER = 0.1
-"""Faces with a smaller open part take their neighbours' velocity: that of water in a slit must not spread."""
+"""Faces with a smaller open part take their neighbours' velocity: that of water in a narrow gap must not spread."""
+
+SHORTEST = 0.01
+"""Errors of the volume are corrected over no less than this, in units of sqrt(dx / g): a step of no length, to a time
+that a user asks for, would need an endless velocity."""
 
 STRAY_DEPTH = 0.1
 """Particles of the air that are deeper than this in the water are dropped [cells]: their smallest radius."""
@@ -58,26 +54,10 @@ NEXT, NEAR, AIR, WATER = np.int64(1), np.int64(2), np.int64(1), np.int64(-1)
 
 
 @dataclass(frozen=True)
-class WaterSettings:
-    """density [kg/m^3], viscosity [Pa s], gravity and further acceleration [m/s^2], scheme of velocity transport,
-    solver tolerance, part of the volume beyond which a loss or gain stops the run (infinite: none does)."""
-
-    density: float = 1000.0
-    viscosity: float = 0.0
-    gravity: tuple[float, float, float] = (0.0, -9.81, 0.0)
-    acceleration: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    advection: str = "maccormack"
-    limiter: bool = True
-    tolerance: float = 1e-6
-    volume_bound: float = np.inf
-
-
-@dataclass(frozen=True)
 class WaterEmitter:
     """A region that is kept full of water moving at ``velocity`` [m/s] while it is on.
 
-    distance_c (Z, Y, X): signed distance to the region at cell centres, ghosts included [m]. viscosity [Pa s]: of what
-    it emits, where that differs from place to place.
+    distance_c (Z, Y, X): signed distance to the region at cell centres, ghosts included [m].
     """
 
     name: str
@@ -85,7 +65,6 @@ class WaterEmitter:
     velocity: tuple[float, float, float]
     start: float = 0.0
     stop: float = np.inf
-    viscosity: float = 0.0
 
     @cached_property
     def faces(self) -> list[np.ndarray]:
@@ -114,90 +93,60 @@ class VolumeSource:
         return self.start <= time < self.stop
 
 
-@dataclass
-class WaterState:
-    """What evolves: u (3, Z, Y, X) [m/s], also in the air near the water; p (Z, Y, X) [Pa], 0 in the air; surface."""
-
-    u: Array
-    p: Array
-    surface: Surface
+MakePhase = Callable[[FluidDomain, Array, tuple[float, float, float]], FreeSurface]
+"""What makes the phase of a domain, a level set and gravity."""
 
 
-class WaterFlow(GridFluid):
-    """State, work arrays and the step of one body of water.
+class LiquidSurface(Extent):
+    """The liquid of a flow: where it is, what fills and drains it, and what of its volume the level set has lost.
 
-    ``surface`` holds the water of time 0. ``side_velocity(time)`` sets the velocity planes of the sides for a time;
-    None when they are constant. ``make_solve``: makes the solve of a phase and a tolerance, where bodies take
-    part in it. ``bodies``: solids that the surface keeps out of although the solve has fluid in their place.
-    Without viscosity walls should slip. ``mixture``: viscosity that the water carries along, in the place of the
-    settings' one.
+    ``surface`` holds the liquid of time 0. volume_bound: part of the volume beyond which a loss or gain stops the run.
+    make_phase: of solids that are liquid to the pressure the phase knows (``FreeSurface.displaced``), and the surface
+    keeps out of them. hidden: solids that are not drawn, inside which no liquid is drawn either. Without viscosity
+    walls should slip.
     """
-
-    state: WaterState
 
     def __init__(
         self,
-        grid: Grid,
-        sides: Sides,
-        solids: SolidFields | None,
+        context: FieldContext,
         surface: Surface,
-        settings: WaterSettings,
         emitters: Sequence[WaterEmitter] = (),
         sources: Sequence[VolumeSource] = (),
-        side_velocity: Callable[[float], None] | None = None,
-        make_solve: Callable[[FreeSurface, float], SplitImplicit] = PressureSolve,
-        bodies: SolidFields | None = None,
-        mixture: Mixture | None = None,
+        volume_bound: float = np.inf,
+        make_phase: MakePhase = FreeSurface,
+        hidden: Sequence[Solid] = (),
     ) -> None:
-        self.grid = grid
-        self.sides = sides
-        self.solids = solids
-        self.bodies = bodies
-        self.settings = settings
-        self.emitters = tuple(emitters)
-        self.sources = tuple(sources)
-        self.side_velocity = side_velocity
-        self.thin = [ThinWalls(fields) for fields in (solids, bodies) if fields is not None]
-        self.domain = FluidDomain(grid, sides, solids, settings.density)
-        self.advection = Advection(grid, sides, settings.advection, settings.limiter)
-        self.extrapolation = Extrapolation(grid, sides)
-        self.state = WaterState(grid.face_field(), grid.cell_field(), surface)
-        self.solve = make_solve(FreeSurface(self.domain, surface.phi_c, settings.gravity), settings.tolerance)
-        assert isinstance(self.solve.phase, FreeSurface)
-        self.phase: FreeSurface = self.solve.phase
-        self.mixture = mixture
-        if settings.viscosity > 0.0 or mixture is not None:
-            slips = [solid.slip for solid in solids.solids] if solids is not None else []
-            viscosity = settings.viscosity if mixture is None else mixture
-            self.solve.set_viscosity(viscosity, np.array(slips, dtype=np.int64))
-        self.u_star = grid.face_field()
-        self.row_c = grid.cell_field()
-        self.z_c, self.start_c = grid.cell_field(), grid.cell_field()
+        domain, grid = context.domain, context.grid
+        self.grid, self.domain, self.sides, self.advection = grid, domain, domain.sides, context.advection
+        self.surface, self.phi_c = surface, surface.phi_c
+        self.emitters, self.sources = tuple(emitters), tuple(sources)
+        self.volume_bound = volume_bound
+        self.phase: FreeSurface = make_phase(domain, surface.phi_c, context.settings.gravity)
+        self.gravity = context.settings.gravity
+        self.solids = domain.solids
+        self._all_solids = [fields for fields in (domain.solids, *self.phase.displaced) if fields is not None]
+        self.thin = [ThinWalls(fields) for fields in self._all_solids]
+        self.extrapolation = Extrapolation(grid, domain.sides)
+        self.tracker = VolumeTracker(grid)
+        self.shells: ShellSides | None = None
+        self.row_c = context.scratch_c[1]
         self.wet_f = np.zeros((3, *grid.padded), dtype=np.uint8)
         self.no_field_f, self.no_field_c = np.zeros((0, 0, 0, 0)), np.zeros((0, 0, 0))
         self.open_c = np.ones(grid.padded, dtype=np.uint8)
         self.was_open_c = np.ones(grid.padded, dtype=np.uint8)
         self.edge_c = np.zeros(grid.padded, dtype=np.uint8)
-        self.solid_c = None if solids is None and bodies is None else grid.cell_field()
-        self.emitted_volume = 0.0
-        self.report = FlowReport()
-        """What the solves of the last step did."""
-        self.shells: ShellSides | None = None
-        self.owed = OwedVolume(grid)
-        self.place(0.0)
-        if solids is not None and solids.occlusion is not None:
-            self.shells = ShellSides(self.advection, solids.occlusion, surface)
+        self.solid_c = grid.cell_field() if self._all_solids else None
+        self.emitted_volume = self.start_volume = 0.0
+        self.hidden = tuple(hidden)
+
+    def start(self) -> None:
+        if self.solids is not None and self.solids.occlusion is not None:
+            self.shells = ShellSides(self.advection, self.solids.occlusion, self.surface)
             self.extrapolation = self.shells.extrapolation
         # the volume correction keeps what is outside the solids
-        surface.target_volume = self.volume()
-        self.owed.measure(surface, self.solid_c, self.open_c, self.row_c)
-        if self.mixture is not None:
-            self.mixture.spread(self.extrapolation, surface.phi_c, self.open_c)
-        self._rebuild_solve()
+        self.surface.target_volume = self.start_volume = self.volume()
+        self.tracker.measure(self.surface, self.solid_c, self.open_c, self.row_c)
         self._check_regions()
-        self.start_volume = self.volume()
-        self.hidden: list[Solid] = []
-        """Solids that are not drawn, inside which no water is drawn either."""
 
     def _check_regions(self) -> None:
         """Emitters inside solids and drains without water are mistakes."""
@@ -213,87 +162,107 @@ class WaterFlow(GridFluid):
             cells = source.inside_c[inside] & open_c
             if not cells.any():
                 raise UserError(f"volume source '{source.name}' holds no open cell centre: move it or make it larger")
-            if source.rate < 0.0 and not (cells & (self.phase.liquid_c[inside] > 0.0)).any():
+            if source.rate < 0.0 and not (cells & (self.surface.phi_c[inside] <= 0.0)).any():
                 raise UserError(f"drain '{source.name}' holds no water at the start: move it under the surface")
 
-    def advance(self, time: float, dt: float) -> FlowReport:
-        s = self.state
-        self.emit(time)
-        np.copyto(self.was_open_c, self.open_c)
-        self.place(time + dt)
-        self.continue_for_surface(s.u, self.u_star)
-        closed_f = self.no_field_f if self.bodies is None else self.bodies.area_f
-        self.owed.carry(s.surface.phi_c, self.u_star, dt, self.domain.area_f, closed_f)
-        s.surface.advance(self.u_star, dt, self.solid_c, self.settings.gravity)  # phi_t + u.grad phi = 0
-        self.drop_stray_air()
-        self.extend_into_solids()
-        self.owed.absorb(s.surface)
-        if self.bodies is None and self.solid_c is not None:
-            # the book knows nothing of cells that a solid has just left
-            np.minimum(self.was_open_c, self.open_c, out=self.was_open_c)
-            self.owed.disown(s.surface, self.solid_c, self.was_open_c, self.row_c)
-        self.count_volume(self.owed.settle(s.surface, self.u_star, self.solid_c, self.open_c, self.row_c))
-        if self.mixture is not None:
-            self.mixture.advance(self.advection, s.u, dt)
-            self.mixture.spread(self.extrapolation, s.surface.phi_c, self.open_c)
-        near_c = s.surface.phi_c if self.bodies is None else None
-        self.advection.velocity(s.u, s.u, dt, self.u_star, near_c)  # (5.25)
-        self.advection.leave_uncorrected(s.surface.phi_c, self.u_star)
+    # state ----------------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, Array]:
+        emitted = np.array([self.emitted_volume])
+        tracked = {"volume_error_c": self.tracker.error_c, "volume_source_c": self.phase.source_c}
+        start = np.array([self.start_volume])
+        return {"emitted_volume": emitted, "start_volume": start, **tracked, **self.surface.arrays()}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        self.emitted_volume, self.start_volume = (float(arrays[f"{key}_volume"][0]) for key in ("emitted", "start"))
+        self.surface.restore(dict(arrays))
+        self.tracker.error_c[...] = arrays["volume_error_c"]
+        self.phase.source_c[...] = arrays["volume_source_c"]
+
+    def resume(self) -> None:
         if self.shells is not None:
-            self.shells.uncover(self.u_star, dt)
-        add_acceleration(self.grid, self.settings.acceleration, dt, self.u_star)
-        self.set_sources(time, dt)
-        self.report = self.project(self.u_star, dt)  # (5.3) with thesis 6.3.7
-        s.u, self.u_star = self.u_star, s.u
-        return self.report
+            self.shells.start()
+            self.surface.look()
+        self.tracker.measure(self.surface, self.solid_c, self.open_c, self.row_c)
 
-    # the verbs of a step -------------------------------------------------------------------------------------------
+    def recall(self) -> None:
+        if self.shells is not None:
+            self._mark_wet_faces(self.no_field_f, self.no_field_f)
+            self.shells.know(self.solve.carried(), self.wet_f)
 
-    def emit(self, time: float) -> None:
+    # the verbs of a step --------------------------------------------------------------------------------------------
+
+    def emit(self, time: float, u_f: Array) -> None:
         """Fill the regions of the emitters and set their velocity."""
-        s = self.state
+        surface = self.surface
         on = [emitter for emitter in self.emitters if emitter.is_on(time)]
-        self.owed.spare([emitter.distance_c for emitter in on])
+        self.tracker.skip([emitter.distance_c for emitter in on])
         if not on:
             return
-        s.surface.level_set.fill_ghosts(s.surface.phi_c)
+        surface.level_set.fill_ghosts(surface.phi_c)
         before = self.volume()
         for emitter in on:
-            np.minimum(s.surface.phi_c, emitter.distance_c, out=s.surface.phi_c)
-            if self.mixture is not None:
-                self.mixture.fill(emitter.distance_c <= 0.0, emitter.viscosity)
+            np.minimum(surface.phi_c, emitter.distance_c, out=surface.phi_c)
             for axis in self.grid.axes:
                 inside = self.grid.interior_faces(axis)
-                np.copyto(s.u[axis][inside], emitter.velocity[axis], where=emitter.faces[axis][inside])
-        s.surface.rebuild()
-        self.owed.measure(s.surface, self.solid_c, self.open_c, self.row_c)
+                np.copyto(u_f[axis][inside], emitter.velocity[axis], where=emitter.faces[axis][inside])
+        surface.rebuild()
+        self.tracker.measure(surface, self.solid_c, self.open_c, self.row_c)
         self.count_volume(self.volume() - before)
-        self.sides.fill_velocity(s.u)
+        self.sides.fill_velocity(u_f)
 
-    def place(self, time: float) -> None:
-        """Put sides and solids at ``time`` [s] and rebuild what depends on where they are."""
-        if self.side_velocity is not None:
-            self.side_velocity(time)
-        changed = [fields is not None and fields.update(time) for fields in (self.solids, self.bodies)]
-        if changed[0]:
+    def see_thin(self, two_sided: bool) -> None:
+        """Shells are seen in ``start``, once they are in their places."""
+
+    def move_walls(self, time: float) -> bool:
+        np.copyto(self.was_open_c, self.open_c)
+        changed = [fields.update(time) for fields in self._all_solids]
+        if self.solids is not None and changed[0]:
             self.domain.rebuild()
-            self.owed.find_chambers(self.domain.area_f, self.domain.volume_c)
+            self.tracker.find_components(self.domain.area_f, self.domain.volume_c)
         if any(changed):
             self._see_solids()
+        return True
 
     def _see_solids(self) -> None:
         """Distance of all solids at cell centres and which centres are outside."""
         assert self.solid_c is not None
         pz, py, _ = self.grid.padded
-        fields = [found for found in (self.solids, self.bodies) if found is not None]
         outs = [(self.solid_c, self.open_c), (self.row_c, self.edge_c)]
-        for found, (distance_c, open_c) in zip(fields, outs, strict=False):
+        for found, (distance_c, open_c) in zip(self._all_solids, outs, strict=False):
             share(_average_nodes, pz * py, self.grid.cell_count, self.grid.spec, found.phi_n, distance_c, open_c)
-        if len(fields) == 2:
+        if len(self._all_solids) == 2:
             np.minimum(self.solid_c, self.row_c, out=self.solid_c)
             np.minimum(self.open_c, self.edge_c, out=self.open_c)
         # as phi: what is below a solid that lies on the floor is not outside it
-        self.state.surface.level_set.mirror(self.solid_c)
+        self.surface.level_set.mirror(self.solid_c)
+
+    def transport(self, by_f: Array, dt: float, work_f: Array) -> None:
+        """The surface moves, and with it the volume that it should have."""
+        surface, displaced = self.surface, self.phase.displaced
+        self.continue_velocity(by_f, work_f)
+        closed_f = displaced[0].area_f if displaced else self.no_field_f
+        self.tracker.advect(surface.phi_c, work_f, dt, self.domain.area_f, closed_f)
+        surface.advance(work_f, dt, self.solid_c, self.gravity)  # phi_t + u.grad phi = 0
+        self.drop_stray_air()
+        self.extend_into_solids()
+        self.tracker.collect(surface)
+        if not displaced and self.solid_c is not None:
+            # the tracker knows nothing of cells that a solid has just left
+            np.minimum(self.was_open_c, self.open_c, out=self.was_open_c)
+            self.tracker.remove_spurious(surface, self.solid_c, self.was_open_c, self.row_c)
+        self.count_volume(self.tracker.redistribute(surface, work_f, self.solid_c, self.open_c, self.row_c))
+
+    def transport_velocity(self, u_f: Array, by_f: Array, dt: float, out_f: Array) -> None:
+        near_c = None if self.phase.displaced else self.surface.phi_c
+        self.advection.velocity(u_f, by_f, dt, out_f, near_c)
+        self.advection.leave_uncorrected(self.surface.phi_c, out_f)
+
+    def sweep(self, u_f: Array, values_c: Array, rest: tuple[float, ...], dt: float) -> bool:
+        if self.shells is None:
+            return False
+        self.shells.uncover(u_f, values_c, rest, dt)
+        return True
 
     def drop_stray_air(self) -> None:
         """Remove the particles of the air that have got into the water, now that they have repaired phi once.
@@ -301,8 +270,7 @@ class WaterFlow(GridFluid):
         They ride on a velocity that is made up a cell away from the water. Where sheets of water meet, those that are
         left behind inside would go on taking volume away: 11% of a dam break after its impact, 3% without them.
         """
-        surface = self.state.surface
-        surface.particles.drop_escaped_air(surface.phi_c, STRAY_DEPTH * self.grid.dx)
+        self.surface.particles.drop_escaped_air(self.surface.phi_c, STRAY_DEPTH * self.grid.dx)
 
     def extend_into_solids(self) -> None:
         """Centres just inside solids are water where there is water beside them, and air where it is far from any.
@@ -312,96 +280,58 @@ class WaterFlow(GridFluid):
         """
         if self.solid_c is None:
             return
-        phi, extended = self.state.surface.phi_c, self.no_field_c
+        phi, extended = self.surface.phi_c, self.no_field_c
         if self.shells is not None:
             extended = self.row_c
             np.copyto(extended, phi)
             self.extrapolation.centred(extended, self.open_c, 1)
         share_rows(self.grid, _follow_outside, extended, self.open_c, phi)
-        self.state.surface.level_set.fill_ghosts(phi)
+        self.surface.level_set.fill_ghosts(phi)
 
-    def set_sources(self, time: float, dt: float) -> None:
-        """Rates of what the level set owes and of volume sources, these spread evenly over the liquid cells of their
+    def add_sources(self, time: float, dt: float) -> None:
+        """Rates that correct the volume, and those of volume sources, spread evenly over the liquid cells of their
         regions."""
         phase = self.phase
-        self.owed.rates(dt, phase.source_c)
-        if self.bodies is not None:
+        g = float(np.linalg.norm(self.gravity))
+        shortest = SHORTEST * np.sqrt(self.grid.dx / g) if g > 0.0 else 0.0
+        self.tracker.rates(max(dt, shortest), phase.source_c)
+        if phase.displaced:
             # bodies are liquid to the solve, but no water
             phase.source_c *= self.open_c
         for source in self.sources:
             if source.is_on(time):
                 cells = source.inside_c & (phase.phi_c <= 0.0) & (self.open_c == 1)
-                cells &= self.inside_c
+                cells &= self.interior_c
                 count = int(np.count_nonzero(cells))
                 if count:
                     phase.source_c[cells] += source.rate / count
                     # the flux of the next step takes it out again
-                    self.owed.owed_c[cells] += source.rate * dt / (count * self.grid.cell_volume)
+                    self.tracker.error_c[cells] += source.rate * dt / (count * self.grid.cell_volume)
                     self.count_volume(source.rate * dt)
 
     def count_volume(self, volume: float) -> None:
         """Note that sources added a volume [m^3]: the volume correction, where it is on, must not undo it."""
         self.emitted_volume += volume
-        self.state.surface.target_volume += volume
+        self.surface.target_volume += volume
 
     @cached_property
-    def inside_c(self) -> np.ndarray:
+    def interior_c(self) -> np.ndarray:
         """True in interior cells."""
         inside = np.zeros(self.grid.padded, dtype=bool)
         inside[self.grid.interior] = True
         return inside
 
-    def project(self, u_f: Array, dt: float) -> FlowReport:
-        """The pressure solve on u_f in place; the pressure goes to the state."""
-        s, phase, target = self.state, self.phase, self.solve.rows.target
-        self.sides.fill_velocity(u_f)
-        self._rebuild_solve()
-        report = FlowReport()
-        self.start_c[...], self.z_c[...] = 0.0, 0.0
-        if s.p.any():
-            phase.dual_of(s.p, dt, self.start_c, self.z_c)
-        report.solves = self.solve.diffuse(u_f, self.z_c, dt)
-        phase.start_from_surface(dt, self.start_c)
-        phase.add_surface_impulse(dt, self.start_c, u_f)
-        report.row_before = self.largest_row(u_f)
-        phase.dual_of(s.p, dt, self.start_c, self.z_c)
-        if not s.p.any():
-            # nothing has been solved for yet: the water at rest is the guess
-            np.copyto(self.z_c, 0.0, where=self.solve.rows.stencil.diagonal_c > 0.0)
-        self.solve.take_known(self.start_c, dt)
-        report.solves += self.solve.solve(u_f, self.z_c, dt)
-        phase.pressure_of(self.z_c, dt, self.start_c, s.p)
-        report.row_after = self.largest_row(u_f)
-        if self.solids is not None and target is not None:
-            report.leak = measure.wall_leak(self.grid, self.row_c, target, self.solids.body_c)
-        for thin in self.thin:
-            report.leak += thin.leak(u_f, s.surface.phi_c)
-        return report
-
-    def _rebuild_solve(self) -> None:
-        """The solve takes over the present surface, solids and sources."""
-        self.solve.rebuild()
-        self.solve.place()
-
-    def set_velocity(self, u_f: Array) -> None:
-        """Go on from the velocity u_f (3, Z, Y, X) [m/s] of the water; the air takes it from there."""
-        self.state.u[...] = u_f
-        self.finish(self.state.u)
-
-    def finish(self, u_f: Array) -> None:
-        """Velocities of the water go into air and solids, layer by layer; ghosts."""
+    def extrapolate(self, u_f: Array) -> None:
+        """Velocities of the water go into air and solids, layer by layer."""
         self._mark_wet_faces(u_f, self.no_field_f)
-        if self.bodies is not None:
-            self.wet_f *= self.bodies.area_f >= SLIVER
+        for fields in self.phase.displaced:
+            self.wet_f *= fields.area_f >= SLIVER
         if self.shells is not None:
             self.shells.know(self.solve.carried(), self.wet_f)
             self.solve.set_carried(u_f)
         self.extrapolation.velocity(u_f, self.wet_f, AIR_LAYERS)
-        if self.shells is not None:
-            self.solve.set_carried(u_f)
-        self.sides.fill_velocity(u_f)
 
-    def continue_for_surface(self, u_f: Array, out_f: Array) -> None:
+    def continue_velocity(self, u_f: Array, out_f: Array) -> None:
         """The velocity that moves the surface: u with the air cells at the surface made free of divergence.
 
         Means of neighbours are constant along the normal, so that the surface would move as the water half a cell below
@@ -413,9 +343,9 @@ class WaterFlow(GridFluid):
         self._mark_wet_faces(u_f, out_f)
         if self.shells is not None:
             self.shells.recall(self.solve.carried(), self.wet_f)
-        if self.bodies is not None:
+        for fields in phase.displaced:
             # what moves with a body would take the water's edge along
-            self.wet_f *= self.bodies.area_f >= SLIVER
+            self.wet_f *= fields.area_f >= SLIVER
         share_rows(
             self.grid, _mark_edge_cells, phase.wet_rows, phase.liquid_c, phase.inv_mass_f, d.volume_c, self.edge_c
         )  # fmt: skip
@@ -424,9 +354,8 @@ class WaterFlow(GridFluid):
         )  # fmt: skip
         self.extrapolation.velocity(out_f, self.wet_f, SURFACE_LAYERS - 1)
         if self.solids is not None:
-            solids = self.solids
             share_face_rows(
-                self.grid, _follow_walls, self.solid_c, solids.distance_f, solids.inner_c, u_f, out_f
+                self.grid, _follow_walls, self.solid_c, self.solids.distance_f, self.solids.inner_c, u_f, out_f
             )  # fmt: skip
         self.sides.fill_velocity(out_f)
 
@@ -437,25 +366,36 @@ class WaterFlow(GridFluid):
             self.grid, _mark_wet_faces, phase.wet_rows, phase.inv_mass_f, self.domain.area_f, u_f, out_f, self.wet_f
         )  # fmt: skip
 
-    # what others ask -----------------------------------------------------------------------------------------------
+    def extend_cells(self, values_c: Array) -> None:
+        """Into air and solids."""
+        known = self.edge_c.view(bool)
+        np.less_equal(self.surface.phi_c, 0.0, out=known)
+        np.logical_and(known, self.open_c, out=known)
+        self.extrapolation.centred(values_c, self.edge_c, AIR_LAYERS)
 
-    def limits(self, time: float) -> list[Limit]:
-        """Water, sides and solids cross at most one cell, and the shortest waves are stable.
+    def shown(self, values_c: Array, rest: float) -> Array:
+        return np.where(self.surface.phi_c <= 0.0, values_c, rest)
+
+    def inside(self, cells: np.ndarray) -> np.ndarray:
+        return np.asarray(cells & (self.surface.phi_c <= 0.0))
+
+    # what is asked of it --------------------------------------------------------------------------------------------
+
+    def limits(self) -> Iterator[Limit]:
+        """The shortest waves are stable.
 
         Surface and velocity are advanced one after the other, which is stable for omega dt < 2; the shortest wave of
         the grid has omega^2 = pi |g| / dx.
         """
-        limits = flow_limits(self.grid, self.sides, self.state.u, self.solids, self.settings.advection, time)
         g = float(np.linalg.norm(self.phase.gravity))
         if g > 0.0:
-            limits.append(Limit("surface_waves", float(np.sqrt(self.grid.dx / g)), "cfl"))
-        return limits
+            yield Limit("surface_waves", float(np.sqrt(self.grid.dx / g)), "cfl")
 
     def end_step(self, time: float) -> None:
         """Water lost or gained beyond the bound stops the run."""
-        bound = self.settings.volume_bound
+        bound = self.volume_bound
         wanted = self.start_volume + self.emitted_volume
-        found = self.volume() + self.state.surface.spray.total_volume if np.isfinite(bound) else wanted
+        found = self.volume() + self.surface.spray.total_volume if np.isfinite(bound) else wanted
         if abs(found - wanted) > bound * wanted:
             raise PhysicsError(
                 f"the water has {found:.4g} of {wanted:.4g} m{self.grid.dimensions} at t = {time:.6g} s, off by more "
@@ -463,98 +403,41 @@ class WaterFlow(GridFluid):
                 f"surface.volume_correction"
             )
 
-    def frames(self, time: float) -> list[object]:
-        surface = drawn_surface(self)
+    def frames(self, u_f: Array) -> list[object]:
+        surface = drawn_surface(self, u_f)
         return [] if surface is None else [surface]
 
-    def forces(self) -> dict[str, SolidForce]:
-        """Force and torque of the water on every solid: of the pressure on the walls inside cut cells, and of the
-        viscous wall rows of those that move as prescribed.
-
-        Rows on the whole strain carry the traction; a wall that turns with its water feels none.
-        """
-        if self.solids is None or not self.solids.solids:
-            return {}
-        count, viscous = len(self.solids.solids), self.solve.before
-        partial = self.grid.row_sums(measure.SUMS * count).reshape(-1, count, measure.SUMS)
-        partial[...] = 0.0
-        walls, walls_z = (None, self.row_c) if viscous is None else (viscous.walls, viscous.walls_z)
-        measure.add_wall_forces(self.domain, self.solids, self.state.p, walls, walls_z, partial)
-        total = partial.sum(axis=0)
-        return {
-            name: SolidForce(vector(total[b, :3]), vector(total[b, 3:6]), vector(total[b, 6:9]))
-            for b, name in enumerate(self.solids.names)
-        }
+    def cells(self) -> dict[str, Array]:
+        return {"level_set": self.surface.phi_c}
 
     def volume(self) -> float:
         """Volume of the water outside the solids by the level set, without spray [m^3; 2D m^2]."""
-        return self.state.surface.volume(self.solid_c)
+        return self.surface.volume(self.solid_c)
 
-    def ledger(self) -> dict[str, float]:
-        """Physical sums of the present state."""
-        return {quantity.name: quantity.value for quantity in self._sums()}
+    def fluid_part(self, out_c: Array) -> None:
+        """As the sums of the ledger: 1/2 - phi / dx between 0 and 1, times what is outside solids."""
+        np.multiply(self.surface.phi_c, -1.0 / self.grid.dx, out=out_c)
+        out_c += 0.5
+        np.clip(out_c, 0.0, 1.0, out=out_c)
+        out_c *= self.domain.volume_c
 
-    def _sums(self) -> Iterator[Quantity]:
-        """Volume, momentum, angular momentum about the origin, kinetic energy, potential energy against the domain's
-        lower corner, volume of spray, volume emitted so far."""
-        grid, s = self.grid, self.state
-        mass = self.settings.density * grid.cell_volume
-        partial = grid.row_sums(8)
-        partial[...] = 0.0
-        share_rows(
-            grid, measure._sum_liquid_rows, s.surface.phi_c, self._open_volume(), s.u, self.phase.gravity, partial
-        )  # fmt: skip
-        total = partial.sum(axis=0) * mass
+    def leak(self, u_f: Array) -> float:
+        return sum(thin.leak(u_f, self.surface.phi_c) for thin in self.thin)
+
+    def sums(self, u_f: Array) -> Iterator[Quantity]:
         yield Quantity("fluid_volume", self.volume(), VOLUME)
-        yield Quantity("spray_volume", s.surface.spray.total_volume, VOLUME)
-        yield from components("momentum", total[:3], MOMENTUM)
-        yield from components("angular_momentum", total[3:6], ANGULAR_MOMENTUM)
-        yield Quantity("kinetic_energy", float(total[6]), ENERGY)
-        yield Quantity("potential_energy", float(total[7]), ENERGY)
+        yield Quantity("spray_volume", self.surface.spray.total_volume, VOLUME)
+        yield from measure.liquid_sums(self.phase, self.surface.phi_c, self._open_volume(), u_f)
         yield Quantity("emitted_volume", self.emitted_volume, VOLUME)
-        yield Quantity("owed_volume", self.owed.total, VOLUME)
-
-    def quantities(self) -> Iterator[Quantity]:
-        yield from self._sums()
-        yield from measure.side_flows(self.grid, self.sides, self.state.u, self.domain.area_f, self.state.surface.phi_c)
-        yield from measure.solve_quantities(self.report, self.grid.cell_volume)
+        yield Quantity("volume_error", self.tracker.total, VOLUME)
 
     def _open_volume(self) -> Array:
         """Part of each cell outside all solids (Z, Y, X)."""
-        if self.bodies is None:
+        if not self.phase.displaced:
             return self.domain.volume_c
-        np.add(self.domain.volume_c, self.bodies.volume_c, out=self.row_c)
+        np.add(self.domain.volume_c, self.phase.displaced[0].volume_c, out=self.row_c)
         self.row_c -= 1.0
         return np.maximum(self.row_c, 0.0, out=self.row_c)
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Everything that evolves, by name."""
-        s = self.state
-        emitted = np.array([self.emitted_volume])
-        mixed = {} if self.mixture is None else {"viscosity": self.mixture.mu_c}
-        owed = {"owed_c": self.owed.owed_c}
-        return {"u": s.u, "p": s.p, "emitted_volume": emitted, **owed, **mixed, **s.surface.arrays()}
-
-    def locate(self, name: str, index: tuple[int, ...]) -> str:
-        return self.grid.describe(index) if len(index) >= 3 else super().locate(name, index)
-
-    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, object], time: float) -> None:
-        s = self.state
-        restore_arrays({"u": s.u, "p": s.p}, arrays)
-        self.emitted_volume = float(arrays["emitted_volume"][0])
-        if self.mixture is not None:
-            self.mixture.take(arrays["viscosity"])
-        s.surface.restore(dict(arrays))
-        self.place(time)
-        if self.shells is not None:
-            self.shells.start()
-            s.surface.look()
-        self.owed.owed_c[...] = arrays["owed_c"]
-        self.owed.measure(s.surface, self.solid_c, self.open_c, self.row_c)
-        self._rebuild_solve()
-        if self.shells is not None:
-            self._mark_wet_faces(self.no_field_f, self.no_field_f)
-            self.shells.know(self.solve.carried(), self.wet_f)
 
 
 @njit(cache=True, nogil=True)

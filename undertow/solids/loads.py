@@ -1,0 +1,304 @@
+"""Forces that a user puts on rigid bodies and on nodes: those of the scene, and those applied during a run.
+
+A load has its mean over every step: of a curve f(t) the integral of f over the step divided by its length, so that the
+impulse is exact for any steps. Loads act in the step as weights do, in the coupled solve too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from undertow.errors import UserError
+from undertow.geometry import Curve, Shape
+from undertow.grid import Array
+from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotation_matrix_of
+from undertow.soft import SoftBodies, SoftMesh
+
+NEXT_STEP = -1.0
+"""Duration of what acts over the next step, however long."""
+
+FINE = 96
+"""How finely the surface of a rigid body is cut into triangles that traction and pressure act on."""
+
+INSIDE = 1e-9
+"""Distance [m] from a region up to which a surface element lies in it."""
+
+
+@dataclass(frozen=True)
+class NewLoad:
+    """A load as it is put on.
+
+    kind: force [N; 2D N/m], torque [N m; 2D N], traction [Pa] by the area at the start, along the axes of the world, or
+    pressure [Pa] against the normals of now. at (3,) [m]: where a force acts at the start, None: at the centre of mass.
+    region: distance (n,) [m] of points (n, 3) from where traction and pressure act at the start, None: everywhere.
+    """
+
+    kind: Literal["force", "torque", "traction", "pressure"]
+    curve: Curve
+    at: Array | None = None
+    region: Callable[[Array], Array] | None = None
+
+
+def area_vectors(p: Array) -> Array:
+    """Area times outward normal (m, 3) of triangles (m, 3, 3) [m2], or of edges (m, 2, 3) of 2D outlines that run
+    counterclockwise [m]."""
+    if p.shape[1] == 3:
+        return np.asarray(0.5 * np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]))
+    along = p[:, 1] - p[:, 0]
+    return np.stack([along[:, 1], -along[:, 0], 0.0 * along[:, 0]], axis=1)
+
+
+def chosen_elements(where: str, p: Array, region: Callable[[Array], Array] | None) -> Any:
+    """Which of the elements (m, k, 3) have their centre in a region (m,)."""
+    inside = np.ones(len(p), dtype=bool) if region is None else region(p.mean(axis=1)) <= INSIDE
+    if not inside.any():
+        raise UserError(f"{where}: no element of the surface has its centre in the region; move or enlarge it")
+    return inside
+
+
+def surface_elements(shape: Shape, position: Array, rotation: Array, dimensions: int) -> Array:
+    """The surface of a shape in a pose: triangles (m, 3, 3), in 2D edges (m, 2, 3) of its outline [m]."""
+    if dimensions == 3:
+        vertices, triangles = shape.surface(FINE)
+        return np.asarray((vertices @ rotation.T + position)[triangles])
+    loops = shape.section(rotation).as_loops()
+    edges = [np.stack([loop, np.roll(loop, -1, axis=0)], axis=1) for loop in loops]
+    return np.asarray(np.concatenate(edges) + position)
+
+
+def mean_of(curve: Curve, time: float, dt: float) -> Array:
+    """Mean of a curve over the step from ``time`` by dt [s]."""
+    return np.asarray(curve.integral(time, time + dt)) / dt
+
+
+@dataclass(frozen=True)
+class BodyLoad:
+    """A load on a rigid body: force and torque (3, k) times the mean of a curve of k components.
+
+    place (3,) [m]: where the force acts, in the principal frame. follows: force and torque turn with the body, being
+    those of its principal frame; else they are along the axes of the world.
+    """
+
+    body: str
+    curve: Curve
+    force: Array
+    torque: Array
+    place: Array
+    follows: bool = False
+
+    def wrench(self, R: Array, time: float, dt: float) -> tuple[Array, Array]:
+        """Mean force [N] and torque [N m] about the centre of mass over the step from ``time`` by dt [s]."""
+        value = np.atleast_1d(mean_of(self.curve, time, dt))
+        force, torque = self.force @ value, self.torque @ value + np.cross(self.place, self.force @ value)
+        if self.follows:
+            return R @ force, R @ torque
+        return force, self.torque @ value + np.cross(R @ self.place, force)
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A constant force (3,) and torque (3,) that act from ``start`` [s] for ``duration`` [s], or over one step
+    (NEXT_STEP). place: as of ``BodyLoad``, or the node of a soft body, None: on its mass."""
+
+    name: str
+    start: float
+    duration: float
+    force: tuple[float, ...]
+    torque: tuple[float, ...]
+    place: tuple[float, ...] | None
+
+    def share(self, time: float, dt: float) -> float:
+        """Part of the step from ``time`` by dt [s] in which it acts."""
+        if self.duration == NEXT_STEP:
+            return 1.0
+        return max(0.0, min(time + dt, self.start + self.duration) - max(time, self.start)) / dt
+
+    def ends_by(self, time: float) -> bool:
+        """Whether nothing of it is left at a time [s] after its step."""
+        return self.duration == NEXT_STEP or self.start + self.duration <= time
+
+
+class Pending:
+    """What has been applied and still acts; it is state."""
+
+    def __init__(self) -> None:
+        self.items: list[Applied] = []
+
+    def add(self, item: Applied) -> None:
+        """Acts from now on."""
+        self.items.append(item)
+
+    def drop(self, name: str) -> None:
+        """A body has gone."""
+        self.items = [item for item in self.items if item.name != name]
+
+    def end_step(self, time: float) -> None:
+        """Forget what has ended at a time [s]."""
+        self.items = [item for item in self.items if not item.ends_by(time)]
+
+    def numbers(self) -> list[list[Any]]:
+        """As plain numbers."""
+        return [[i.name, i.start, i.duration, i.force, i.torque, i.place] for i in self.items]
+
+    def restore(self, numbers: Sequence[Sequence[Any]]) -> None:
+        """Take over what ``numbers`` gave."""
+        self.items = [
+            Applied(name, start, duration, tuple(force), tuple(torque), None if place is None else tuple(place))
+            for name, start, duration, force, torque, place in numbers
+        ]
+
+
+class RigidLoads:
+    """The loads on rigid bodies."""
+
+    def __init__(self, bodies: RigidBodies) -> None:
+        self.bodies = bodies
+        self.given: list[BodyLoad] = []
+        self.pending = Pending()
+        self._mean = np.zeros((0, 6))
+
+    @property
+    def mean_b(self) -> Array:
+        """Mean forces and torques (n, 6) [N, N m] about the centres of mass over the step of now or the last one."""
+        if len(self._mean) != self.bodies.count:
+            rows = np.zeros((self.bodies.count, 6))
+            kept = min(len(rows), len(self._mean))
+            rows[:kept] = self._mean[:kept]
+            self._mean = rows
+        return self._mean
+
+    def place_in(self, body: str, point: Array) -> Array:
+        """A point of the world (3,) [m] in the principal frame of a body of now."""
+        b = self.bodies.index(body)
+        return np.asarray((point - self.bodies.x_b[b]) @ rotation_matrix_of(self.bodies.q_b[b]))
+
+    def add(self, body: str, shape: Shape, loads: Sequence[NewLoad]) -> None:
+        """Put loads on a dynamic body of a shape, where it is now."""
+        bodies = self.bodies
+        b = bodies.index(body)
+        frame = rotation_matrix_of(bodies.q_b[b])
+        none, one = np.zeros((3, 3)), np.eye(3)
+        for load in loads:
+            if load.kind == "torque":
+                self.given.append(BodyLoad(body, load.curve, none, one, np.zeros(3)))
+                continue
+            if load.kind == "force":
+                place = np.zeros(3) if load.at is None else self.place_in(body, load.at)
+                self.given.append(BodyLoad(body, load.curve, one, none, place))
+                continue
+            p = surface_elements(shape, *bodies.shape_pose(b), bodies.dimensions)
+            p = p[chosen_elements(f"objects.{body}.loads", p, load.region)]
+            area, middle = area_vectors(p), p.mean(axis=1)
+            if load.kind == "traction":
+                size = np.linalg.norm(area, axis=1)
+                place = self.place_in(body, (size[:, None] * middle).sum(axis=0) / size.sum())
+                self.given.append(BodyLoad(body, load.curve, size.sum() * one, none, place))
+            else:
+                force = -area.sum(axis=0) @ frame
+                torque = -np.cross(middle - bodies.x_b[b], area).sum(axis=0) @ frame
+                self.given.append(BodyLoad(body, load.curve, force[:, None], torque[:, None], np.zeros(3), True))
+
+    def apply(self, item: Applied) -> None:
+        """Put a force on a dynamic body."""
+        if self.bodies.kind_b[self.bodies.index(item.name)] != DYNAMIC:
+            raise UserError(f"body {item.name!r}: moves as prescribed, no force moves it; give it a density or mass")
+        self.pending.add(item)
+
+    def begin_step(self, time: float, dt: float) -> None:
+        """The means of the step from ``time`` by dt [s]; bodies are at its start."""
+        mean, bodies = self.mean_b, self.bodies
+        mean[...] = 0.0
+        for load in self.given:
+            if load.body in bodies.names:
+                b = bodies.index(load.body)
+                force, torque = load.wrench(rotation_matrix_of(bodies.q_b[b]), time, dt)
+                mean[b, :3] += force
+                mean[b, 3:] += torque
+        for item in self.pending.items:
+            b, share = bodies.index(item.name), item.share(time, dt)
+            force = share * np.array(item.force)
+            mean[b, :3] += force
+            mean[b, 3:] += share * np.array(item.torque)
+            if item.place is not None:
+                mean[b, 3:] += np.cross(rotation_matrix_of(bodies.q_b[b]) @ np.array(item.place), force)
+        self.pending.end_step(time + dt)
+
+    def remove(self, b: int, name: str) -> None:
+        """Without body b, before it goes."""
+        self._mean = np.delete(self.mean_b, b, axis=0)
+        self.given = [load for load in self.given if load.body != name]
+        self.pending.drop(name)
+
+    def arrays(self) -> dict[str, Array]:
+        """The means of the last step."""
+        return {"rigid_load": self.mean_b}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Take over what ``arrays`` gave; the bodies are those of then."""
+        self.mean_b[...] = arrays["rigid_load"]
+
+
+@dataclass(frozen=True)
+class NodeLoad:
+    """A load on nodes: of elements (m, k), or of single nodes (m, 1), each of which has the share (m,) of the curve's
+    force [-] or the area at the start [m2; 2D m]. follows: the curve is a pressure against the normals of now."""
+
+    elements: Any
+    size: Array
+    curve: Curve
+    follows: bool = False
+
+    def add(self, x: Array, time: float, dt: float, out_force: Array) -> None:
+        """Add its mean force on the nodes, which are at x (n, 3), over a step from ``time`` by dt [s]."""
+        value = mean_of(self.curve, time, dt)
+        force = -float(value) * area_vectors(x[self.elements]) if self.follows else self.size[:, None] * value
+        corners = self.elements.shape[1]
+        for corner in range(corners):
+            np.add.at(out_force, self.elements[:, corner], force / corners)
+
+
+class NodeLoads:
+    """The loads on the nodes of soft bodies, cloth and ropes."""
+
+    def __init__(self, soft: SoftBodies) -> None:
+        self.soft = soft
+        self.given: list[NodeLoad] = []
+        self.pending = Pending()
+        self.mean: Array = np.zeros((soft.count, 3))
+        """Mean force on the nodes (n, 3) [N] over the step of now or the last one."""
+
+    def nearest(self, mesh: SoftMesh, point: Array) -> int:
+        """The node of a body that is nearest to a point (3,) [m]."""
+        return mesh.first + int(np.argmin(((self.soft.x[mesh.nodes] - point) ** 2).sum(axis=1)))
+
+    def add(self, mesh: SoftMesh, load: NewLoad) -> None:
+        """Put a load on a body, where it is now. A force acts on the nearest node, or on all by their masses."""
+        soft = self.soft
+        if load.kind == "force":
+            nodes = np.arange(mesh.first, mesh.stop) if load.at is None else np.array([self.nearest(mesh, load.at)])
+            mass = soft.mass[nodes]
+            self.given.append(NodeLoad(nodes[:, None], mass / mass.sum(), load.curve))
+            return
+        p = soft.x[mesh.surface]
+        inside = chosen_elements(f"objects.{mesh.name}.loads", p, load.region)
+        size = np.linalg.norm(area_vectors(p[inside]), axis=1)
+        self.given.append(NodeLoad(mesh.surface[inside], size, load.curve, load.kind == "pressure"))
+
+    def begin_step(self, time: float, dt: float) -> None:
+        """The means of the step from ``time`` by dt [s]; nodes are at its start."""
+        soft = self.soft
+        self.mean[...] = 0.0
+        for load in self.given:
+            load.add(soft.x, time, dt, self.mean)
+        for item in self.pending.items:
+            force = item.share(time, dt) * np.array(item.force)
+            if item.place is not None:
+                self.mean[int(item.place[0])] += force
+                continue
+            nodes = soft.part(item.name).nodes
+            self.mean[nodes] += (soft.mass[nodes] / soft.mass[nodes].sum())[:, None] * force
+        self.pending.end_step(time + dt)
