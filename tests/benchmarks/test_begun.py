@@ -7,9 +7,12 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from undertow.validation.runner import known
 
 
+@pytest.mark.timeout(1200)  # cold kernels on a slow machine
 def test_every_benchmark_begins() -> None:
     """In a process of its own: its kernels are not those of the test run."""
     command = [sys.executable, "-m", "undertow", "validate", "--smoke", "--json", *known("bench")]

@@ -83,6 +83,7 @@ def test_modes_exclude_each_other() -> None:
 # smoke ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.timeout(1200)  # cold kernels on a slow machine
 def test_every_case_begins() -> None:
     """Two steps of every case, in a process of its own: its kernels are not those of the test run."""
     command = [sys.executable, "-m", "undertow", "validate", "--smoke", "--json", *runner.known("validate")]
