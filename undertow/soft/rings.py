@@ -154,10 +154,11 @@ ITERATIONS = 20000
 LEAST = 1e-4
 """Rates of volume, as a part of all volume in a step, below which they are rounding."""
 
-SLACK = 1e-7
-"""How much a ring yields to its own pressure, as a part of what its nodes would if nothing held them. Where contact
-holds every node of an element, some pressures move nothing and some rates have no velocity; without slack conjugate
-gradients diverge there."""
+SLACK, SLACK_IMPLICIT = 1e-7, 1e-6
+"""How much a ring yields to its own pressure, as a part of what its nodes would if nothing held them; the second beside
+stiffness. Where contact holds every node of an element, some pressures move nothing and some rates have no velocity.
+Without slack conjugate gradients diverge there; beside stiffness, with 1e-7, such pressures grow to 1e8 times the others
+in steps of one iteration, and the next steps feel them."""
 
 
 class RingProjection:
@@ -365,7 +366,7 @@ class RingConstraint:
         own, alone = np.zeros(self.rows.shape), np.zeros(self.rows.shape)
         self.rows.add_diagonal({"soft": inv_mass}, own)
         self.rows.add_diagonal({"soft": inv_mass_alone}, alone)
-        np.multiply(alone, SLACK, out=self.slack)
+        np.multiply(alone, SLACK_IMPLICIT, out=self.slack)
         own += self.slack
         self.inverse[...] = 0.0
         np.divide(1.0, own, out=self.inverse, where=own > 0.0)
