@@ -157,7 +157,7 @@ LEAST = 1e-4
 SLACK, SLACK_IMPLICIT = 1e-7, 1e-6
 """How much a ring yields to its own pressure, as a part of what its nodes would if nothing held them; the second beside
 stiffness. Where contact holds every node of an element, some pressures move nothing and some rates have no velocity.
-Without slack conjugate gradients diverge there; beside stiffness, with 1e-7, such pressures grow to 1e8 times the others
+Without slack conjugate gradients diverge there; beside stiffness, with 1e-7, such pressures grow to 1e8 times others
 in steps of one iteration, and the next steps feel them."""
 
 
