@@ -198,8 +198,8 @@ class BackwardEuler:
         return report
 
     def prepare(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
-        """Begin a step: the damping at x^n, and v, which holds v^n, as the best of three guesses: kept, in free fall,
-        or accelerated as in the last step."""
+        """Begin a step: the damping at x^n, and v, which holds v^n, as the best of four guesses: kept, stopped, in free
+        fall, or accelerated as in the last step."""
         self.bodies.forces.begin_step(self.bodies.x)
         self._served, self._stale = SERVES, True
         if self.rings is not None:
@@ -216,9 +216,9 @@ class BackwardEuler:
         bodies.air.add_damping(bodies.forces.pattern, dt, system.rows.blocks)
 
     def _choose_guess(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
-        """v (n, 3), which holds v^n: kept, in free fall, or accelerated as in the last step, what is best."""
+        """v (n, 3), which holds v^n: kept, stopped, in free fall, or accelerated as in the last step, what is best."""
         best, guess = self._evaluate(dt, external, held, before, v)[0], v.copy()
-        for change in (dt * external * self.bodies.inv_mass[:, None], dt * self.acceleration):
+        for change in (-before, dt * external * self.bodies.inv_mass[:, None], dt * self.acceleration):
             held.remove(change)
             np.add(before, change, out=self._v)
             found = self._evaluate(dt, external, held, before, self._v)[0]
@@ -254,7 +254,7 @@ class BackwardEuler:
             iterations = system.solve(-force, jump, 0.02)
         else:
             more = np.zeros(self.rings.rows.shape)
-            rate = self.rings.slack * self.rings.pressure - self.rings.rate - self.rings.apply(jump)
+            rate = -self.rings.left() - self.rings.apply(jump)
             iterations = system.carried.solve_constrained(
                 -force, still, rate, jump, still.copy(), more, 0.02, 5000, still=True
             )  # fmt: skip
@@ -331,7 +331,7 @@ class BackwardEuler:
         rings = self.rings
         assert rings is not None
         more = np.zeros(rings.rows.shape)
-        rate = rings.slack * rings.pressure - rings.rate
+        rate = -rings.left()
         iterations = self.system.carried.solve_constrained(
             -self.reaction, -self.push, rate, self._change, turn, more, FORCING, 5000
         )
@@ -339,8 +339,9 @@ class BackwardEuler:
         held.remove(own)
         rate = rings.apply(self._change)
         slope = float((self.push * turn).sum()) + float((self.reaction * own).sum())
-        slope += float(rate @ (more + rings.inverse * rings.rate))
+        slope += float(rate @ more)
         rings.pressure += more
+        slope += float(rate @ (rings.inverse * rings.left()))
         return iterations, slope
 
     def _descend(
