@@ -13,7 +13,7 @@ from undertow.soft import Elastic, Held, SoftBodies, implicit, make_solid
 from undertow.soft.implicit import Joined
 from undertow.soft.meshes import grid_tetrahedra
 from undertow.soft.ring_system import RingSystem
-from undertow.soft.rings import RingConstraint, RingProjection
+from undertow.soft.rings import SLACK_IMPLICIT, RingConstraint, RingProjection
 from undertow.soft.steppers import BackwardEuler
 from undertow.solids.soft_part import SoftPart
 from undertow.validation.incompressible_statics import case as statics
@@ -247,7 +247,8 @@ def test_rings_in_the_implicit_solve_are_the_dense_saddle_point() -> None:
                 -stepper.reaction, none, np.zeros(len(G)), change, none.copy(), pressure, 1e-10, 5000
             )  # fmt: skip
         assert np.abs(change.reshape(-1) - exact).max() < 1e-5 * np.abs(exact).max()
-        assert np.abs(G @ change.reshape(-1)).max() < 1e-6 * np.abs(G).max() * np.abs(exact).max()
+        # they yield by their slack
+        assert np.abs(G @ change.reshape(-1)).max() < 10 * SLACK_IMPLICIT * np.abs(G).max() * np.abs(exact).max()
 
 
 @pytest.mark.parametrize(("ratio", "dimensions"), [(0.0, 2), (0.3, 3)])

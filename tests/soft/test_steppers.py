@@ -119,23 +119,52 @@ def test_backward_euler_solves_its_equation() -> None:
     assert np.allclose(residual[0], stepper.reaction[0])
 
 
-def test_what_a_solve_leaves_of_the_momentum_is_given_to_the_free_directions() -> None:
-    """Of a body with nodes that are held, that stick and that slide: all of it, and nothing to what is prescribed."""
+@pytest.mark.parametrize("kind", ["held", "sticks", "slides", "slides along x", "one way"])
+def test_what_a_solve_leaves_of_the_momentum_moves_the_whole_body_or_is_taken_by_what_touches_it(kind: str) -> None:
+    """All of it, and nothing strains the body: free nodes move as one, along what no touched node is barred from."""
     bodies = block()
     stepper = BackwardEuler(bodies, 0.1)
-    bodies.inv_mass[:2] = 0.0
+    bodies.inv_mass[:2] = 0.0 if kind == "held" else bodies.inv_mass[:2]
     stepper.system.nodes.refresh()
     rng = np.random.default_rng(4)
     normal = rng.normal(size=(5, 3))
+    if kind != "slides":
+        normal[:, 0] = 0.0
+    if kind == "one way":
+        normal[:] = (0.0, 1.0, 0.0)
     normal /= np.linalg.norm(normal, axis=1)[:, None]
-    stepper.system.hold(Held(fixed=np.arange(2, 5), slip=np.arange(5, 10), normal=normal))
+    fixed = np.arange(2, 5 if kind == "sticks" else 2)
+    stepper.system.hold(Held(fixed=fixed, slip=np.arange(5, 10), normal=normal))
     stepper.reaction[...] = rng.normal(size=bodies.v.shape)
+    before = stepper.reaction.copy()
     left, v = np.zeros_like(bodies.v), np.zeros_like(bodies.v)
     stepper.system.nodes.project(stepper.reaction, left)
-    stepper.balance(v)
+    taken = stepper.balance(v)
     given = (bodies.mass[:, None] * v).sum(axis=0)
-    assert given == pytest.approx(-left.sum(axis=0), rel=1e-12)
-    assert not v[:5].any() and np.abs(np.einsum("ki,ki->k", v[5:10], normal)).max() < 1e-13
+    assert taken.sum(axis=0) - given == pytest.approx(left.sum(axis=0), rel=1e-12)
+    assert np.allclose(stepper.reaction, before + taken, rtol=0, atol=1e-14)
+    free = bodies.inv_mass > 0
+    free[fixed] = False
+    assert np.ptp(v[free], axis=0).max() < 1e-15
+    kept = {"slides along x": [1, 0, 0], "one way": [1, 0, 1]}.get(kind, [0, 0, 0])
+    assert (np.abs(v[free][0]) > 1e-6).tolist() == [bool(k) for k in kept]
+    assert not taken[10:].any()
+
+
+def test_at_rest_in_long_steps_nothing_moves_on() -> None:
+    """A step thousands of times the vibrations ends in equilibrium, and the next ones in the same place."""
+    bodies = _pendulum()
+    stepper, weight = BackwardEuler(bodies, 1.0, 1e-6), 9.81 * bodies.mass[:, None] * DOWN
+    places = []
+    for _ in range(4):
+        before = bodies.v.copy()
+        stepper.prepare(1000.0, weight, Held(), before, bodies.v)
+        while not stepper.solve(1000.0, weight, Held(), before, bodies.v, 1).converged:
+            pass
+        stepper.balance(bodies.v)
+        bodies.x += 1000.0 * bodies.v
+        places.append(bodies.x.copy())
+    assert np.abs(places[-1] - places[-2]).max() < 1e-6
 
 
 def test_failures_are_loud() -> None:

@@ -154,10 +154,11 @@ ITERATIONS = 20000
 LEAST = 1e-4
 """Rates of volume, as a part of all volume in a step, below which they are rounding."""
 
-SLACK = 1e-7
-"""How much a ring yields to its own pressure, as a part of what its nodes would if nothing held them. Where contact
-holds every node of an element, some pressures move nothing and some rates have no velocity; without slack conjugate
-gradients diverge there."""
+SLACK, SLACK_IMPLICIT = 1e-7, 1e-6
+"""How much a ring yields to its own pressure, as a part of what its nodes would if nothing held them; the second beside
+stiffness. Where contact holds every node of an element, some pressures move nothing and some rates have no velocity.
+Without slack conjugate gradients diverge there; beside stiffness, with 1e-7, such pressures grow to 1e8 times others
+in steps of one iteration, and the next steps feel them."""
 
 
 class RingProjection:
@@ -340,7 +341,9 @@ class RingConstraint:
 
     and p + q, c and the diagonal S of G^T A^-1 G make the potential that steps must lower,
 
-        Phi + (p + q).c + sum of c^2 / (2 S),     whose slope along d is -d.A d - sum of c^2 / S  (slack apart).
+        Phi + (p + q).c + sum of (c - slack (p + q))^2 / (2 S),
+
+    which is stationary where the equations hold; without slack its slope along d is -d.A d - sum of c^2 / S.
     """
 
     def __init__(self, rings: RingProjection) -> None:
@@ -365,17 +368,21 @@ class RingConstraint:
         own, alone = np.zeros(self.rows.shape), np.zeros(self.rows.shape)
         self.rows.add_diagonal({"soft": inv_mass}, own)
         self.rows.add_diagonal({"soft": inv_mass_alone}, alone)
-        np.multiply(alone, SLACK, out=self.slack)
+        np.multiply(alone, SLACK_IMPLICIT, out=self.slack)
         own += self.slack
         self.inverse[...] = 0.0
         np.divide(1.0, own, out=self.inverse, where=own > 0.0)
 
     def add_gradient(self, x: Array, gradient: Array) -> float:
-        """p.c + sum of c^2 / (2 S) at x (n, 3); G p is added to the gradient (n, 3)."""
+        """p.c + sum of (c - slack p)^2 / (2 S) at x (n, 3); G p is added to the gradient (n, 3)."""
         np.subtract(self.rows.measure(x), self._start, out=self.rate)
         self.rate /= self._dt
         self.rows.add_transpose(self.pressure, {"soft": gradient})
-        return float(self.pressure @ self.rate) + 0.5 * float(self.inverse @ (self.rate * self.rate))
+        return float(self.pressure @ self.rate) + 0.5 * float(self.inverse @ self.left() ** 2)
+
+    def left(self) -> Array:
+        """c - slack p (rows,): what the rows are from being met [m3/s]."""
+        return np.asarray(self.rate - self.slack * self.pressure)
 
     def apply(self, v: Array) -> Array:
         """G^T v (rows,)."""
@@ -386,4 +393,4 @@ class RingConstraint:
     @property
     def holds(self) -> bool:
         """Whether volumes are kept within the tolerance."""
-        return self._dt * float(np.linalg.norm(self.rate)) <= self.tolerance * self._size
+        return self._dt * float(np.linalg.norm(self.left())) <= self.tolerance * self._size

@@ -198,8 +198,8 @@ class BackwardEuler:
         return report
 
     def prepare(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
-        """Begin a step: the damping at x^n, and v, which holds v^n, as the best of three guesses: kept, in free fall,
-        or accelerated as in the last step."""
+        """Begin a step: the damping at x^n, and v, which holds v^n, as the best of four guesses: kept, stopped, in free
+        fall, or accelerated as in the last step."""
         self.bodies.forces.begin_step(self.bodies.x)
         self._served, self._stale = SERVES, True
         if self.rings is not None:
@@ -216,9 +216,9 @@ class BackwardEuler:
         bodies.air.add_damping(bodies.forces.pattern, dt, system.rows.blocks)
 
     def _choose_guess(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
-        """v (n, 3), which holds v^n: kept, in free fall, or accelerated as in the last step, what is best."""
+        """v (n, 3), which holds v^n: kept, stopped, in free fall, or accelerated as in the last step, what is best."""
         best, guess = self._evaluate(dt, external, held, before, v)[0], v.copy()
-        for change in (dt * external * self.bodies.inv_mass[:, None], dt * self.acceleration):
+        for change in (-before, dt * external * self.bodies.inv_mass[:, None], dt * self.acceleration):
             held.remove(change)
             np.add(before, change, out=self._v)
             found = self._evaluate(dt, external, held, before, self._v)[0]
@@ -254,7 +254,7 @@ class BackwardEuler:
             iterations = system.solve(-force, jump, 0.02)
         else:
             more = np.zeros(self.rings.rows.shape)
-            rate = self.rings.slack * self.rings.pressure - self.rings.rate - self.rings.apply(jump)
+            rate = -self.rings.left() - self.rings.apply(jump)
             iterations = system.carried.solve_constrained(
                 -force, still, rate, jump, still.copy(), more, 0.02, 5000, still=True
             )  # fmt: skip
@@ -331,7 +331,7 @@ class BackwardEuler:
         rings = self.rings
         assert rings is not None
         more = np.zeros(rings.rows.shape)
-        rate = rings.slack * rings.pressure - rings.rate
+        rate = -rings.left()
         iterations = self.system.carried.solve_constrained(
             -self.reaction, -self.push, rate, self._change, turn, more, FORCING, 5000
         )
@@ -339,8 +339,9 @@ class BackwardEuler:
         held.remove(own)
         rate = rings.apply(self._change)
         slope = float((self.push * turn).sum()) + float((self.reaction * own).sum())
-        slope += float(rate @ (more + rings.inverse * rings.rate))
+        slope += float(rate @ more)
         rings.pressure += more
+        slope += float(rate @ (rings.inverse * rings.left()))
         return iterations, slope
 
     def _descend(
@@ -365,17 +366,21 @@ class BackwardEuler:
         v[...], held.carriers.w[...] = self._v, w
         return 0.0, *self._evaluate(dt, external, held, before, v)
 
-    def balance(self, v: Array) -> None:
+    def balance(self, v: Array) -> Array:
         """Add to v (n, 3) what the solves have left of the momentum of every body: their tolerance is one of all
         impulses, and much less than these may be much for one body.
 
         Friction leaves most, within the speed below which it is rounded. Between two bodies that is one impulse at one
-        place: they keep their angular momentum if each gets it as a rigid motion. What something holds has none to keep
-        and moves along in its free directions P_i, by P_i c with  sum m_i P_i c = what is left.
+        place: they keep their angular momentum if each gets it as a rigid motion. What something touches or holds keeps
+        the momentum along the directions c that are free at all of its nodes, P_i c = c, and moves along them as a
+        whole. The rest is taken by what touches or holds it, as impulses (n, 3) [N s] on its nodes, which are returned
+        and are in ``reaction``. Given to the free nodes it would strain them against those: in a long step, where
+        stiffness is all, by more than the deflection.
         """
         bodies, left, motion = self.bodies, self._change, self._v
         self.system.nodes.project(self.reaction, left)
         motion[...] = 0.0
+        taken = np.zeros_like(left)
         held = self.system.nodes.held
         touched = np.concatenate([held.fixed, held.slip, np.flatnonzero(bodies.inv_mass == 0)])
         for part in bodies.parts:
@@ -384,13 +389,31 @@ class BackwardEuler:
                 continue
             mass = bodies.mass[free, None]
             if ((touched >= part.first) & (touched < part.stop)).any():
-                ways = self.system.nodes.free[free].reshape(-1, 3, 3)
-                total = np.einsum("k,kij->ij", mass[:, 0], ways)
-                mean = np.linalg.pinv(total, rcond=1e-12, hermitian=True) @ left[free].sum(axis=0)
-                motion[free] = ways @ mean
+                lost = (np.eye(3) - self.system.nodes.free[free].reshape(-1, 3, 3)).sum(axis=0)
+                size, axes = np.linalg.eigh(lost + (part.stop - part.first - len(free)) * np.eye(3))
+                kept, total = axes[:, size < 1e-9], left[free].sum(axis=0)
+                along = kept @ (kept.T @ total)
+                motion[free] = along / mass.sum()
+                nodes, ways = self._holding(part.first, part.stop, held)
+                found = np.linalg.lstsq(ways.reshape(-1, 3).T, total - along)[0].reshape(-1, 3)
+                taken[nodes] += np.einsum("kj,kji->ki", found, ways)
             else:
                 motion[free] = rigid_motion(mass[:, 0], bodies.x[free], left[free] / mass)
         v -= motion
+        self.reaction += taken
+        return taken
+
+    def _holding(self, first: int, stop: int, held: Held) -> tuple[np.ndarray, Array]:
+        """Nodes (m,) from first to stop that something holds, and directions (m, 3, 3) in which it does, rows of 0
+        beside the normal of those that slide."""
+        still = first + np.flatnonzero(self.bodies.inv_mass[first:stop] == 0)
+        fixed = np.union1d(still, held.fixed[(held.fixed >= first) & (held.fixed < stop)]).astype(np.int64)
+        own = (held.slip >= first) & (held.slip < stop)
+        nodes = np.concatenate([fixed, held.slip[own]])
+        ways = np.zeros((len(nodes), 3, 3))
+        ways[: len(fixed)] = np.eye(3)
+        ways[len(fixed) :, 0] = held.normal[own]
+        return nodes, ways
 
     def _set_stiffness(self, dt: float) -> None:
         """The matrix at the positions of the last ``_evaluate``."""

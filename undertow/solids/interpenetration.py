@@ -1,7 +1,7 @@
 """Interpenetration resolution around a central body (thesis 4.6.1 and appendix B [@schroeder2011]).
 
 One central body c at a time is parted from every outer body o that it overlaps, all at once. The impulses j_o on the
-outer bodies at the points of overlap p_o give, over a pseudo-time of 1, the displacements; momenta are not touched.
+outer bodies at the points of overlap p_o give, over a pseudo-time of 1, the displacements.
 
     m_c^-1 j + r_o*^T I_c^-1 j_tau - K_o j_o = d_o,   j = -sum j_o,   j_tau = -sum r_o x j_o   (4.1), (B.1)
 
@@ -10,6 +10,9 @@ Eliminating j_o leaves 6 unknowns D = (dx_c, dtheta_c), the motion of the centra
     A_d D = b_d,   A_d = M_c + sum_d H_d^T K_d^-1 H_d,   b_d = sum_d H_d^T K_d^-1 d_d,   H_o = (1, r_o*^T)
 
 which is (4.2), (B.2).
+
+Displaced bodies with the momenta of before have another angular momentum, x x p, and turned ones another energy
+(``restore_momenta`` gives both back to bodies that lean on nothing).
 
 Static outer bodies have the limit of infinite mass, all alike (K = epsilon): they determine D in the column space Y of
 A_s = sum_s H_s^T H_s, the dynamic ones in its null space Z (B.3.2), which is known in closed form (B.3.3): no static
@@ -27,6 +30,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from undertow.grid import Array
 from undertow.grid.jitting import helper
@@ -121,6 +126,87 @@ def resolve_interpenetration(
     done, depth = _part_bodies(pairs, spec, bodies, x, inv_inertia, allowed, iterations, dimensions, share, central)
     _move_bodies(bodies.kind, spec.moved, x, q, contacts, count)
     return int(done), float(depth)
+
+
+class Placed(NamedTuple):
+    """Where the bodies of overlapping pairs stood before they were parted: x (k, 3) [m] and inverse inertia (k, 6)."""
+
+    body: np.ndarray
+    x: Array
+    inv_inertia: Array
+
+
+def remember_places(overlaps: Overlaps, bodies: BodySpec, inv_inertia: Array) -> Placed:
+    """Of the bodies that have just been moved; inv_inertia (n, 6) of before."""
+    moved = overlaps.spec.moved[: len(bodies.kind)]
+    body = np.flatnonzero(moved.any(axis=1))
+    return Placed(body, bodies.x[body] - moved[body, :3], inv_inertia[body])
+
+
+def restore_momenta(overlaps: Overlaps, bodies: BodySpec, placed: Placed, inv_inertia: Array) -> None:
+    """Momentum, angular momentum and at most the energy of before for bodies that were parted and lean on nothing.
+
+    Bodies that overlapped, directly or through others, are one group. With V, Omega the motion of the group as one
+    rigid body of its P and L, now about its new centre of mass X with its new inertia I, and dv_i, domega_i what its
+    bodies have beyond that, which carries neither P nor L,
+
+        I Omega = L_old - X x P,   v_i = V + Omega x (x_i - X) + s dv_i,   omega_i = Omega + s domega_i,
+
+    s <= 1 being the largest that leaves no more kinetic energy than there was. A group with a static or kinematic body
+    is left alone: that body takes the difference.
+    """
+    kind, n = bodies.kind, len(bodies.kind)
+    pair = overlaps.spec.body[: overlaps.count]
+    free = kind[placed.body] == DYNAMIC
+    body = placed.body[free]
+    if not len(body):
+        return
+    graph = csr_array((np.ones(len(pair)), (pair[:, 0], pair[:, 1])), shape=(n, n))
+    groups, label = connected_components(graph, directed=False)
+    leans = np.bincount(label, weights=kind != DYNAMIC, minlength=groups) > 0.0
+    loose = ~leans[label[body]]
+    body = body[loose]
+    if not len(body):
+        return
+    old_x, old_inverse = placed.x[free][loose], placed.inv_inertia[free][loose]
+    _, g = np.unique(label[body], return_inverse=True)
+    count = int(g.max()) + 1
+
+    def total(values: Array) -> Array:
+        out = np.zeros((count, *values.shape[1:]))
+        np.add.at(out, g, values)
+        return out
+
+    x, p, L = bodies.x[body], bodies.p[body], bodies.L[body]
+    m = 1.0 / bodies.inv_mass[body]
+    inverse = _matrices(inv_inertia[body])
+    inertia = np.linalg.pinv(inverse, hermitian=True)
+    M = total(m)
+    X, V = total(m[:, None] * x) / M[:, None], total(p) / M[:, None]
+    r = x - X[g]
+    wanted = total(np.cross(old_x - X[g], p) + L)
+    whole = total(inertia + m[:, None, None] * (_dot(r, r)[:, None, None] * np.eye(3) - r[:, :, None] * r[:, None, :]))
+    back = np.linalg.pinv(whole, hermitian=True)
+    Omega = np.einsum("gij,gj->gi", back, wanted)
+    Omega_now = np.einsum("gij,gj->gi", back, total(np.cross(r, p) + L))
+    dv = p / m[:, None] - V[g] - np.cross(Omega_now[g], r)
+    domega = np.einsum("kij,kj->ki", inverse, L) - Omega_now[g]
+    spin = np.einsum("kij,kj->ki", inertia, domega)
+    before = total(_dot(p, p) / m + np.einsum("ki,kij,kj->k", L, _matrices(old_inverse), L))
+    rigid = M * _dot(V, V) + _dot(Omega, wanted)
+    beyond = total(m * _dot(dv, dv) + _dot(domega, spin))
+    s = np.sqrt(np.clip((before - rigid) / np.where(beyond > 0.0, beyond, 1.0), 0.0, 1.0))[g][:, None]
+    bodies.p[body] = m[:, None] * (V[g] + np.cross(Omega[g], r) + s * dv)
+    bodies.L[body] = np.einsum("kij,kj->ki", inertia, Omega[g]) + s * spin
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return np.einsum("ij,ij->i", a, b)
+
+
+def _matrices(sym: Array) -> Array:
+    """Symmetric matrices (n, 3, 3) of their entries xx, yy, zz, xy, xz, yz (n, 6)."""
+    return sym[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3)
 
 
 @njit(cache=True)

@@ -394,19 +394,17 @@ class SoftSolids:
         soft, contacts, v = self.soft, self.contacts, self.soft.v
         carriers, nodes = held.carriers, contacts.nodes
         near = contacts.body >= 0
-        self._bound_impulse = stepper.reaction[self.bound]
         elastic = done.elastic
-        driven = soft.inv_mass == 0
-        driven[self.bound] = False
-        work = float((stepper.reaction[driven] * v[driven]).sum())
-        led = near & (contacts.carrier < 0)
-        work += float((self.impulse[led] * contacts.velocity[led]).sum())
         self._point_push = np.zeros((contacts.rigid.count, 3)), np.zeros((contacts.rigid.count, 3))
         self.contact_p[...] = 0.0
-        pressing, done_by = self.touches.give(v, carriers.w, *self._point_push)
+        pressing, work = self.touches.give(v, carriers.w, *self._point_push)
         self.add_contact(*self.touches.on_faces(v, carriers.w))
-        work += done_by
-        stepper.balance(v)
+        self.impulse += stepper.balance(v)[nodes]
+        self._bound_impulse = stepper.reaction[self.bound]
+        driven, led = soft.inv_mass == 0, near & (contacts.carrier < 0)
+        driven[self.bound] = False
+        work += float((stepper.reaction[driven] * v[driven]).sum())
+        work += float((self.impulse[led] * contacts.velocity[led]).sum())
         allowed = self._energy_allowed(before, carriers, work)
         # the push out of an overlap moves positions alone: in a short step it is fast, and volume would go with it
         out, push = (state > FREE) & (contacts.gap < 0), np.zeros_like(v)

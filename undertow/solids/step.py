@@ -6,8 +6,8 @@ in RATTLE (Andersen 1983).
 
 All geometry of steps II and III is that of x^n: contacts are found within the reach of the step and may close their
 gap, not more. Impulses act at one point on both bodies, and bodies move along the momentum that they carry, so linear
-and angular momentum are conserved to round-off over whole steps, but for the parting of overlaps, which moves bodies
-and leaves their momenta as they are (4.6.1).
+and angular momentum are conserved to round-off over whole steps. The parting of overlaps (4.6.1) moves bodies beside
+their momenta; it gives back what that changes of the angular momentum and energy of bodies that lean on nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from undertow.solids.contact import (
     make_rows,
 )
 from undertow.solids.finder import ContactFinder
-from undertow.solids.interpenetration import Overlaps, resolve_interpenetration
+from undertow.solids.interpenetration import Overlaps, remember_places, resolve_interpenetration, restore_momenta
 from undertow.solids.rows import (
     Memory,
     _build_rows,
@@ -398,9 +398,12 @@ class Solids:
             self.bodies.dimensions, self._overlaps, share, central,
         )  # fmt: skip
         if resolved:
+            placed = remember_places(self._overlaps, spec, work.inv_inertia)
             if self.joints is not None:
                 self._joined.iterations += self.joints.close().iterations
             _invert_inertia(spec, spec.q, work.inv_inertia)
+            restore_momenta(self._overlaps, spec, placed, work.inv_inertia)
+            self.bodies.derive_velocities()
         return resolved, depth
 
     # contact in a fluid, which moves bodies in the place of gravity and forces --------------------------------------
