@@ -77,6 +77,23 @@ def test_viscosity_of_sph_is_dynamic() -> None:
     assert np.abs(heavy - first).max() > 1e-3
 
 
+@pytest.mark.parametrize(("mistake", "message"), [
+    (lambda sim: sim.advance_to("1"), r"^advance_to: '1' is no time; give a number in s"),
+    (lambda sim: sim.advance_to(float("nan")), r"^advance_to: nan s lies before"),
+    (lambda sim: sim.sample("velocity", "left"), r"^sample: points = 'left': give coordinates of shape \(n, 3\)"),
+    (lambda sim: sim.sample("velocity", [[0.1, 0.2], [0.3]]), r"^sample: points = .*: give coordinates"),
+    (lambda sim: sim.sample("velocity", [[[0.1, 0.2]]]), r"^sample: points of shape \(1, 1, 2\)"),
+    (lambda sim: sim.set_velocity(lambda x, y, z: 3), r"^set_velocity: the function gives 3; it must give \(u, v, w\)"),
+    (lambda sim: ut.Simulation(sim.scene, threads="two"), r"^threads = 'two': must be a whole number"),
+    (lambda sim: sim.run("a\0b"), r"holds the letter NUL, which no file name can"),
+    (lambda sim: sim.save("a\0b"), r"holds the letter NUL, which no file name can"),
+], ids=str)  # fmt: skip
+def test_mistakes_in_calls_are_told_in_words(mistake: Any, message: str) -> None:
+    sim = ut.Simulation(find_scene(Path(__file__).with_name("tiny.toml")), threads=1)
+    with pytest.raises(ut.UserError, match=message):
+        mistake(sim)
+
+
 def test_compare_compiles_before_it_times(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Steps of another simulation of the same scene come before those that are timed."""
     done: list[str] = []

@@ -132,5 +132,5 @@ def test_memory_is_checked_before_anything_is_allocated(monkeypatch: pytest.Monk
 
 
 def test_threads_are_bounded_by_the_machine() -> None:
-    with pytest.raises(UserError, match="threads = 1000: must be between 1 and"):
+    with pytest.raises(UserError, match="threads = 1000: must be a whole number from 1 to"):
         ut.Simulation(find_scene("lid-cavity", resolution=8), threads=1000)

@@ -14,7 +14,7 @@ import undertow.scene
 from undertow.errors import UserError
 from undertow.fluid import Flow, FlowSettings, Smoke, SmokeEmitter, SmokeSettings
 from undertow.fluid.advected import Content
-from undertow.geometry.clipped import clip_to_grid
+from undertow.geometry.clipped import check_size, clip_to_grid
 from undertow.geometry.driven import Driven as DrivenMotion
 from undertow.grid import KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
 from undertow.rigid.table import BodyTable
@@ -223,7 +223,7 @@ def build_solids(scene: Scene, table: BodyTable, grid: Grid) -> tuple[list[geome
             thin.append((thickness, body.name))
         # along periodic axes a solid is there more than once
         repeats = any(isinstance(side, Periodic) for side in scene.need_domain().sides.values())
-        solids.append(solid if body.dynamic or repeats else clip_to_grid(solid, grid))
+        solids.append(check_size(solid, grid) if body.dynamic or repeats else clip_to_grid(solid, grid))
     return solids, _notes_of_thin(thin, grid.dx)
 
 

@@ -132,7 +132,7 @@ def use_threads(threads: int | None) -> int:
     most = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
     if threads is None:
         threads = most
-    if not 1 <= threads <= most:
-        raise UserError(f"threads = {threads}: must be between 1 and {most}, the cores of this machine")
+    if not isinstance(threads, int) or not 1 <= threads <= most:
+        raise UserError(f"threads = {threads!r}: must be a whole number from 1 to {most}, the cores of this machine")
     numba.set_num_threads(threads)
     return threads

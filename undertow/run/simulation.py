@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -141,7 +142,10 @@ class Simulation:
         u_f = grid.face_field()
         for axis in grid.axes:
             x, y, z = np.broadcast_arrays(*grid.face_centres(axis))
-            u_f[axis][grid.interior_faces(axis)] = function(x, y, z)[axis]
+            found = function(x, y, z)
+            if np.ndim(found) == 0 or len(found) != 3:
+                raise UserError(f"set_velocity: the function gives {found!r:.60}; it must give (u, v, w) [m/s]")
+            u_f[axis][grid.interior_faces(axis)] = found[axis]
         self.scheme.restart(self.time)
         flow.set_velocity(u_f)
 
@@ -171,6 +175,8 @@ class Simulation:
             yield self._step_towards(frame if until > frame - slack else until)
 
     def _check_target(self, name: str, time: float) -> None:
+        if not isinstance(time, Real):
+            raise UserError(f"{name}: {time!r} is no time; give a number in s")
         if not math.isfinite(time) or time < self.time:
             raise UserError(f"{name}: {time} s lies before the present time {self.time} s; time only moves forward")
 
@@ -555,7 +561,9 @@ class Simulation:
 
     def save(self, path: str | Path) -> None:
         """Save scene and state to a new file; ``ut.load(path)`` continues bit for bit."""
-        path = Path(path)
+        from undertow.run.folder import check_path
+
+        path = check_path(Path(path))
         if path.exists():
             raise UserError(f"{path}: exists already and is not overwritten; choose another name")
         if not path.parent.is_dir():

@@ -300,7 +300,7 @@ def check_soft(scene: Scene) -> None:
                 f"{MOST_ELEMENTS}; make the elements larger or the {item.type} smaller"
             )
         if dimensions == 2 and isinstance(item, Cloth):
-            raise complain(f"{path}: a 2D scene has no cloth; use a rope")
+            raise complain(f"{path}: a 2D scene has no cloth; use a rope, or give positions a z if it was forgotten")
         if isinstance(item, SoftBody):
             item.shape.check_dimensions(f"{path}.shape", dimensions)
         if dimensions == 2 and isinstance(item, SoftBody) and item.embed:
