@@ -15,6 +15,7 @@ from undertow.rigid.control import JointControl, Ramp
 from undertow.rigid.table import BodyDescription, BodyTable
 from undertow.run import build
 from undertow.run.assembly import Assembly
+from undertow.run.memory import check_memory
 from undertow.run.shapes import mesh_soft
 from undertow.scene import (
     Cloth,
@@ -49,6 +50,7 @@ def assemble_solids(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
     if not scene.softs:
         rigid, notes = make_rigid(scene, table, starts)
         return Assembly([rigid], RigidScheme(rigid), notes, follows_table=True)
+    check_memory(scene, None)
     rigid, soft, notes = make_soft(scene, table, starts)
     return Assembly([rigid, soft], SolidsScheme(rigid, soft), [*notes, *soft.notes])
 
@@ -70,8 +72,10 @@ def make_rigid(
         iterations=chosen.iterations,
         tolerance=chosen.tolerance,
     )
-    joints = [_read_joint(name, joint) for name, joint in scene.joints.items()]
-    rigid = RigidPart(table, joints, settings, chosen.joint_solver, scene.domain is not None, attached)
+    joints = [read_joint(name, joint) for name, joint in scene.joints.items()]
+    made = [read_joint(one.joint.name, Joint.model_validate(dict(one.source))) for one in table.joints]
+    controls = [control for joint in made for control in joint.controls]
+    rigid = RigidPart(table, joints, settings, chosen.joint_solver, scene.domain is not None, attached, controls)
     notes = rigid.check_overlaps() if starts else []
     for body in (entry.description for entry in table):
         notes += geometry.note_overlap(body.name, body.shape) if body.dynamic and body.mass is None else []
@@ -150,7 +154,8 @@ def describe_body(
     )
 
 
-def _read_joint(name: str, joint: Joint) -> NewJoint:
+def read_joint(name: str, joint: Joint) -> NewJoint:
+    """A joint of a scene, its angles in radians."""
     coordinates: dict[str, Joint | JointAxis] = {"": joint, **joint.axes}
     limits = {axis: _limits(one, _unit(joint, axis)) for axis, one in coordinates.items()}
     return NewJoint(

@@ -40,18 +40,6 @@ from undertow.scene import (
     WaterSource,
 )
 
-DOUBLES_PER_CELL = {
-    "flow": 55.0,
-    "second_order": 12.0,
-    "second solve": 3.0,
-    "viscosity": 45.0,
-    "smoke": 8.0,
-    "solids": 18.0,
-    "water": 40.0,
-}
-"""Memory of State and Work per cell, ghosts included, by what the scene asks for; for the refusal before a run."""
-
-
 Placed = RigidBody | Emitter | Water | WaterSource | Drain | SphFluid | SoftBody | Hold
 
 
@@ -98,18 +86,6 @@ def initial_velocity(scene: Scene) -> Callable[[Array, Array, Array], tuple[Arra
         )
 
     return velocity
-
-
-def memory_needed(scene: Scene, grid: Grid) -> float:
-    """Estimate of the memory a simulation allocates [bytes]."""
-    per_cell = DOUBLES_PER_CELL["flow"]
-    per_cell += DOUBLES_PER_CELL["second_order"] if scene.time.stepper != "first_order" else 0.0
-    per_cell += DOUBLES_PER_CELL["second solve"] if scene.monolithic.solves == 2 else 0.0
-    per_cell += DOUBLES_PER_CELL["viscosity"] if scene.is_viscous else 0.0
-    per_cell += DOUBLES_PER_CELL["smoke"] if scene.smoke is not None else 0.0
-    per_cell += DOUBLES_PER_CELL["solids"] if scene.bodies else 0.0
-    per_cell += DOUBLES_PER_CELL["water"] if scene.has_surface else 0.0
-    return 8.0 * per_cell * math.prod(float(n) for n in grid.padded)
 
 
 def make_curve(curve: object) -> geometry.Curve:

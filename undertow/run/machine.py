@@ -91,18 +91,6 @@ def available_memory() -> float:
     return free
 
 
-def check_memory(cells: tuple[int, int, int], needed: float) -> None:
-    """Refuse a grid that needs more memory [bytes] than there is."""
-    free = available_memory()
-    if needed > free:
-        nx, ny, nz = cells
-        share = (free / needed) ** (1 / (2 if nz == 1 else 3))
-        raise UserError(
-            f"domain.resolution: {nx} x {ny} x {nz} cells need about {size_text(needed)} of memory and "
-            f"{size_text(free)} are free; choose a resolution of at most {share:.0%} of this one"
-        )
-
-
 def check_disk(folder: Path, needed: float, frames: int) -> None:
     """Refuse a run whose files [bytes] do not fit on the disk of ``folder``."""
     place = folder.absolute()

@@ -34,7 +34,7 @@ def cell_field(flow: Flow, field: str) -> Array:
     if field == "open_fraction":
         return flow.domain.volume_c[grid.interior]
     if field == "density":
-        return np.full(state.p[grid.interior].shape, flow.settings.density)
+        return np.full(state.p[grid.interior].shape, flow.phase.mass_of(1.0))
     carried = flow.cells()
     if field in carried:
         return np.asarray(carried[field][grid.interior])
