@@ -133,7 +133,7 @@ READS = {
     "validation/boat_load": "outline of a boat, for its volume under water",
     "validation/cloth_knot": "collisions of soft surfaces",
     "validation/drag": "boundary particles", "validation/no_leak": "boundary particles",
-    "validation/slip": "boundary particles", "validation/sph_buoyancy": "boundary particles",
+    "validation/slip": "labels of particles",
     "validation/sph_contact": "boundary particles", "validation/sph_drop": "boundary particles",
     "validation/sph_hydrostatic": "boundary particles", "validation/sph_momentum": "momenta of particles and bodies",
     "validation/incompressible_statics": "volumes of one-rings",

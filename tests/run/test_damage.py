@@ -239,6 +239,12 @@ def test_a_run_in_python_tells_its_notes(
     assert all(f"note: {note}" in said for note in sim.notes) and sim.notes and "frame 1/1" in said
 
 
+def test_a_run_in_python_leaves_picture_film_and_report(tiny: Callable[..., Scene], tmp_path: Path) -> None:
+    ut.Simulation(tiny(frames=1), threads=1).run(tmp_path / "run", quiet=True)
+    for name in ("preview.png", "preview.mp4", "report.html"):
+        assert (tmp_path / "run" / name).stat().st_size > 1000, name
+
+
 def test_a_step_that_takes_too_long_after_a_signal_is_cut_short(
     tiny: Callable[..., Scene], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
