@@ -94,6 +94,31 @@ def test_mistakes_in_calls_are_told_in_words(mistake: Any, message: str) -> None
         mistake(sim)
 
 
+def test_many_bodies_cost_as_many_times_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To describe, and to write the rows and the frame of a step; 10,000 spheres did not come to their first one."""
+    from undertow.rigid.bodies import RigidBodies
+    from undertow.run import assemble_solids
+    from undertow.run.ledger import body_rows
+
+    places: list[int] = []
+    vector3, index = build.vector3, RigidBodies.index
+    searches: list[str] = []
+    monkeypatch.setattr(assemble_solids.build, "vector3", lambda values: places.append(1) or vector3(values))
+    monkeypatch.setattr(RigidBodies, "index", lambda self, name: searches.append(name) or index(self, name))
+    counts = []
+    for number in (40, 80):
+        ball = {"type": "rigid_body", "shape": {"type": "sphere", "radius": 0.1}, "density": 1.0}
+        objects = {f"b{k}": {**ball, "position": [0.3 * k, 1.0, 0.0]} for k in range(number)}
+        scene = toml.scene_from_dict({"name": "many", "time": {"end": 0.1}, "objects": objects})
+        places.clear()
+        sim = ut.Simulation(scene, threads=1)
+        counts.append(len(places))
+        searches.clear()
+        assert len(body_rows(sim)) == len(sim.frame_data().bodies) == number
+        assert not searches
+    assert counts[1] < 2.2 * counts[0]
+
+
 def test_compare_compiles_before_it_times(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Steps of another simulation of the same scene come before those that are timed."""
     done: list[str] = []

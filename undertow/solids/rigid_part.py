@@ -105,6 +105,7 @@ class RigidPart(Part):
         self.loads = RigidLoads(self.bodies)
         self.shapes = table.shapes
         self._warned: set[str] = set()
+        self._rows: dict[str, int] = {}
         self._groups: dict[str, int] = {}
         for entry in table.first:
             self._place(entry, 0.0, (attached or {}).get(entry.name))
@@ -371,15 +372,24 @@ class RigidPart(Part):
     def body_names(self) -> list[str]:
         return list(self.table.entries)
 
+    def _row(self, name: str) -> int:
+        """The row of a body, found without a search through all of them."""
+        names = self.bodies.names
+        b = self._rows.get(name, len(names))
+        if b >= len(names) or names[b] != name:
+            self._rows = {own: row for row, own in enumerate(names)}
+            b = self._rows[name] if name in self._rows else self.bodies.index(name)
+        return b
+
     def body_state(self, name: str, time: float) -> BodyState:
-        b = self.bodies.index(name)
+        b = self._row(name)
         position, rotation = self.bodies.shape_pose(b)
         omega = self.bodies.omega_b[b].copy()
         velocity = self.bodies.v_b[b] + np.cross(omega, position - self.bodies.x_b[b])
         return BodyState(position, rotation, velocity, omega)
 
     def body_forces(self, name: str) -> BodyForces:
-        b = self.bodies.index(name)
+        b = self._row(name)
         return replace(self.force_table.of(b), load=vector(self.loads.mean_b[b, :3]))
 
     def frames(self, time: float) -> list[object]:
