@@ -44,6 +44,7 @@ def test_run_computes_nothing(path: Path) -> None:
 READS_BODIES = {
     ("run/assemble_solids.py", "read_table"),
     ("run/assemble_solids.py", "describe_body"),
+    ("run/assemble_solids.py", "drawn_extent"),
     ("run/compile_ahead.py", "is_of_use"),
     ("run/memory.py", "needs"),
     ("run/compile_ahead.py", "small_scene"),
