@@ -94,6 +94,12 @@ def test_mistakes_in_calls_are_told_in_words(mistake: Any, message: str) -> None
         mistake(sim)
 
 
+def test_components_of_a_velocity_may_be_numbers() -> None:
+    sim = ut.Simulation(find_scene(Path(__file__).with_name("tiny.toml")), threads=1)
+    sim.set_velocity(lambda x, y, z: (0.25 + 0.0 * x, 0.0, 0))
+    assert sim.sample("velocity", [0.5, 1.0]) == pytest.approx([0.25, 0.0, 0.0], abs=1e-12)
+
+
 def test_many_bodies_cost_as_many_times_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """To describe, and to write the rows and the frame of a step; 10,000 spheres did not come to their first one."""
     from undertow.rigid.bodies import RigidBodies

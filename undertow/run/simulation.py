@@ -144,7 +144,7 @@ class Simulation:
         for axis in grid.axes:
             x, y, z = np.broadcast_arrays(*grid.face_centres(axis))
             found = function(x, y, z)
-            if np.ndim(found) == 0 or len(found) != 3:
+            if not isinstance(found, Sequence | np.ndarray) or len(found) != 3:
                 raise UserError(f"set_velocity: the function gives {found!r:.60}; it must give (u, v, w) [m/s]")
             u_f[axis][grid.interior_faces(axis)] = found[axis]
         self.scheme.restart(self.time)
