@@ -172,7 +172,7 @@ def test_a_contact_that_would_pull_is_dropped_and_friction_has_its_cone():
     sim = ut.Simulation(mixed(8, sides={}))
     block = sim.flow.solve.nodes[0].block
     block.set_masses(0.01, 1.0)
-    floor = sim.scheme.bodies.bodies.index("y_low of the domain")
+    floor = sim.scheme.bodies.bodies.index("domain.y_low")
     nodes = np.array([[3], [9], [15]])
     normal = np.tile([0.0, 1.0, 0.0], (3, 1))
     contacts = gather(

@@ -27,7 +27,7 @@ from typing import Any
 import undertow as ut
 from undertow.errors import PhysicsError, UserError
 from undertow.scene import find_scene, gallery_names, toml
-from undertow.scene.soft import _count_elements
+from undertow.scene.soft import count_elements
 
 PATIENCE = 60.0
 """Seconds that a mutant may take."""
@@ -270,7 +270,7 @@ def fuzz_scenes(count: int, seed: int, step_share: float, tally: Tally, heavy: b
                 return "accepted"
             if scene.domain is not None and scene.domain.resolution > 64:
                 return "accepted"  # a large grid: minutes of honest work
-            if any(_count_elements(item, scene.dimensions) > 50_000 for item in scene.softs.values()):
+            if any(count_elements(item, scene.dimensions) > 50_000 for item in scene.softs.values()):
                 return "accepted"  # so are fine meshes
             sim = ut.Simulation(scene, threads=1)
             for _ in range(2):

@@ -105,3 +105,74 @@ def test_the_command_line_starts_without_heavy_imports() -> None:
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     loaded = {name.split(".")[0] for name in out.split()} & HEAVY
     assert not loaded, f"`import undertow.cli` loads {sorted(loaded)}; import them in the functions that need them"
+
+
+OPEN_TO_CASES = ("undertow", "undertow.validation", "undertow.benchmarks", "undertow.scene.gallery")
+"""What cases and benchmarks of scenes import: the public API, each other, and the scenes that come with the package."""
+
+UNITS = """
+    benchmarks/advection benchmarks/poisson benchmarks/stencil validation/added_mass validation/bounce
+    validation/cantilever validation/collision_momentum validation/cook_membrane validation/csm validation/dam_break
+    validation/derivatives validation/enright validation/free_top validation/hanging_cloth validation/hydrostatic
+    validation/incline_cube validation/incline_mixed validation/kernel_moments validation/messenger
+    validation/own_weight_strip validation/patch_test validation/single_vortex validation/slosh validation/soft_momentum
+    validation/sph_dam_break validation/sph_poiseuille validation/zalesak validation/soft_bodies.py
+"""
+"""Measure a piece of the program that no scene reaches alone: an operator, an element, a level set, a world of bodies;
+``soft_bodies.py`` is what several of them share."""
+
+MACHINERY = "broken.py drawing.py matrix.py runner.py smoke.py stepping.py targets.py"
+"""Of validation: what runs the cases, and shortens or breaks the program on purpose."""
+
+READS = {
+    "benchmarks/_frames.py": "counts nodes and elements of the soft part",
+    "benchmarks/cloth_step.py": "collisions of soft surfaces",
+    "benchmarks/rigid_pile.py": "kinds of bodies, sweeps of the contact solve",
+    "benchmarks/soft_step.py": "iterations of the implicit step",
+    "validation/bar_twist": "rotation of the ends, a formula of rigid",
+    "validation/boat_load": "outline of a boat, for its volume under water",
+    "validation/cloth_knot": "collisions of soft surfaces",
+    "validation/drag": "boundary particles", "validation/no_leak": "boundary particles",
+    "validation/slip": "labels of particles",
+    "validation/sph_contact": "boundary particles", "validation/sph_drop": "boundary particles",
+    "validation/sph_hydrostatic": "boundary particles", "validation/sph_momentum": "momenta of particles and bodies",
+    "validation/incompressible_statics": "volumes of one-rings",
+    "validation/momentum": "faces of the grid with their ghosts",
+    "validation/two_material_column": "faces of the grid with their ghosts",
+    "validation/soft_scenes": "surfaces of embedded bodies, depths of contact",
+    "validation/soft_sphere_drop": "volumes of one-rings", "validation/sphere_press": "volumes of one-rings",
+    "validation/trampoline": "depths of contact",
+}  # fmt: skip
+"""Cases of scenes that read what the public API does not have; the list may only shrink."""
+
+
+def _reaches_inside(path: Path) -> bool:
+    found = [module for _, module, names in _imports(ast.parse(path.read_text())) for module in
+             ([f"undertow.{name}" for name in names] if module == "undertow" else [module])]  # fmt: skip
+    return any(m != "undertow" and not m.startswith(tuple(f"{one}" for one in OPEN_TO_CASES[1:])) for m in found)
+
+
+def _exception(path: Path) -> str:
+    """By what a file may reach inside: its own name or that of its folder, or a file of defects."""
+    name = str(path.relative_to(PACKAGE))
+    folder = str(path.parent.relative_to(PACKAGE))
+    if path.name == "broken.py" and folder != "validation":
+        return "defects"
+    if folder == "validation" and path.name in MACHINERY.split():
+        return "machinery"
+    for one in (name, name.removesuffix(".py"), folder):
+        if one in UNITS.split() or one in READS:
+            return one
+    return ""
+
+
+def test_cases_and_benchmarks_use_the_public_api_alone() -> None:
+    files = [path for folder in ("validation", "benchmarks") for path in sorted((PACKAGE / folder).rglob("*.py"))]
+    inside = [path for path in files if _reaches_inside(path)]
+    wrong = [str(path.relative_to(PACKAGE)) for path in inside if not _exception(path)]
+    assert not wrong, (
+        f"{wrong}: import undertow as ut and nothing else of the package; a case of a unit goes into UNITS"
+    )
+    used = {_exception(path) for path in inside}
+    idle = [name for name in (*UNITS.split(), *READS) if name not in used]
+    assert not idle, f"{idle}: use the public API alone now; take them off the list"

@@ -44,8 +44,9 @@ def test_run_computes_nothing(path: Path) -> None:
 READS_BODIES = {
     ("run/assemble_solids.py", "read_table"),
     ("run/assemble_solids.py", "describe_body"),
-    ("run/build.py", "memory_needed"),
+    ("run/assemble_solids.py", "drawn_extent"),
     ("run/compile_ahead.py", "is_of_use"),
+    ("run/memory.py", "needs"),
     ("run/compile_ahead.py", "small_scene"),
 }
 """Functions that ask a scene for its bodies: before or while the table of bodies is made."""
@@ -65,6 +66,46 @@ def test_the_scene_is_not_asked_for_its_bodies_once_they_are_in_the_table() -> N
                     own = [one.name for one in functions if one.lineno <= node.lineno <= (one.end_lineno or 0)]
                     found.add((str(path.relative_to(PACKAGE)), own[-1] if own else ""))
     assert found <= READS_BODIES, f"ask the table of bodies (rigid/table.py): {sorted(found - READS_BODIES)}"
+
+
+PHASES = ("fluid/phase.py", "fluid/free_surface.py")
+"""Where the density of the fluid belongs: masses are ``phase.mass_of(volume)``."""
+
+READS_DENSITY = {
+    ("fluid/flow.py", "__init__"): "hands it to the domain",
+    ("fluid/domain.py", "rebuild"): "masses of the faces of a full tank, which a phase takes or replaces",
+    ("coupling/poles.py", "_answer"): "of a full tank; the extrema correction of two phases has two densities",
+    ("coupling/poles.py", "add_momentum"): "the same",
+    ("coupling/rigid_fluid.py", "friction"): "stress of the logarithmic law, in water alone",
+    ("coupling/unsplit.py", "solve"): "a scale of rounding",
+    ("run/build.py", "flow_settings"): "from the scene",
+}
+"""(file, function) that reads a density of the fluid outside of them, and why; the list may only shrink."""
+
+
+OTHER_DENSITIES = ("coupling/nodes_in_fluid.py",)
+"""Files whose ``settings.density`` is another one: of the lightest soft body."""
+
+
+def test_no_code_outside_a_phase_reads_the_density_of_the_fluid() -> None:
+    found = set()
+    for folder in ("fluid", "surface", "transport", "coupling", "solids", "run"):
+        for path in sorted((PACKAGE / folder).glob("*.py")):
+            name = str(path.relative_to(PACKAGE))
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+            for node in ast.walk(tree):
+                if not isinstance(node, ast.Attribute) or node.attr != "density" or name in PHASES:
+                    continue
+                owner = ast.unparse(node.value).split(".")[-1]
+                own_field = name == "fluid/domain.py" and owner == "self"
+                of_fluid = owner in ("domain", "d", "settings", "fluid") or own_field
+                if not isinstance(node.ctx, ast.Load) or not of_fluid or name in OTHER_DENSITIES:
+                    continue
+                own = [one.name for one in functions if one.lineno <= node.lineno <= (one.end_lineno or 0)]
+                found.add((name, own[-1] if own else ""))
+    assert not found - READS_DENSITY.keys(), f"ask the phase for the mass: {sorted(found - READS_DENSITY.keys())}"
+    assert not READS_DENSITY.keys() - found, f"no longer needed: {sorted(READS_DENSITY.keys() - found)}"
 
 
 def test_no_class_is_named_after_two_kinds_of_physics() -> None:

@@ -77,6 +77,54 @@ def test_viscosity_of_sph_is_dynamic() -> None:
     assert np.abs(heavy - first).max() > 1e-3
 
 
+@pytest.mark.parametrize(("mistake", "message"), [
+    (lambda sim: sim.advance_to("1"), r"^advance_to: '1' is no time; give a number in s"),
+    (lambda sim: sim.advance_to(float("nan")), r"^advance_to: nan s lies before"),
+    (lambda sim: sim.sample("velocity", "left"), r"^sample: points = 'left': give coordinates of shape \(n, 3\)"),
+    (lambda sim: sim.sample("velocity", [[0.1, 0.2], [0.3]]), r"^sample: points = .*: give coordinates"),
+    (lambda sim: sim.sample("velocity", [[[0.1, 0.2]]]), r"^sample: points of shape \(1, 1, 2\)"),
+    (lambda sim: sim.set_velocity(lambda x, y, z: 3), r"^set_velocity: the function gives 3; it must give \(u, v, w\)"),
+    (lambda sim: ut.Simulation(sim.scene, threads="two"), r"^threads = 'two': must be a whole number"),
+    (lambda sim: sim.run("a\0b"), r"holds the letter NUL, which no file name can"),
+    (lambda sim: sim.save("a\0b"), r"holds the letter NUL, which no file name can"),
+], ids=str)  # fmt: skip
+def test_mistakes_in_calls_are_told_in_words(mistake: Any, message: str) -> None:
+    sim = ut.Simulation(find_scene(Path(__file__).with_name("tiny.toml")), threads=1)
+    with pytest.raises(ut.UserError, match=message):
+        mistake(sim)
+
+
+def test_components_of_a_velocity_may_be_numbers() -> None:
+    sim = ut.Simulation(find_scene(Path(__file__).with_name("tiny.toml")), threads=1)
+    sim.set_velocity(lambda x, y, z: (0.25 + 0.0 * x, 0.0, 0))
+    assert sim.sample("velocity", [0.5, 1.0]) == pytest.approx([0.25, 0.0, 0.0], abs=1e-12)
+
+
+def test_many_bodies_cost_as_many_times_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To describe, and to write the rows and the frame of a step; 10,000 spheres did not come to their first one."""
+    from undertow.rigid.bodies import RigidBodies
+    from undertow.run import assemble_solids
+    from undertow.run.ledger import body_rows
+
+    places: list[int] = []
+    vector3, index = build.vector3, RigidBodies.index
+    searches: list[str] = []
+    monkeypatch.setattr(assemble_solids.build, "vector3", lambda values: places.append(1) or vector3(values))
+    monkeypatch.setattr(RigidBodies, "index", lambda self, name: searches.append(name) or index(self, name))
+    counts = []
+    for number in (40, 80):
+        ball = {"type": "rigid_body", "shape": {"type": "sphere", "radius": 0.1}, "density": 1.0}
+        objects = {f"b{k}": {**ball, "position": [0.3 * k, 1.0, 0.0]} for k in range(number)}
+        scene = toml.scene_from_dict({"name": "many", "time": {"end": 0.1}, "objects": objects})
+        places.clear()
+        sim = ut.Simulation(scene, threads=1)
+        counts.append(len(places))
+        searches.clear()
+        assert len(body_rows(sim)) == len(sim.frame_data().bodies) == number
+        assert not searches
+    assert counts[1] < 2.2 * counts[0]
+
+
 def test_compare_compiles_before_it_times(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Steps of another simulation of the same scene come before those that are timed."""
     done: list[str] = []

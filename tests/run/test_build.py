@@ -10,7 +10,7 @@ import pytest
 import undertow as ut
 from undertow.errors import UserError
 from undertow.grid import GHOSTS
-from undertow.run import build, machine
+from undertow.run import build, memory
 from undertow.run.assemble_solids import read_table
 from undertow.scene import Scene, find_scene, toml
 
@@ -126,11 +126,11 @@ def test_a_resolution_that_does_not_fit_is_refused_with_its_size() -> None:
 
 
 def test_memory_is_checked_before_anything_is_allocated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "available_memory", lambda: 1e6)
+    monkeypatch.setattr(memory, "available_memory", lambda: 1e6)
     with pytest.raises(UserError, match="64 x 64 x 1 cells need about"):
         ut.Simulation(find_scene("lid-cavity"))
 
 
 def test_threads_are_bounded_by_the_machine() -> None:
-    with pytest.raises(UserError, match="threads = 1000: must be between 1 and"):
+    with pytest.raises(UserError, match="threads = 1000: must be a whole number from 1 to"):
         ut.Simulation(find_scene("lid-cavity", resolution=8), threads=1000)

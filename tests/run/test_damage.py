@@ -6,6 +6,7 @@ import builtins
 import json
 import random
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,8 +26,13 @@ from undertow.run.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
+from undertow.run.folder import FORMAT as RUN_FORMAT
 from undertow.run.folder import checkpoints, disk_needed, next_folder
 from undertow.scene import Scene, toml
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "fuzz"))
+
+from mutants import HEAVY, SMALL, small_scenes  # noqa: E402
 
 
 @pytest.fixture
@@ -132,6 +138,18 @@ def test_a_checkpoint_of_another_format_says_so(tmp_path: Path) -> None:
         ut.load(path)
 
 
+def test_a_run_of_a_newer_format_says_so(folder: Path) -> None:
+    record = json.loads((folder / "run.json").read_text())
+    assert record["format"] == RUN_FORMAT
+    for found in (RUN_FORMAT + 1, "new"):
+        (folder / "run.json").write_text(json.dumps({**record, "format": found}))
+        with pytest.raises(ut.UserError, match=rf"run format {found!r}, and this version reads up to {RUN_FORMAT}"):
+            ut.resume(folder, frames=1)
+    del record["format"]  # as runs were before
+    (folder / "run.json").write_text(json.dumps(record))
+    assert ut.Run(folder).info["status"] == "done"
+
+
 def test_a_damaged_checkpoint_never_reaches_the_hdf5_library(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,12 +219,15 @@ def test_runs_started_together_take_the_next_number(
     assert sim.run(preview=False).folder == Path("runs/tiny-0002")
 
 
-def test_the_estimate_of_the_disk_is_what_is_written(tiny: Callable[..., Scene], tmp_path: Path) -> None:
-    sim = ut.Simulation(tiny(), threads=1)
+@pytest.mark.parametrize("kind", ["flow", "water", "solids", "particles", "rope", "float", "soft"])
+def test_the_estimate_of_the_disk_is_what_is_written(kind: str, tmp_path: Path) -> None:
+    """Within 30%, of runs long enough that checkpoints are not all there is."""
+    data = small_scenes(heavy=True)[[*SMALL, *HEAVY].index(kind)]
+    sim = ut.Simulation(toml.scene_from_dict(data), threads=1)
     needed, _ = disk_needed(sim)
-    run = sim.run(tmp_path / "run", preview=False)
+    run = sim.run(tmp_path / "run", preview=False, quiet=True)
     written = sum(path.stat().st_size for path in run.folder.rglob("*") if path.is_file())
-    assert 0.6 * written < needed < 2.5 * written
+    assert needed == pytest.approx(written, rel=0.3)
 
 
 def test_a_run_in_python_tells_its_notes(
@@ -216,6 +237,12 @@ def test_a_run_in_python_tells_its_notes(
     sim.run(tmp_path / "run", preview=False)
     said = capsys.readouterr().err
     assert all(f"note: {note}" in said for note in sim.notes) and sim.notes and "frame 1/1" in said
+
+
+def test_a_run_in_python_leaves_picture_film_and_report(tiny: Callable[..., Scene], tmp_path: Path) -> None:
+    ut.Simulation(tiny(frames=1), threads=1).run(tmp_path / "run", quiet=True)
+    for name in ("preview.png", "preview.mp4", "report.html"):
+        assert (tmp_path / "run" / name).stat().st_size > 1000, name
 
 
 def test_a_step_that_takes_too_long_after_a_signal_is_cut_short(

@@ -71,6 +71,16 @@ def test_particles_lie_on_a_ground_of_any_size(ground: str) -> None:
     assert speed[1] == pytest.approx(speed[0], rel=0.02, abs=0.01)
 
 
+@pytest.mark.parametrize("moves", [{"motion": {"type": "velocity", "linear": [0.1, 0.0]}}, {"density": 3000.0}])
+def test_a_hull_that_moves_is_refused_by_name_before_anything_is_computed(moves: dict[str, Any]) -> None:
+    shape, position = GROUND["hull"]
+    scene = _scene("hull", {"ball": BALL}).replace(
+        "objects.ground", {"type": "rigid_body", "shape": shape, "position": position, **moves}
+    )
+    with pytest.raises(ut.UserError, match=r"^objects.ground \(it moves, .*\): \[200000.* m large, .*; cut it"):
+        ut.Simulation(scene, threads=1)
+
+
 @pytest.fixture(scope="module")
 def duck(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Two balls of radius 0.1 m, 0.18 m apart, as one mesh."""

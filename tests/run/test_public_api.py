@@ -36,6 +36,7 @@ CALLS: dict[str, Callable[[ut.Simulation, Path], Any]] = {
     "body": lambda sim, _: [sim.body(name) for _, name in sim.solids()],
     "body_forces": lambda sim, _: [sim.body_forces(name) for _, name in sim.solids()],
     "checkpoint": lambda sim, _: sim.checkpoint(),
+    "contacts": lambda sim, _: sim.contacts().of("floor"),
     "field": lambda sim, _: [sim.field(name) for name in ("velocity", "pressure", "density")],
     "flow": lambda sim, _: sim.flow.state,
     "frame_data": lambda sim, _: sim.frame_data(),

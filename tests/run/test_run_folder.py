@@ -281,7 +281,7 @@ def test_a_run_that_cannot_fit_is_refused(tiny: Tiny, tmp_path: Path, monkeypatc
 def test_the_disk_estimate_is_of_the_right_size(reference: ut.Run, tiny: Tiny) -> None:
     estimate, frames = folder.disk_needed(ut.Simulation(tiny(), threads=1))
     used = sum(p.stat().st_size for p in reference.folder.rglob("*") if p.is_file())
-    assert frames == 13 and 0.3 < estimate / used < 4
+    assert frames == 13 and 0.7 < estimate / used < 1.3
 
 
 def test_set_initial_velocity_survives_a_kill_before_the_first_frame(tiny: Tiny, tmp_path: Path) -> None:

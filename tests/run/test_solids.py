@@ -197,8 +197,8 @@ def test_a_body_that_cannot_come_in_is_refused_and_leaves_no_trace() -> None:
     ball = ut.RigidBody(shape=ut.Sphere(radius=0.1), position=(0.0, 0.4, 0.0), density=1000.0)
     with pytest.raises(UserError, match="body 'box': the scene has an object of that name; choose another"):
         sim.add("box", ball)
-    with pytest.raises(UserError, match="'pin2': Joint is no RigidBody"):
-        sim.add("pin2", ut.Joint(kind="ball", child="box", position=(0.0, 0.0, 0.0)))  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="'tap': Emitter is no RigidBody and no Joint"):
+        sim.add("tap", ut.Emitter(shape=ut.Sphere(radius=0.1), position=(0.0, 0.0, 0.0)))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="objects.box and objects.ball overlap by .* at t = 0 s, too deep"):
         sim.add("ball", ball.model_copy(update={"position": (0.0, 0.15, 0.0)}))
     with pytest.raises(UserError, match="objects.ball.slip: there is no fluid"):

@@ -29,6 +29,29 @@ def test_constructors_raise_user_errors() -> None:
         BALL.shape.radius = 0.2  # type: ignore[union-attr, misc]
 
 
+def test_an_example_in_a_message_can_be_followed() -> None:
+    with pytest.raises(ut.UserError, match=r"color = 'red': must be a list of .*, such as \[0.5, 0.5, 0.5\]$"):
+        ut.RigidBody(shape=ut.Sphere(radius=0.1), position=[0.0, 0.0], color="red")  # type: ignore[arg-type]
+    with pytest.raises(ut.UserError, match=r"position = 'left': must be a list of numbers in m, such as \[0, 1, 2\]"):
+        ut.RigidBody(shape=ut.Sphere(radius=0.1), position="left")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("far", [
+    {"type": "soft_body", "shape": {"type": "sphere", "radius": 0.1}, "element_size": 0.05},
+    {"type": "cloth", "size": [0.2, 0.2], "element_size": 0.05},
+    {"type": "rope", "end": [1e6, 1.0], "element_size": 0.1},
+    {"type": "rigid_body", "shape": {"type": "sphere", "radius": 0.1}, "density": 500.0},
+], ids=lambda body: body["type"])  # fmt: skip
+def test_a_body_that_never_comes_to_the_fluid_is_refused(far: dict[str, Any]) -> None:
+    dimensions = 2 if far["type"] == "rope" else 3  # ropes in fluid are of 2D scenes
+    data = {"name": "far", "time": {"end": 0.1}, "coupling": "monolithic",
+            "domain": {"upper": [1.0] * dimensions, "resolution": 8}}  # fmt: skip
+    with pytest.raises(ut.UserError, match=r"objects.it.position = .*: 1e\+06 m outside the domain, which is 1 m long"):
+        toml.scene_from_dict({**data, "objects": {"it": {**far, "position": [1e6, 0.5, 0.5][:dimensions]}}})
+    near = {**far, "position": [1.5, 0.5, 0.5][:dimensions], **({"end": [1.5, 1.0]} if "end" in far else {})}
+    toml.scene_from_dict({**data, "objects": {"it": near}})
+
+
 def test_copies_are_checked() -> None:
     scene = find_scene("boat-spheres")
     with pytest.raises(ut.UserError, match=r"^Scene: gravity = 3: must be a list"):

@@ -172,3 +172,15 @@ def test_frames_count_intervals_and_land_on_the_end() -> None:
     time = ut.Time(end=1.05, frame_rate=10)
     assert time.frames == 11 and time.frame_time(10) == 1.0 and time.frame_time(11) == 1.05
     assert ut.Time(end=0.3, frame_rate=10).frames == 3
+
+
+def test_a_scene_carries_a_format_number() -> None:
+    scene = find_scene("lid-cavity")
+    assert toml.write(scene).startswith(f"format = {toml.FORMAT}\n")
+    text = toml.write(scene).replace(f"format = {toml.FORMAT}", f"format = {toml.FORMAT + 1}")
+    with pytest.raises(UserError, match=rf"^scene: scene format {toml.FORMAT + 1}, and this version reads up to"):
+        toml.read(text)
+    for wrong in ("0", "true", "'one'", "1.5"):
+        with pytest.raises(UserError, match=r"format = .*: must be a whole number from 1"):
+            toml.read(toml.write(scene).replace(f"format = {toml.FORMAT}", f"format = {wrong}"))
+    assert toml.read(toml.write(scene).partition("\n")[2]) == scene

@@ -195,8 +195,13 @@ def test_a_body_that_moves_has_all_its_particles(shape: dict[str, Any]) -> None:
     here = sampled(shape=shape, position=[0.5, 0.5, 0.5])
     assert abs(len(away) - len(here)) <= 0.02 * len(here) and len(here) > 50
     assert np.allclose(np.ptp(away, axis=0), np.ptp(here, axis=0), atol=0.02)
-    with pytest.raises(ut.UserError, match=r"objects.body: moves and is 1e\+03 m long, which takes up to .* boundary"):
-        sampled(shape={"type": "box", "size": [1e3, 1e3, 1e3]}, position=[0.5, -499.9, 0.5],
-                motion={"type": "velocity", "linear": [-1.0, 0.0, 0.0]})  # fmt: skip
+    along = {"type": "velocity", "linear": [-1.0, 0.0, 0.0]}
+    with pytest.raises(ut.UserError, match=r"objects.body: moves and is 1e\+03 m long, up to .* boundary particles"):
+        sampled(shape={"type": "box", "size": [1e3, 1e3, 1e3]}, position=[0.5, -499.9, 0.5], motion=along)
+    with pytest.raises(ut.UserError, match=r"objects.body: moves and is 108 m long: its surface is looked for at"):
+        sampled(shape={"type": "torus", "radius": 50.0, "tube": 4.0}, position=[0.5, -53.9, 0.5], motion=along)
+    # faces of a box need no search: a wall of 1 km in 2D has 4 times 10,000 of them
+    wall = sampled(2, shape={"type": "box", "size": [1e3, 1e3]}, position=[0.5, -499.9], motion={"type": "driven"})
+    assert len(wall) == pytest.approx(4e4, rel=0.01)
     with pytest.raises(ut.UserError, match=r"objects.body: 0.05 m thick, less than one particle \(0.1 m\)"):
         sampled(shape={"type": "box", "size": [1.0, 0.05, 1.0]}, position=[0.5, 0.5, 0.5])

@@ -8,21 +8,20 @@ from typing import Any
 
 import undertow as ut
 from undertow.benchmarks.smoke_step import held_bytes
-from undertow.scene import find_scene
 
 CELLS, COARSE = 160, 32
 """Along x: 160 x 120 x 160 in all, as in the paper; the tank of the gallery is shallower."""
-DEPTH = "domain.upper=[1.0, 0.75, 1.0]"
+DEPTH = {"domain.upper": [1.0, 0.75, 1.0]}
 WARM, TIMED = 1, 2
 """Frames before the clock starts and while it runs: the boat settles and the first ball lands in it."""
 
 
 def run(threads: int, cells: int = CELLS) -> Iterator[dict[str, Any]]:
     """The mean over the frames; a coarse run through the same times compiles before them."""
-    scene = find_scene("boat-spheres", resolution=cells, assignments=[DEPTH])
+    scene = ut.scene("boat-spheres", resolution=cells, set=DEPTH)
     frame = 1.0 / scene.time.frame_rate
     begun = time.perf_counter()
-    coarse = find_scene("boat-spheres", resolution=COARSE, assignments=[DEPTH])
+    coarse = ut.scene("boat-spheres", resolution=COARSE, set=DEPTH)
     ut.Simulation(coarse, threads).advance_to((WARM + TIMED) * frame)
     compiled = time.perf_counter() - begun
     sim = ut.Simulation(scene, threads)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import undertow as ut
-from undertow.errors import PhysicsError
 from undertow.scene.gallery.cloth_knot import make_scene
 from undertow.solids.soft_part import SoftPart
 
@@ -32,7 +31,7 @@ def run(threads: int) -> Iterator[dict[str, Any]]:
         iterations, steps, met = iterations + report.iterations, steps + 1, met + int(report.ledger["soft_collisions"])
     seconds = time.perf_counter() - start
     if met == 0:
-        raise PhysicsError("cloth-step: the sheet does not touch itself in the frames that are timed")
+        raise ut.PhysicsError("cloth-step: the sheet does not touch itself in the frames that are timed")
     count = len(sim.part(SoftPart).soft.parts[0].cells)
     yield {
         "quantity": "seconds_per_frame",

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import undertow as ut
-from undertow.scene import find_scene
 
 CELLS = 64
 """Along x: 64 x 68 x 64 in all, as in the paper."""
@@ -23,9 +22,9 @@ SMOKE = {"CELLS": 16, "COARSE": 12}
 def run(threads: int) -> Iterator[dict[str, Any]]:
     """The mean over the steps; a coarse run through the same times compiles all kinds of contact before them."""
     begun = time.perf_counter()
-    ut.Simulation(find_scene("gears-and-bunnies", resolution=COARSE), threads).advance_to(2.0 * START)
+    ut.Simulation(ut.scene("gears-and-bunnies", resolution=COARSE), threads).advance_to(2.0 * START)
     compiled = time.perf_counter() - begun
-    sim = ut.Simulation(find_scene("gears-and-bunnies", resolution=CELLS), threads)
+    sim = ut.Simulation(ut.scene("gears-and-bunnies", resolution=CELLS), threads)
     while sim.time < START:
         sim.step()
     begun, iterations = time.perf_counter(), 0

@@ -29,7 +29,6 @@ import numba
 
 import undertow as ut
 from undertow.benchmarks.smoke_step import held_bytes
-from undertow.errors import UserError
 
 PYTHON = "UNDERTOW_SPLISHSPLASH"
 """Environment variable: a Python that has pysplishsplash."""
@@ -64,12 +63,12 @@ def measure_peer(along: int, threads: int, steps: int = PEER_STEPS) -> dict[str,
     try:
         done = subprocess.run(words, capture_output=True, text=True, env=surroundings)
     except OSError as error:
-        raise UserError(f"{PYTHON} = {python!r}: cannot be started ({error}); give a Python that can") from None
+        raise ut.UserError(f"{PYTHON} = {python!r}: cannot be started ({error}); give a Python that can") from None
     if done.returncode == 0:
         return dict(json.loads(done.stdout.splitlines()[-1]))
     if PYTHON in os.environ:
         last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-        raise UserError(
+        raise ut.UserError(
             f"{PYTHON} = {python!r}: pysplishsplash cannot be run there ({last}); if the import crashes, put a link to "
             f"the system's libGLdispatch in its pysplishsplash.libs"
         )

@@ -24,8 +24,6 @@ import numpy as np
 
 import undertow as ut
 from undertow.benchmarks.smoke_step import held_bytes
-from undertow.errors import PhysicsError
-from undertow.scene import find_scene
 
 WARM, STEPS = 40, 20
 PATIENCE = 200
@@ -71,13 +69,13 @@ def lower_bodies(scene: ut.Scene, by: float) -> ut.Scene:
 
 def develop(name: str, resolution: int, threads: int) -> ut.Simulation:
     """A scene of the table with its bodies in touch with the fluid."""
-    sim = ut.Simulation(lower_bodies(find_scene(name, resolution=resolution), TABLE[name].lowered), threads=threads)
+    sim = ut.Simulation(lower_bodies(ut.scene(name, resolution=resolution), TABLE[name].lowered), threads=threads)
     scheme: Any = sim.scheme
     for steps in range(1, PATIENCE + 1):
         sim.step()
         if scheme.forcing.contacts > 0 and steps >= WARM:
             return sim
-    raise PhysicsError(f"sph-table: {name}: the fluid touches no body after {PATIENCE} steps; lower the bodies")
+    raise ut.PhysicsError(f"sph-table: {name}: the fluid touches no body after {PATIENCE} steps; lower the bodies")
 
 
 def run(threads: int) -> Iterator[dict[str, Any]]:
@@ -104,7 +102,7 @@ def measure(name: str, row: Row, threads: int) -> dict[str, Any]:
         contacts.append(forcing.contacts)
     seconds = (clock.perf_counter() - begin) / STEPS
     if 2 * np.count_nonzero(contacts) < STEPS:
-        raise PhysicsError(f"sph-table: {name}: {contacts} contacts in the timed steps; bodies must touch the fluid")
+        raise ut.PhysicsError(f"sph-table: {name}: {contacts} contacts in the timed steps; bodies must touch the fluid")
     particles, bodies = fluid.totals.particles, len(forcing.local)
     ratio = (row.seconds / row.particles) / (seconds / particles)
     return {

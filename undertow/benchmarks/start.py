@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from undertow.errors import PhysicsError
+import undertow as ut
 
 PROGRAM = "import undertow as ut; ut.Simulation(ut.scene('lid-cavity', resolution=64), threads={threads}).step()"
 
@@ -41,7 +41,7 @@ def smoke() -> Iterator[dict[str, Any]]:
     begin = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", PROGRAM.format(threads=1)], stdout=subprocess.DEVNULL)
     if done.returncode:
-        raise PhysicsError(f"bench start: the first step ended with status {done.returncode}")
+        raise ut.PhysicsError(f"bench start: the first step ended with status {done.returncode}")
     yield {"quantity": "warm_seconds", "measured": time.perf_counter() - begin}
 
 
@@ -58,7 +58,7 @@ def seconds_to_first_frame(folder: Path, threads: int) -> float:
         status = process.poll()
         process.kill()
     if not (out / "frames" / "000001").exists():
-        raise PhysicsError(f"bench start: the demo ended with status {status} before its first frame was on disk")
+        raise ut.PhysicsError(f"bench start: the demo ended with status {status} before its first frame was on disk")
     return seconds
 
 
@@ -74,5 +74,5 @@ def seconds_of(command: list[str], cache: str) -> float:
     begin = time.perf_counter()
     status = subprocess.run(command, env=caching(cache), stdout=subprocess.DEVNULL).returncode
     if status:
-        raise PhysicsError(f"bench start: the first step ended with status {status}")
+        raise ut.PhysicsError(f"bench start: the first step ended with status {status}")
     return time.perf_counter() - begin

@@ -61,7 +61,7 @@ class BodiesInFluid(Part):
         for side, axis, end in self.grid.sides():
             if sides.spec.kind[side] in (WALL, INFLOW):
                 place = (self.grid.upper if end else self.grid.lower)[axis]
-                self.rigid.add_wall(f"{SIDE_NAMES[side]} of the domain", axis, bool(end), place)
+                self.rigid.add_wall(f"domain.{SIDE_NAMES[side]}", axis, bool(end), place)
 
     def _size(self, b: int) -> float:
         """Largest distance of a point of a dynamic body from its centre of mass that turning moves [m]."""

@@ -11,7 +11,7 @@ import numpy as np
 from undertow.coupling.bodies_in_fluid import BodiesInFluid
 from undertow.coupling.coupled_soft import CoupledSoft
 from undertow.coupling.node_solids import NodeSolids
-from undertow.coupling.one_sided import ActiveSet, Contacts, gather, of_nodes
+from undertow.coupling.one_sided import ActiveSet, Contacts, frames, gather, of_nodes
 from undertow.coupling.solid_velocities import Bound
 from undertow.errors import UserError
 from undertow.fluid import SolidForce
@@ -20,7 +20,9 @@ from undertow.fluid.phase import FullTank
 from undertow.fluid.pressure import PressureRows
 from undertow.grid import GHOSTS, Array
 from undertow.part import ENERGY, MOMENTUM, NUMBER, SPEED, VOLUME, Limit, Part, Quantity, components, vector
+from undertow.soft.collision import Stencils
 from undertow.soft.rings import RingRows
+from undertow.solids.contact_record import ContactSet, join_contacts, name_array, no_contacts
 from undertow.solids.soft_contacts import SoftContacts
 from undertow.solids.soft_part import SoftPart
 
@@ -81,6 +83,10 @@ class NodesInFluid(Part):
         self._dissipated = 0.0
         self._said = False
         self._carried: list[Quantity] = []
+        self._collided = no_contacts()
+        """What collided with v^n in the last step."""
+        self._pairs: Stencils | None = None
+        """Soft surfaces that could meet in it."""
         part.elastic_energy = self._measure_elastic()
 
     def _rings(self) -> RingRows | None:
@@ -124,6 +130,7 @@ class NodesInFluid(Part):
     def begin_step(self, time: float, dt: float) -> None:
         """Loads of the step from ``time`` by dt [s]."""
         self.part.begin_step(time, dt)
+        self._collided = no_contacts()
 
     def move(self, time: float, dt: float, half: Array | None = None) -> None:
         """Nodes to n+1 with v^n, or velocities (n, 3) of the middle of the step, and the contacts there; what acts on
@@ -289,6 +296,7 @@ class NodesInFluid(Part):
         led = w.copy()
         block.settle(w, active.wanted)
         active.accept(led, w)
+        self._collided = self._touched(near.impulse)
         block.give(w)
         pushed = block.twists(near.push(block.shape))
         self.rigid.solids.count_contact(pushed[:, :3], pushed[:, 3:])
@@ -329,12 +337,44 @@ class NodesInFluid(Part):
         found = [self._node_contacts(dt)]
         surfaces = solids.surfaces
         if surfaces is not None:
-            pairs = surfaces.meeting(soft.x, dt * soft.v)
+            pairs = self._pairs = surfaces.meeting(soft.x, dt * soft.v)
             none, arm = np.full(len(pairs.nodes), -1, np.int64), np.zeros((len(pairs.nodes), 3))
             least = -np.maximum(pairs.distance - pairs.thickness, 0.0) / dt
             found.append(of_nodes(block, pairs.nodes, pairs.weight, pairs.normal, none, arm, least, pairs.friction))
         block.join(found[0].bodies(block))
         return gather(block, found)
+
+    def contact_set(self) -> ContactSet:
+        """Contacts of soft bodies, with rigid ones and with each other, in the last step."""
+        contacts = self.coupled.contacts
+        if contacts is None:
+            return self._collided
+        found = [self._collided, self._touched(contacts.impulse)]
+        pairs, count = self._pairs, len(found[-1].gap)
+        if pairs is not None and len(pairs.nodes):
+            nodes, weight = pairs.nodes, pairs.weight
+            first, second = (np.take_along_axis(nodes, np.argmax(sign * weight, axis=1)[:, None], 1)[:, 0]
+                             for sign in (1.0, -1.0))  # fmt: skip
+            impulse = np.einsum("kc,kci->ki", contacts.impulse[count:], frames(pairs.normal))
+            point = 0.5 * np.einsum("ma,mai->mi", np.abs(weight), self.soft.x[nodes])
+            gap = pairs.distance - pairs.thickness
+            found.append(ContactSet(self._names_of(first), self._names_of(second), point, pairs.normal, impulse, gap))
+        return join_contacts(found)
+
+    def _touched(self, impulse: Array) -> ContactSet:
+        """Nodes near rigid bodies, with impulses (k, 3) [N s] in the frames of the first contacts."""
+        near = self.part.soft_solids.contacts
+        k = np.flatnonzero(near.body >= 0)
+        nodes, normal = near.nodes[k], near.normal[k].copy()
+        given = np.einsum("kc,kci->ki", impulse[: len(k)], frames(normal))
+        point = self.soft.x[nodes] - (near.radius[k] + 0.5 * near.gap[k])[:, None] * normal
+        bodies = name_array(self.bodies.names, near.body[k])
+        return ContactSet(self._names_of(nodes), bodies, point, normal, given, near.gap[k].copy())
+
+    def _names_of(self, nodes: Any) -> Any:
+        """Names (k,) of the bodies that nodes (k,) belong to."""
+        first = np.array([part.first for part in self.soft.parts])
+        return name_array([part.name for part in self.soft.parts], np.searchsorted(first, nodes, side="right") - 1)
 
     def _node_contacts(self, dt: float) -> Contacts:
         """Rows of nodes near solids; they may close their gaps within dt [s]."""

@@ -140,7 +140,8 @@ class SolidVelocities:
         parts = []
         if self.joints is not None:
             rows = self.joints.matrix()
-            held = np.abs(rows.reshape(len(rows), -1, 6)[:, self.member_b]).max(axis=(1, 2), initial=0.0) > 0.0
+            of_bodies = np.abs(rows.reshape(len(rows), self.rigid.count, 6))
+            held = of_bodies[:, self.member_b].max(axis=(1, 2), initial=0.0) > 0.0
             joints = sparse.csr_matrix(rows[held])
             parts.append(sparse.hstack([sparse.csr_matrix((joints.shape[0], 3 * soft.count)), joints]))
         if self.rings is not None:

@@ -9,6 +9,7 @@ from undertow.geometry.meshes import MeshShape
 from undertow.geometry.moments import Moments
 from undertow.geometry.motion import Static
 from undertow.geometry.outline import Outline
+from undertow.geometry.sdf_grid import find_lattice
 from undertow.geometry.shape import Shape, Surface
 from undertow.geometry.solids import BAND, Solid
 from undertow.grid import GHOSTS, Array, Grid
@@ -116,7 +117,7 @@ def clip_to_grid(solid: Solid, grid: Grid) -> Solid:
     compound), that reaches beyond the domain. All others are returned as they are."""
     shape = solid.shape
     if shape.kind != TABLE or shape.is_animated or shape.is_sheet or not isinstance(solid.motion, Static):
-        return solid
+        return check_size(solid, grid)
     lower, upper = (np.array(end) for end in (grid.lower, grid.upper))
     position, rotation = solid.motion.pose(0.0)
     ends = lower - MARGIN * grid.dx, upper + MARGIN * grid.dx
@@ -126,3 +127,14 @@ def clip_to_grid(solid: Solid, grid: Grid) -> Solid:
     if np.all(low >= seen.min(axis=0)) and np.all(high <= seen.max(axis=0)):
         return solid
     return Solid(solid.name, ClippedShape(shape, seen.min(axis=0), seen.max(axis=0)), solid.motion, solid.slip)
+
+
+def check_size(solid: Solid, grid: Grid) -> Solid:
+    """A solid whose distances the grid keeps wherever it is, or a UserError where these are too many: one that moves,
+    or is repeated."""
+    shape = solid.shape
+    if shape.kind == TABLE and not shape.is_animated and not shape.is_sheet:
+        flat, margin = grid.dimensions == 2, (BAND + 1) * grid.dx
+        name = f"objects.{solid.name} (it moves, or the domain is periodic, else it would end there)"
+        find_lattice(*shape.bounds(), grid.dx, margin, flat, name)
+    return solid

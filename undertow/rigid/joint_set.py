@@ -92,6 +92,28 @@ class JointSet:
         shaft, across both axes). coordinate_limits: of the coordinates by name (``joint.COORDINATES``). break_force
         [N], break_torque [N m]: the joint breaks when a step needs more. collide: the two bodies collide all the same.
         """
+        made = self.make(
+            name, kind, parent, child, position, axis, second_axis, limits, break_force, break_torque, collide,
+            coordinate_limits,
+        )  # fmt: skip
+        return self.put(made)
+
+    def make(
+        self,
+        name: str,
+        kind: str,
+        parent: str | None,
+        child: str,
+        position: Sequence[float] | Array,
+        axis: Sequence[float] | Array = (0.0, 0.0, 1.0),
+        second_axis: Sequence[float] | Array | None = None,
+        limits: tuple[float, float] | None = None,
+        break_force: float = inf,
+        break_torque: float = inf,
+        collide: bool = False,
+        coordinate_limits: Mapping[str, tuple[float, float]] | None = None,
+    ) -> Joint:
+        """The joint that ``add`` would put in, in the frames of its bodies."""
         if name in self.names:
             raise UserError(f"joint {name!r}: exists already; names are unique")
         if kind not in KINDS:
@@ -108,25 +130,44 @@ class JointSet:
         local = [localise(self.bodies, i, anchor, frame) for i in (a, b)]
         arms = [float(np.linalg.norm(p)) for i, (p, _) in zip((a, b), local, strict=True) if moves(self.bodies, i)]
         identities = self.bodies.identity_b
-        self._joints.append(
-            Joint(
-                name,
-                KINDS.index(kind),
-                WORLD if a == WORLD else int(identities[a]),
-                int(identities[b]),
-                np.array([p for p, _ in local]),
-                np.array([q for _, q in local]),
-                max(arms) or 1.0,
-                choose_shaft(*local[1 if moves(self.bodies, b) else 0]),
-                bounds,
-                float(break_force),
-                float(break_torque),
-                collide,
-            )
+        return Joint(
+            name,
+            KINDS.index(kind),
+            WORLD if a == WORLD else int(identities[a]),
+            int(identities[b]),
+            np.array([p for p, _ in local]),
+            np.array([q for _, q in local]),
+            max(arms) or 1.0,
+            choose_shaft(*local[1 if moves(self.bodies, b) else 0]),
+            bounds,
+            float(break_force),
+            float(break_torque),
+            collide,
         )
+
+    def put(self, joint: Joint) -> int:
+        """A joint more."""
+        self._joints.append(joint)
         self.broken_j = np.append(self.broken_j, 0)
-        self.coordinate_c = np.append(self.coordinate_c, np.zeros(len(bounds)))
+        self.coordinate_c = np.append(self.coordinate_c, np.zeros(len(joint.limits)))
         return self.count - 1
+
+    def release(self, name: str) -> None:
+        """A joint holds nothing from now on, as if it had broken."""
+        self.broken_j[self.index(name)] = 1
+
+    def adopt(self, before: JointSet) -> None:
+        """Go on from the states that joints of the same names have in another set."""
+        first = np.concatenate([[0], np.cumsum([len(joint.limits) for joint in self._joints])]).astype(np.int64)
+        was = np.concatenate([[0], np.cumsum([len(joint.limits) for joint in before._joints])]).astype(np.int64)
+        for j, name in enumerate(self.names):
+            if name in before.names:
+                i = before.index(name)
+                self.broken_j[j] = before.broken_j[i]
+                self.coordinate_c[first[j] : first[j + 1]] = before.coordinate_c[was[i] : was[i + 1]]
+        targets = {(one.joint, one.axis): before.target_k[k] for k, one in enumerate(before.controls)}
+        for k, one in enumerate(self.controls):
+            self.target_k[k] = targets.get((one.joint, one.axis), self.target_k[k])
 
     def control(self, control: JointControl) -> None:
         """Drive a joint towards a target."""

@@ -9,7 +9,7 @@ bodies by identity.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from undertow.errors import UserError
 from undertow.geometry import Motion, Shape
 from undertow.grid import Array
 from undertow.part import Vector
+from undertow.rigid.joint import Joint
 from undertow.rigid.mass import MassProperties, mass_properties
 from undertow.rigid.shapes import CollisionShapes
 
@@ -88,12 +89,35 @@ class BodyEntry:
         return self.description.name
 
 
+@dataclass(frozen=True)
+class MadeJoint:
+    """A joint made during the run, in the frames of its bodies. source: plain tables from which it was described."""
+
+    joint: Joint
+    source: Mapping[str, Any]
+
+    def numbers(self) -> dict[str, Any]:
+        """As plain numbers and tables."""
+        plain = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in
+                 asdict(self.joint).items()}  # fmt: skip
+        return {"joint": plain | {"limits": [list(pair) for pair in self.joint.limits]}, "source": dict(self.source)}
+
+    @classmethod
+    def restored(cls, numbers: Mapping[str, Any]) -> MadeJoint:
+        """What ``numbers`` gave."""
+        given = dict(numbers["joint"])
+        given["position"], given["turn"] = np.array(given["position"]), np.array(given["turn"])
+        given["limits"] = [(float(lower), float(upper)) for lower, upper in given["limits"]]
+        return cls(Joint(**given), numbers["source"])
+
+
 class BodyTable:
     """The bodies of a simulation by name: those of the scene in its order, then those made during the run.
 
     first: all that the scene has, those too that have been removed: its joints and attachments are made where they
-    start. walls: identities of the sides of the domain that stop bodies, by name. appeared_mass [kg; 2D kg/m] and
-    appeared_momentum (3,) [kg m/s; 2D kg/s]: of the dynamic bodies that have appeared, less those that have vanished.
+    start. joints: those made during the run. walls: identities of the sides of the domain that stop bodies, by name.
+    appeared_mass [kg; 2D kg/m] and appeared_momentum (3,) [kg m/s; 2D kg/s]: of the dynamic bodies that have appeared,
+    less those that have vanished.
     """
 
     def __init__(self, dimensions: int, first: Sequence[BodyDescription] = ()) -> None:
@@ -104,6 +128,7 @@ class BodyTable:
         self._next = 0
         self.first = tuple(BodyEntry(self._new_identity(), "scene", one) for one in first)
         self.entries: dict[str, BodyEntry] = {entry.name: entry for entry in self.first}
+        self.joints: tuple[MadeJoint, ...] = ()
         self.walls: dict[str, int] = {}
         self.appeared_mass = 0.0
         self.appeared_momentum: Array = np.zeros(3)
@@ -192,6 +217,11 @@ class BodyTable:
         self.revision -= 1
         self._next -= 1
 
+    def join(self, joint: MadeJoint) -> None:
+        """A joint more."""
+        self.joints = (*self.joints, joint)
+        self.revision += 1
+
     def wall(self, name: str) -> int:
         """Identity of a side of the domain, which it keeps."""
         if name not in self.walls:
@@ -216,6 +246,7 @@ class BodyTable:
                 {"name": entry.name, "identity": entry.identity, "source": entry.description.source}
                 for entry in self.made
             ],
+            "joints": [joint.numbers() for joint in self.joints],
             "appeared_mass": self.appeared_mass,
             "appeared_momentum": [float(p) for p in self.appeared_momentum],
         }
@@ -227,6 +258,7 @@ class BodyTable:
         for row in numbers["made"]:
             body = describe(row["name"], row["source"])
             self.entries[body.name] = BodyEntry(int(row["identity"]), "run", body)
+        self.joints = tuple(MadeJoint.restored(row) for row in numbers.get("joints", ()))
         self.revision, self._next = int(numbers["revision"]), int(numbers["next"])
         self.walls = {name: int(identity) for name, identity in numbers["walls"].items()}
         self.appeared_mass = float(numbers["appeared_mass"])

@@ -37,7 +37,7 @@ from undertow.run import build
 from undertow.run.assemble_solids import make_rigid, make_soft
 from undertow.run.assemble_water import check_water, make_liquid, set_velocity, viscosity_contents
 from undertow.run.assembly import Assembly
-from undertow.run.machine import check_memory
+from undertow.run.memory import check_memory
 from undertow.scene import Scene, SoftBody
 from undertow.solids.rigid_part import RigidPart
 
@@ -56,7 +56,7 @@ class _Box:
 
     def __post_init__(self) -> None:
         self.grid, self.notes = build.build_grid(self.scene)
-        check_memory(self.grid.cells, build.memory_needed(self.scene, self.grid))
+        check_memory(self.scene, self.grid)
         self.sides, self.side_velocity = build.build_sides(self.scene, self.grid)
 
     def solids(self) -> list[Solid]:
@@ -105,7 +105,7 @@ def _make_bodies(box: _Box, rigid: RigidPart, notes: list[str]) -> BodiesInFluid
     box.notes[:0] = notes
     volume = np.array([rigid.displaced_volume(b) for b in range(len(solids))])
     gravity = build.vector3(scene.gravity)
-    return BodiesInFluid(box.grid, box.sides, rigid, solids, volume, gravity, bool(scene.joints))
+    return BodiesInFluid(box.grid, box.sides, rigid, solids, volume, gravity, rigid.joints.count > 0)
 
 
 def monolithic(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
@@ -204,7 +204,6 @@ def rigid_fluid(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
     """Carlson et al. 2004: water and bodies that are solved as water."""
     box = _Box(scene, table, starts)
     bodies = _make_bodies(box, *make_rigid(scene, box.table, box.starts))
-    _check_densities(scene, bodies)
     fields, moved = SolidFields(box.grid, bodies.prescribed), SolidFields(box.grid, bodies.moved)
     index = np.flatnonzero(bodies.dynamic_b)
     settings = RigidFluidSettings(scene.rigid_fluid.buoyancy)
@@ -215,13 +214,14 @@ def rigid_fluid(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
     flow = box.flow(fields, make, partial(JoinedSurface, fields=moved), moved.solids)
     assert isinstance(flow.solve, RigidFluidSolve)
     bodies.phase = flow.solve.phase
+    _check_densities(scene, bodies)
     contact = ContactOfBodiesAlone(bodies.rigid.solids)
     return Assembly(_parts(bodies, [], flow), RigidFluid(bodies, [], flow, contact, flow.solve), box.notes)
 
 
 def _check_densities(scene: Scene, bodies: BodiesInFluid) -> None:
     """The explicit source of Rigid Fluid is unstable for bodies that are too light."""
-    density = scene.fluid.density
+    density = float(bodies.phase.mass_of(1.0))
     for b, solid in enumerate(bodies.placed):
         if bodies.dynamic_b[b]:
             lower, upper = solid.shape_at(0.0).bounds()

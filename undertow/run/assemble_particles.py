@@ -17,6 +17,7 @@ from undertow.rigid.table import BodyEntry, BodyTable
 from undertow.run import build
 from undertow.run.assemble_solids import make_rigid
 from undertow.run.assembly import Assembly
+from undertow.run.memory import check_memory
 from undertow.scene import Drain, Open, Outflow, Periodic, Scene, SphFluid, Wall, WaterSource
 from undertow.solids.rigid_part import RigidPart
 from undertow.sph import (
@@ -65,6 +66,7 @@ def _assemble(
     bodies find their places before the first step; a run that goes on has that behind it.
     """
     grid, notes = build.build_grid(scene)
+    check_memory(scene, grid)
     box, moving = _make_box(scene, grid)
     shapes = {
         name: geometry.Solid(name, build.make_shape(name, item), build.make_motion(item))

@@ -15,6 +15,7 @@ from undertow.rigid.control import JointControl, Ramp
 from undertow.rigid.table import BodyDescription, BodyTable
 from undertow.run import build
 from undertow.run.assembly import Assembly
+from undertow.run.memory import check_memory
 from undertow.run.shapes import mesh_soft
 from undertow.scene import (
     Cloth,
@@ -49,6 +50,7 @@ def assemble_solids(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
     if not scene.softs:
         rigid, notes = make_rigid(scene, table, starts)
         return Assembly([rigid], RigidScheme(rigid), notes, follows_table=True)
+    check_memory(scene, None)
     rigid, soft, notes = make_soft(scene, table, starts)
     return Assembly([rigid, soft], SolidsScheme(rigid, soft), [*notes, *soft.notes])
 
@@ -70,8 +72,10 @@ def make_rigid(
         iterations=chosen.iterations,
         tolerance=chosen.tolerance,
     )
-    joints = [_read_joint(name, joint) for name, joint in scene.joints.items()]
-    rigid = RigidPart(table, joints, settings, chosen.joint_solver, scene.domain is not None, attached)
+    joints = [read_joint(name, joint) for name, joint in scene.joints.items()]
+    made = [read_joint(one.joint.name, Joint.model_validate(dict(one.source))) for one in table.joints]
+    controls = [control for joint in made for control in joint.controls]
+    rigid = RigidPart(table, joints, settings, chosen.joint_solver, scene.domain is not None, attached, controls)
     notes = rigid.check_overlaps() if starts else []
     for body in (entry.description for entry in table):
         notes += geometry.note_overlap(body.name, body.shape) if body.dynamic and body.mass is None else []
@@ -105,21 +109,28 @@ def make_soft(scene: Scene, table: BodyTable, starts: bool) -> tuple[RigidPart, 
 
 def read_table(scene: Scene) -> BodyTable:
     """The bodies of a scene."""
-    found, shapes = list[BodyDescription](), dict[Hashable, geometry.Shape]()
+    found, shapes, extent = list[BodyDescription](), dict[Hashable, geometry.Shape](), drawn_extent(scene)
     for name, body in scene.bodies.items():
-        found.append(describe_body(scene, name, body, shapes))
+        found.append(describe_body(scene, name, body, shapes, extent))
         shapes[found[-1].key] = found[-1].shape
     return BodyTable(scene.dimensions, found)
 
 
+def drawn_extent(scene: Scene) -> float:
+    """How far bodies without end are drawn [m]: twice as far as bodies are apart."""
+    points = np.array([build.vector3(other.position) for other in scene.bodies.values()] or [(0.0, 0.0, 0.0)])
+    return 2.0 * max(1.0, float(np.ptp(points, axis=0).max()))
+
+
 def describe_body(
-    scene: Scene, name: str, body: RigidBody, shapes: Mapping[Hashable, geometry.Shape], made: bool = False
-) -> BodyDescription:
-    """A body of a scene, or one ``made`` during its run; shapes: of bodies before it, by the keys of those."""
+    scene: Scene, name: str, body: RigidBody, shapes: Mapping[Hashable, geometry.Shape], extent: float,
+    made: bool = False,
+) -> BodyDescription:  # fmt: skip
+    """A body of a scene, or one ``made`` during its run; shapes: of bodies before it, by the keys of those; extent [m]:
+    how far it is drawn if it has no end."""
     density = body.density if body.shape.part_densities() else None
     key = (body.shape, body.is_dynamic, body.inertia, body.centre_of_mass, density)
     count = len(scene.bodies)
-    points = np.array([build.vector3(other.position) for other in scene.bodies.values()] or [(0.0, 0.0, 0.0)])
     return BodyDescription(
         name,
         key,
@@ -144,13 +155,13 @@ def describe_body(
         color=build.vector3(body.color),
         visible=body.drawn,
         detail=48 if count <= 50 else 24 if count <= 300 else 16,
-        # what has no end is drawn twice as far as bodies are apart
-        extent=2.0 * max(1.0, float(np.ptp(points, axis=0).max())),
+        extent=extent,
         source=body.model_dump(mode="json", exclude_none=True) if made else None,
     )
 
 
-def _read_joint(name: str, joint: Joint) -> NewJoint:
+def read_joint(name: str, joint: Joint) -> NewJoint:
+    """A joint of a scene, its angles in radians."""
     coordinates: dict[str, Joint | JointAxis] = {"": joint, **joint.axes}
     limits = {axis: _limits(one, _unit(joint, axis)) for axis, one in coordinates.items()}
     return NewJoint(

@@ -11,7 +11,7 @@ from undertow.geometry.motion import quaternion_of_matrix
 from undertow.grid import Array
 from undertow.part import BodyState, Ledger, Part
 from undertow.rigid.table import BodyDescription, BodyTable
-from undertow.run.assemble_solids import describe_body
+from undertow.run.assemble_solids import describe_body, drawn_extent
 from undertow.scene import RigidBody, Scene
 from undertow.scene.base import validate
 
@@ -23,7 +23,7 @@ VELOCITIES = ("velocity", "angular_velocity")
 
 def describe_made(start: Scene, name: str, body: RigidBody, table: BodyTable) -> BodyDescription:
     """A body made during the run of a scene, ``start`` being as that began; equal shapes of the table are shared."""
-    return describe_body(start, name, body, table.known_shapes, made=True)
+    return describe_body(start, name, body, table.known_shapes, drawn_extent(start), made=True)
 
 
 def restore_table(start: Scene, table: BodyTable, numbers: Mapping[str, Any]) -> dict[str, RigidBody]:

@@ -14,7 +14,7 @@ import undertow.scene
 from undertow.errors import UserError
 from undertow.fluid import Flow, FlowSettings, Smoke, SmokeEmitter, SmokeSettings
 from undertow.fluid.advected import Content
-from undertow.geometry.clipped import clip_to_grid
+from undertow.geometry.clipped import check_size, clip_to_grid
 from undertow.geometry.driven import Driven as DrivenMotion
 from undertow.grid import KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
 from undertow.rigid.table import BodyTable
@@ -39,18 +39,6 @@ from undertow.scene import (
     Water,
     WaterSource,
 )
-
-DOUBLES_PER_CELL = {
-    "flow": 55.0,
-    "second_order": 12.0,
-    "second solve": 3.0,
-    "viscosity": 45.0,
-    "smoke": 8.0,
-    "solids": 18.0,
-    "water": 40.0,
-}
-"""Memory of State and Work per cell, ghosts included, by what the scene asks for; for the refusal before a run."""
-
 
 Placed = RigidBody | Emitter | Water | WaterSource | Drain | SphFluid | SoftBody | Hold
 
@@ -98,18 +86,6 @@ def initial_velocity(scene: Scene) -> Callable[[Array, Array, Array], tuple[Arra
         )
 
     return velocity
-
-
-def memory_needed(scene: Scene, grid: Grid) -> float:
-    """Estimate of the memory a simulation allocates [bytes]."""
-    per_cell = DOUBLES_PER_CELL["flow"]
-    per_cell += DOUBLES_PER_CELL["second_order"] if scene.time.stepper != "first_order" else 0.0
-    per_cell += DOUBLES_PER_CELL["second solve"] if scene.monolithic.solves == 2 else 0.0
-    per_cell += DOUBLES_PER_CELL["viscosity"] if scene.is_viscous else 0.0
-    per_cell += DOUBLES_PER_CELL["smoke"] if scene.smoke is not None else 0.0
-    per_cell += DOUBLES_PER_CELL["solids"] if scene.bodies else 0.0
-    per_cell += DOUBLES_PER_CELL["water"] if scene.has_surface else 0.0
-    return 8.0 * per_cell * math.prod(float(n) for n in grid.padded)
 
 
 def make_curve(curve: object) -> geometry.Curve:
@@ -223,7 +199,7 @@ def build_solids(scene: Scene, table: BodyTable, grid: Grid) -> tuple[list[geome
             thin.append((thickness, body.name))
         # along periodic axes a solid is there more than once
         repeats = any(isinstance(side, Periodic) for side in scene.need_domain().sides.values())
-        solids.append(solid if body.dynamic or repeats else clip_to_grid(solid, grid))
+        solids.append(check_size(solid, grid) if body.dynamic or repeats else clip_to_grid(solid, grid))
     return solids, _notes_of_thin(thin, grid.dx)
 
 

@@ -38,6 +38,11 @@ class Checkpoint:
     arrays: dict[str, np.ndarray]
     numbers: dict[str, Any]
 
+    def nbytes(self) -> int:
+        """About the size of its file [bytes]: arrays and text, and what HDF5 needs for each of them."""
+        text = len(self.scene) + len(json.dumps(self.numbers))
+        return sum(array.nbytes for array in self.arrays.values()) + text + 3000 + 450 * len(self.arrays)
+
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write the file so that it is whole or not there, whatever happens."""

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 TABLES = ("ledger", "bodies", "probes", "timing")
 TIMING_COLUMNS = ["step", "frame", "step_seconds [s]", "output_seconds [s]"]
 CHECKPOINTS_KEPT = 2
+FORMAT = 1
+"""Of run folders, in their run.json; those without one are older and read the same."""
+
 DIGITS = 18
 """Mean length of a number in a table, with its comma."""
 
@@ -51,7 +54,19 @@ def check_run_folder(folder: Path) -> Path:
         if folder.is_file():
             what = "is a file, not a run folder"
         raise UserError(f"{folder}: {what}; give the folder that 'undertow run' made, such as runs/NAME-0001")
+    found = read_json(folder / "run.json").get("format", FORMAT)
+    if not isinstance(found, int) or found > FORMAT:
+        raise UserError(
+            f"{folder}: run format {found!r:.40}, and this version reads up to {FORMAT}; use the version that wrote it"
+        )
     return folder
+
+
+def check_path(path: Path) -> Path:
+    """A path that a file can be written to, or a UserError."""
+    if "\0" in str(path):
+        raise UserError(f"{str(path)!r}: holds the letter NUL, which no file name can; choose another name")
+    return path
 
 
 def disk_needed(sim: Simulation) -> tuple[float, int]:
@@ -62,15 +77,17 @@ def disk_needed(sim: Simulation) -> tuple[float, int]:
     rules = sim.scene.time
     left = max(0, rules.frames - sim.frame)
     frames = left // sim.scene.output.every + 1
-    state = sum(array.nbytes for array in sim.arrays().values())
     longest = min([1.0 / rules.frame_rate, rules.max_step or math.inf, rules.fixed_step or math.inf,
                    *(limit.time_step for part in sim.parts for limit in part.limits(sim.time))])  # fmt: skip
     steps = max(left, math.ceil((rules.end - sim.time) / longest)) if longest > 0 else left
     row = DIGITS * ((4 + len(sim.ledger.units)) + len(TIMING_COLUMNS))
     bodies = DIGITS * len(body_columns(sim.scene.dimensions)) * len(sim.bodies)
     rows = steps * row + (steps if sim.scene.output.bodies == "steps" else left) * bodies
-    head = 4096 + 64 * len(sim.scene.objects)
-    return float(frames * (sim.frame_data().nbytes() + head) + rows + (CHECKPOINTS_KEPT + 1) * state), frames
+    head = 3000 + 64 * len(sim.scene.objects)
+    # one more while the newest is written
+    saved = min(1 + math.ceil(left / sim.scene.output.checkpoint_frames), CHECKPOINTS_KEPT + 1)
+    size = sim.checkpoint({name: 0 for name in TABLES}).nbytes()
+    return float(frames * (sim.frame_data().nbytes() + head) + rows + saved * size), frames
 
 
 class FolderTakenError(UserError):
@@ -97,7 +114,7 @@ class RunFolder:
     @classmethod
     def create(cls, path: Path, sim: Simulation) -> RunFolder:
         """A new folder with scene, run.json, empty tables and a first checkpoint; it appears whole or not at all."""
-        if path.exists() or path.is_symlink():
+        if check_path(path).exists() or path.is_symlink():
             raise FolderTakenError(f"{path}: exists already and is not overwritten; choose another --out, or resume it")
         check_disk(path, *disk_needed(sim))
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -233,6 +250,7 @@ def read_json(path: Path) -> dict[str, Any]:
 def _describe(sim: Simulation) -> dict[str, Any]:
     cells = {"cells": list(sim.grid.cells), "cell_size": sim.grid.dx} if sim.grid else {}
     return {
+        "format": FORMAT,
         "scene": sim.scene.name,
         "status": "running",
         "message": "",

@@ -13,6 +13,7 @@ import numpy as np
 from undertow.errors import UserError
 from undertow.grid import Array
 from undertow.part import Nodes, Part, Push, Target
+from undertow.solids.contact_record import ContactSet
 
 Numbers = Sequence[float] | Array
 """Two numbers (2D) or three."""
@@ -168,6 +169,14 @@ class HasNodes(Protocol):
 
     def nodes(self, name: str) -> Nodes:
         """The nodes of one of them."""
+
+
+@runtime_checkable
+class HasContacts(Protocol):
+    """A part whose bodies touch."""
+
+    def contact_set(self) -> ContactSet:
+        """Their contacts in the last step."""
 
 
 @dataclass(frozen=True)

@@ -91,18 +91,6 @@ def available_memory() -> float:
     return free
 
 
-def check_memory(cells: tuple[int, int, int], needed: float) -> None:
-    """Refuse a grid that needs more memory [bytes] than there is."""
-    free = available_memory()
-    if needed > free:
-        nx, ny, nz = cells
-        share = (free / needed) ** (1 / (2 if nz == 1 else 3))
-        raise UserError(
-            f"domain.resolution: {nx} x {ny} x {nz} cells need about {size_text(needed)} of memory and "
-            f"{size_text(free)} are free; choose a resolution of at most {share:.0%} of this one"
-        )
-
-
 def check_disk(folder: Path, needed: float, frames: int) -> None:
     """Refuse a run whose files [bytes] do not fit on the disk of ``folder``."""
     place = folder.absolute()
@@ -132,7 +120,7 @@ def use_threads(threads: int | None) -> int:
     most = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
     if threads is None:
         threads = most
-    if not 1 <= threads <= most:
-        raise UserError(f"threads = {threads}: must be between 1 and {most}, the cores of this machine")
+    if not isinstance(threads, int) or not 1 <= threads <= most:
+        raise UserError(f"threads = {threads!r}: must be a whole number from 1 to {most}, the cores of this machine")
     numba.set_num_threads(threads)
     return threads

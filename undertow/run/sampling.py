@@ -34,7 +34,7 @@ def cell_field(flow: Flow, field: str) -> Array:
     if field == "open_fraction":
         return flow.domain.volume_c[grid.interior]
     if field == "density":
-        return np.full(state.p[grid.interior].shape, flow.settings.density)
+        return np.full(state.p[grid.interior].shape, flow.phase.mass_of(1.0))
     carried = flow.cells()
     if field in carried:
         return np.asarray(carried[field][grid.interior])
@@ -61,7 +61,11 @@ def _divergence(grid: Grid, u: Array) -> Array:
 
 def check_points(points: object) -> tuple[Array, bool]:
     """Points (n, 3) [m] of what a user gave as (n, 3), (n, 2) or one point, and whether it was one."""
-    given = np.array(points, dtype=float)
+    try:
+        given = np.array(points, dtype=float)
+    except (TypeError, ValueError):
+        what = str(points)[:60]
+        raise UserError(f"sample: points = {what!r}: give coordinates of shape (n, 3), in 2D (n, 2)") from None
     places = np.atleast_2d(given)
     if places.ndim != 2 or places.shape[1] not in (2, 3) or not np.isfinite(places).all():
         raise UserError(f"sample: points of shape {given.shape}; give finite coordinates of shape (n, 3)")

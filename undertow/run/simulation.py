@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,10 +19,11 @@ from undertow.part import BodyForces, Ledger, Part, Unit
 from undertow.run.assemble import assemble
 from undertow.run.build import initial_velocity
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from undertow.run.handles import Body, HasNodes, JointHandle, Nodes, Particles, SurfaceMesh
+from undertow.run.handles import Body, HasContacts, HasNodes, JointHandle, Nodes, Particles, SurfaceMesh
 from undertow.run.machine import use_threads
 from undertow.run.timestep import Clock, StepChoice
-from undertow.scene import RigidBody, Scene, toml
+from undertow.scene import Joint, RigidBody, Scene, toml
+from undertow.solids.contact_record import ContactSet, join_contacts
 
 if TYPE_CHECKING:
     from undertow.fluid import Flow, FlowState
@@ -141,7 +143,10 @@ class Simulation:
         u_f = grid.face_field()
         for axis in grid.axes:
             x, y, z = np.broadcast_arrays(*grid.face_centres(axis))
-            u_f[axis][grid.interior_faces(axis)] = function(x, y, z)[axis]
+            found = function(x, y, z)
+            if not isinstance(found, Sequence | np.ndarray) or len(found) != 3:
+                raise UserError(f"set_velocity: the function gives {found!r:.60}; it must give (u, v, w) [m/s]")
+            u_f[axis][grid.interior_faces(axis)] = found[axis]
         self.scheme.restart(self.time)
         flow.set_velocity(u_f)
 
@@ -171,6 +176,8 @@ class Simulation:
             yield self._step_towards(frame if until > frame - slack else until)
 
     def _check_target(self, name: str, time: float) -> None:
+        if not isinstance(time, Real):
+            raise UserError(f"{name}: {time!r} is no time; give a number in s")
         if not math.isfinite(time) or time < self.time:
             raise UserError(f"{name}: {time} s lies before the present time {self.time} s; time only moves forward")
 
@@ -271,11 +278,11 @@ class Simulation:
     def joint(self, name: str, axis: str = "") -> JointHandle:
         """A joint of the scene at the present time: ``sim.joint("hip").target = 0.3``; axis: of one with several free
         axes."""
-        if name not in self.scene.joints:
-            raise UserError(f"joint {name!r}: no such joint; the joints are {', '.join(self.scene.joints) or '(none)'}")
-        from undertow.solids.rigid_part import RigidPart
-
-        return JointHandle(name, axis, self.time, self.part(RigidPart).joints)
+        rigid = self._rigid()
+        known = () if rigid is None else rigid.joints.names
+        if rigid is None or name not in known:
+            raise UserError(f"joint {name!r}: no such joint; the joints are {', '.join(known) or '(none)'}")
+        return JointHandle(name, axis, self.time, rigid.joints)
 
     def solids(self) -> list[tuple[Part, str]]:
         """The solids of now by name, each with the part that it belongs to."""
@@ -293,18 +300,25 @@ class Simulation:
         known = ", ".join(own for _, own in solids)
         raise UserError(f"body {name!r}: no such solid; the solids are {known or '(none)'}")
 
-    def add(self, name: str, body: RigidBody) -> None:
-        """Put a rigid body into the scene, where and as fast as ``body`` says, from now on.
+    def add(self, name: str, body: RigidBody | Joint) -> None:
+        """Put a rigid body into the scene, where and as fast as ``body`` says, or a joint between bodies in the poses
+        they have, from now on.
 
         It may not lie deep inside another one; ``notes`` names those it overlaps and is pushed out of. Fluid in its
         place is gone, and the ledger counts it (``displaced_volume``). A prescribed motion counts from t = 0.
         Checkpoints know it. What was read from ``flow``, ``state`` or ``parts`` before belongs to the bodies of before.
         """
-        if not isinstance(body, RigidBody):
-            raise UserError(f"{name!r}: {type(body).__name__} is no RigidBody; only these are added during a run")
+        if not isinstance(body, RigidBody | Joint):
+            what = type(body).__name__
+            raise UserError(f"{name!r}: {what} is no RigidBody and no Joint; only these are added during a run")
         gone = [entry.name for entry in self.bodies.gone]
-        if name in self.bodies or (name in self.start_scene.objects and name not in gone):
-            raise UserError(f"body {name!r}: the scene has an object of that name; choose another")
+        joints = [made.joint.name for made in self.bodies.joints]
+        if name in (*self.bodies.entries, *joints) or (name in self.start_scene.objects and name not in gone):
+            what = "joint" if isinstance(body, Joint) else "body"
+            raise UserError(f"{what} {name!r}: the scene has an object of that name; choose another")
+        if isinstance(body, Joint):
+            self._join(name, body)
+            return
         from undertow.run.body_changes import describe_made
 
         scene, table = self._scene_with(name, body), self.bodies.copy()
@@ -324,14 +338,32 @@ class Simulation:
         self.scene, self.bodies = scene, table
         self._tell(name, "appeared", self._count(table, name, 1.0) + told)
 
+    def _join(self, name: str, joint: Joint) -> None:
+        from undertow.rigid.table import MadeJoint
+        from undertow.run.assemble_solids import read_joint
+
+        scene, table, rigid = self._scene_with(name, joint), self.bodies.copy(), self._rigid()
+        if rigid is None:
+            raise UserError(f"joint {name!r}: no body of this simulation is moved by forces")
+        source = joint.model_dump(mode="json", exclude_none=True)
+        table.join(MadeJoint(rigid.make_joint(read_joint(name, joint)), source))
+        told = self._assemble_anew(table)
+        self.scene, self.bodies = scene, table
+        self._tell(name, "holds", told)
+
     def remove(self, name: str) -> None:
-        """Take a rigid body out; joints that held it are broken, nodes attached to it are let go.
+        """Take a rigid body out; joints that held it are broken, nodes attached to it are let go. Or let go what a
+        joint holds, for good: it then counts as broken.
 
         Its place is filled by air in water, by fluid that moves as what surrounds it in a full tank; an SPH fluid flows
         into it.
         """
-        self._check_body(name, "removed")
         table, rigid = self.bodies.copy(), self._rigid()
+        if rigid is not None and name in rigid.joints.names:
+            rigid.release(name)
+            self._tell(name, "holds nothing any longer", "")
+            return
+        self._check_body(name, "removed")
         told = self._count(table, name, -1.0)
         table.remove(name)
         if rigid is not None and self._follows_table:
@@ -417,9 +449,14 @@ class Simulation:
     def _tell(self, name: str, done: str, more: str) -> None:
         self._changes.append(f"objects.{name} {done} at t = {self.time:.6g} s{more}")
 
-    def _scene_with(self, name: str, body: RigidBody) -> Scene:
-        """The scene of now and one body more, checked as a whole."""
+    def _scene_with(self, name: str, body: RigidBody | Joint) -> Scene:
+        """The scene of now and one body or joint more, checked as a whole."""
         return toml.scene_from_dict({**dict(self.scene), "objects": {**self.scene.objects, name: body}}, "add")
+
+    def contacts(self) -> ContactSet:
+        """The contacts of solids in the last step: who touched whom where, with which impulse; none before the first
+        step and after loading."""
+        return join_contacts(part.contact_set() for part in self.parts if isinstance(part, HasContacts))
 
     def nodes(self, name: str) -> Nodes:
         """The nodes of a soft body, cloth or rope."""
@@ -552,10 +589,16 @@ class Simulation:
         self.scene = self.start_scene
         for name, body in made.items():
             self.scene = self._scene_with(name, body)
+        for one in self.bodies.joints:
+            joint = Joint.model_validate(dict(one.source))
+            if all(end is None or end in self.scene.objects for end in (joint.parent, joint.child)):
+                self.scene = self._scene_with(one.joint.name, joint)
 
     def save(self, path: str | Path) -> None:
         """Save scene and state to a new file; ``ut.load(path)`` continues bit for bit."""
-        path = Path(path)
+        from undertow.run.folder import check_path
+
+        path = check_path(Path(path))
         if path.exists():
             raise UserError(f"{path}: exists already and is not overwritten; choose another name")
         if not path.parent.is_dir():

@@ -195,7 +195,8 @@ def check_vector(
     """The value as a tuple of 2 (2D scenes) or 3 finite floats; low: of each of them."""
     value = plain(value)
     if not isinstance(value, list | tuple):
-        raise complain(f"must be a list of numbers in {unit}, such as {list(range(lengths[-1]))}")
+        example = [0.5] * lengths[-1] if RANGES[unit][1] <= 1.0 else list(range(lengths[-1]))
+        raise complain(f"must be a list of numbers in {unit}, such as {example}")
     if len(value) not in lengths:
         raise complain(f"must have {' or '.join(map(str, lengths))} components, not {len(value)}")
     return tuple(check_number(v, unit, low=low) for v in value)

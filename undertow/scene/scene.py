@@ -406,7 +406,9 @@ class Scene(Model):
         self._check_water()
         check_probes(self, domain)
         for name, item in self.objects.items():
-            if not isinstance(item, Joint | SoftBody | Cloth | Rope):
+            if isinstance(item, SoftBody | Cloth | Rope):
+                self._check_near(name, item, domain)
+            elif not isinstance(item, Joint):
                 self._check_inside(name, item, domain)
         if self.output.fields is None and not self.sph_fluids:
             smoke = ("smoke", "temperature") if self.smoke else ()
@@ -620,12 +622,16 @@ class Scene(Model):
         if any(self.fluid.initial_velocity) or self.fluid.initial_vortices:
             raise complain("fluid.initial_velocity: give each object of type 'water' its velocity instead")
 
-    def _check_near(self, name: str, item: RigidBody, domain: Domain) -> None:
+    def _check_near(self, name: str, item: RigidBody | SoftBody | Cloth | Rope, domain: Domain) -> None:
         """A body that forces move may start outside, not where it never comes to the fluid from."""
         ends = list(zip(domain.lower, item.position, domain.upper, strict=False))
         longest = max(hi - lo for lo, _, hi in ends)
         away = max(max(lo - x, x - hi) for lo, x, hi in ends)
-        if away > max(FARTHEST * longest, *(h for h in item.shape.half_size() if math.isfinite(h)), 0.0):
+        if isinstance(item, Rope):
+            half: tuple[float, ...] = (math.dist(item.position, item.end),)
+        else:
+            half = item.size or () if item.shape is None else item.shape.half_size()
+        if away > max(FARTHEST * longest, *(h for h in half if math.isfinite(h)), 0.0):
             raise complain(
                 f"objects.{name}.position = {list(item.position)}: {away:.3g} m outside the domain, which is "
                 f"{longest:g} m long; move it nearer or enlarge the domain"

@@ -262,7 +262,7 @@ FLATTEST = 1e-3
 """Narrowest side of a cloth or a box over the size of its elements, which are as narrow as that side."""
 
 
-def _count_elements(item: SoftBody | Cloth | Rope, dimensions: int) -> float:
+def count_elements(item: SoftBody | Cloth | Rope, dimensions: int) -> float:
     """About how many elements it has; 0 for a shape of a file, which is counted when it is read."""
     h = item.element_size
     if h is None:
@@ -293,14 +293,14 @@ def check_soft(scene: Scene) -> None:
                 f"rounding is all that is left of them; make element_size at most {min(sides) / FLATTEST:.2g}, or the "
                 f"{item.type} wider"
             )
-        count = _count_elements(item, dimensions)
+        count = count_elements(item, dimensions)
         if count > MOST_ELEMENTS:
             raise complain(
                 f"{path}: element_size = {item.element_size:g} makes about {count:.2g} elements, more than "
                 f"{MOST_ELEMENTS}; make the elements larger or the {item.type} smaller"
             )
         if dimensions == 2 and isinstance(item, Cloth):
-            raise complain(f"{path}: a 2D scene has no cloth; use a rope")
+            raise complain(f"{path}: a 2D scene has no cloth; use a rope, or give positions a z if it was forgotten")
         if isinstance(item, SoftBody):
             item.shape.check_dimensions(f"{path}.shape", dimensions)
         if dimensions == 2 and isinstance(item, SoftBody) and item.embed:

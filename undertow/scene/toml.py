@@ -15,10 +15,26 @@ from undertow.scene.base import validate
 from undertow.scene.keys import assign
 from undertow.scene.scene import MOST_OBJECTS, Scene
 
+FORMAT = 1
+"""Of scene files, in their key ``format``; a file without one is of the present format. It grows when a key changes its
+meaning: names that change alone are answered with the new ones."""
+
 
 def scene_from_dict(data: Mapping[str, Any], where: str = "scene") -> Scene:
     """Validate nested tables into a Scene; UserError in words when they are wrong."""
-    return validate(Scene, dict(data), where)
+    tables = dict(data)
+    _check_format(tables.pop("format", FORMAT), where)
+    return validate(Scene, tables, where)
+
+
+def _check_format(found: object, where: str) -> None:
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        raise UserError(f"{where}: format = {found!r:.40}: must be a whole number from 1; remove it for the present")
+    if found > FORMAT:
+        raise UserError(
+            f"{where}: scene format {found}, and this version reads up to {FORMAT}; use the version that wrote it, or "
+            "a newer one"
+        )
 
 
 def scene_to_dict(scene: Scene) -> dict[str, Any]:
@@ -111,7 +127,8 @@ def check_resolved(path: Path) -> None:
 def write(scene: Scene) -> str:
     """The resolved scene as TOML: one header per table and per object, everything below it inline."""
     data = scene_to_dict(scene)
-    lines = [f"{key} = {_inline(value)}" for key, value in data.items() if not isinstance(value, dict)]
+    lines = [f"format = {FORMAT}"]
+    lines += [f"{key} = {_inline(value)}" for key, value in data.items() if not isinstance(value, dict)]
     for key, value in data.items():
         if key in ("objects", "probes"):
             for name, item in value.items():

@@ -60,7 +60,8 @@ def _collide_pairs(  # type: ignore[no-untyped-def]
 
     depth, queue (pairs,): scratch. mobility (6 k, 6 k): P M^-1 of the bodies that are joined; slot (n,): which of them
     a body is, -1: free. p and L of those get the impulses of contact alone, v and omega what the joints make of them.
-    out_p, out_L (n, 3) gather the impulses given to the bodies.
+    out_p, out_L (n, 3) gather the impulses given to the bodies; those of the rows, in the world, are added to
+    ``rows.start``.
     """
     collided, clamped = 0, 0
     pair = np.zeros((12, 12))
@@ -169,6 +170,9 @@ def _collide_pair(  # type: ignore[no-untyped-def]
         jy = e * (j[0] * f[1] + j[1] * f[4] + j[2] * f[7])
         jz = e * (j[0] * f[2] + j[1] * f[5] + j[2] * f[8])
         px, py, pz = px + jx, py + jy, pz + jz
+        rows.start[i, 0], rows.start[i, 1], rows.start[i, 2] = (
+            rows.start[i, 0] + jx, rows.start[i, 1] + jy, rows.start[i, 2] + jz,
+        )  # fmt: skip
         x, y, z = _cross(r[0], r[1], r[2], jx, jy, jz)
         ax, ay, az = ax + x, ay + y, az + z
         x, y, z = _cross(r[3], r[4], r[5], jx, jy, jz)

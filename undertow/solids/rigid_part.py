@@ -41,10 +41,12 @@ from undertow.part import (
 )
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.control import JointControl
+from undertow.rigid.joint import Joint
 from undertow.rigid.joints import Joints
 from undertow.rigid.mass import add_points
 from undertow.rigid.placing import place_body
 from undertow.rigid.table import BodyDescription, BodyEntry, BodyTable, carry_rows
+from undertow.solids.contact_record import ContactSet
 from undertow.solids.loads import NEXT_STEP, Applied, RigidLoads
 from undertow.solids.settings import SolidSettings
 from undertow.solids.step import JointReport, Solids, SolidsReport
@@ -78,7 +80,8 @@ class RigidPart(Part):
 
     table: what the bodies are. bodies: their states, those of the table in its order and then the sides of a domain,
     which others add and which are neither named nor drawn. attached: by name of a body of the scene points (k, 3) [m]
-    and masses (k,) [kg] that are parts of it. in_fluid: a fluid is simulated as well.
+    and masses (k,) [kg] that are parts of it. in_fluid: a fluid is simulated as well. made_controls: motors of the
+    joints of the table, which were made during the run.
     """
 
     name = "solids"
@@ -91,6 +94,7 @@ class RigidPart(Part):
         joint_solver: str = "global",
         in_fluid: bool = False,
         attached: Mapping[str, tuple[Array, Array]] | None = None,
+        made_controls: Sequence[JointControl] = (),
     ) -> None:
         self.table, self.dimensions, self.in_fluid = table, table.dimensions, in_fluid
         self._suffix = "_solids" if in_fluid else ""
@@ -101,6 +105,7 @@ class RigidPart(Part):
         self.loads = RigidLoads(self.bodies)
         self.shapes = table.shapes
         self._warned: set[str] = set()
+        self._rows: dict[str, int] = {}
         self._groups: dict[str, int] = {}
         for entry in table.first:
             self._place(entry, 0.0, (attached or {}).get(entry.name))
@@ -110,7 +115,11 @@ class RigidPart(Part):
         self.bodies.keep(np.array([entry.identity for entry in table]))
         for entry in table.made:
             self._place(entry, 0.0)
-        self.solids = Solids(self.bodies, self.shapes, settings, self.joints if joints else None)
+        for made in table.joints:
+            self.joints.put(made.joint)
+        for control in made_controls:
+            self.joints.control(control)
+        self.solids = Solids(self.bodies, self.shapes, settings, self.joints if self.joints.count else None)
 
     # bodies come and go ---------------------------------------------------------------------------------------------
 
@@ -149,7 +158,7 @@ class RigidPart(Part):
             own[known] = carry_rows(before.bodies.arrays()[name], old, new)[known]
         self.force_table.values[...] = carry_rows(before.force_table.values, old, new)
         self.loads.mean_b[...] = carry_rows(before.loads.mean_b, old, new)
-        self.joints.restore(before.joints.arrays())
+        self.joints.adopt(before.joints)
         self.solids.restore(before.solids.arrays())
 
     def add_wall(self, name: str, axis: int, upper: bool, place: float) -> None:
@@ -197,11 +206,20 @@ class RigidPart(Part):
         mask = -1 if body.collides_with is None else sum(bits[name] for name in body.collides_with)
         return {"group": bits[body.collision_group], "mask": mask}
 
-    def _join(self, joint: NewJoint) -> None:
-        self.joints.add(
+    def make_joint(self, joint: NewJoint) -> Joint:
+        """A joint of bodies in their poses of now, for the table."""
+        return self.joints.make(
             joint.name, joint.kind, joint.parent, joint.child, joint.position, joint.axis, joint.second_axis,
             joint.limits, joint.break_force, joint.break_torque, joint.collide, joint.coordinate_limits,
         )  # fmt: skip
+
+    def release(self, joint: str) -> None:
+        """A joint holds nothing from now on."""
+        self.joints.release(joint)
+        self.solids.prepare()
+
+    def _join(self, joint: NewJoint) -> None:
+        self.joints.put(self.make_joint(joint))
         for control in joint.controls:
             self.joints.control(control)
 
@@ -283,6 +301,10 @@ class RigidPart(Part):
                 events.append(f"{text} (the ledger counts how often)")
         return events
 
+    def contact_set(self) -> ContactSet:
+        """Contacts of the bodies with each other in the last step."""
+        return self.solids.record.contacts(self.bodies.names)
+
     def displaced_volume(self, b: int) -> float:
         """Volume of body b, what it displaces in a fluid [m3; 2D m2]; 0 unless it is dynamic, and of a sheet."""
         found = self.table.form(self.table[self.bodies.names[b]]).found
@@ -350,15 +372,24 @@ class RigidPart(Part):
     def body_names(self) -> list[str]:
         return list(self.table.entries)
 
+    def _row(self, name: str) -> int:
+        """The row of a body, found without a search through all of them."""
+        names = self.bodies.names
+        b = self._rows.get(name, len(names))
+        if b >= len(names) or names[b] != name:
+            self._rows = {own: row for row, own in enumerate(names)}
+            b = self._rows[name] if name in self._rows else self.bodies.index(name)
+        return b
+
     def body_state(self, name: str, time: float) -> BodyState:
-        b = self.bodies.index(name)
+        b = self._row(name)
         position, rotation = self.bodies.shape_pose(b)
         omega = self.bodies.omega_b[b].copy()
         velocity = self.bodies.v_b[b] + np.cross(omega, position - self.bodies.x_b[b])
         return BodyState(position, rotation, velocity, omega)
 
     def body_forces(self, name: str) -> BodyForces:
-        b = self.bodies.index(name)
+        b = self._row(name)
         return replace(self.force_table.of(b), load=vector(self.loads.mean_b[b, :3]))
 
     def frames(self, time: float) -> list[object]:

@@ -41,6 +41,7 @@ from undertow.soft.embedding import Embedding
 from undertow.soft.outlines import OutlineCollisions
 from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
+from undertow.solids.contact_record import ContactSet
 from undertow.solids.loads import NEXT_STEP, Applied, NewLoad, NodeLoads
 from undertow.solids.points import RigidPoints
 from undertow.solids.rigid_part import RigidPart
@@ -363,6 +364,10 @@ class SoftPart(Part):
         nodes = self.soft.part(name).nodes
         row, load = list(self.looks).index(name), vector(self.loads.mean[nodes].sum(axis=0))
         return replace(self.soft_forces.of(row), load=load, reaction=vector(self.reaction[row]))
+
+    def contact_set(self) -> ContactSet:
+        """Contacts of soft bodies without fluid in the last step."""
+        return self.soft_solids.contact_set()
 
     def nodes(self, name: str) -> Nodes:
         """The nodes of a soft body."""

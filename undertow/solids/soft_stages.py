@@ -148,6 +148,11 @@ class ImpulseRows:
                 break
         return found
 
+    def on_nodes(self, impulse: Array) -> tuple[Any, Array, Any, Array]:
+        """Nodes (m,), the impulses (m, 3) on them, the bodies (m,) that give these, and normals (m, 3) out of them."""
+        sign = -self.sign[:, None]
+        return self.nodes[:, 0], sign * impulse, self.body, sign * self.normal
+
     def on_bodies(self, impulse: Array, arm: Array, count: int) -> tuple[Array, Array]:
         """Impulses and angular impulses (count, 3) on the bodies."""
         p, L = np.zeros((count, 3)), np.zeros((count, 3))
@@ -189,7 +194,7 @@ class ExplicitStages:
         rows = self._find(dt, way, np.concatenate([v_b, omega_b], axis=1))
         arm = rows.arm(soft.x, bodies)
         impulse = rows.exchange(soft.inv_mass, bodies, arm, way, v_b, omega_b)
-        solids.contact_p[...] = 0.0
+        solids.forget_contacts()
         self._rows = rows.take((impulse != 0).any(axis=1))
         solids.force_b, solids.torque_b = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
         # Verlet's scheme has one velocity for both: its impulses are those of the step
@@ -197,7 +202,7 @@ class ExplicitStages:
         if way is soft.v:
             other = np.zeros_like(way)
             self._give(*rows.on_bodies(impulse, arm, bodies.count), dt)
-            solids.add_contact(rows.nodes[:, 0], -rows.sign[:, None] * impulse)
+            solids.add_contact(*rows.on_nodes(impulse))
         if solids.surfaces is not None:
             solids.surfaces.repel(soft.x, way, other, dt, soft.inv_mass)
         solids.keep_apart(way, other, dt)
@@ -256,7 +261,7 @@ class ExplicitStages:
         rows.wanted[...] = 0.0
         impulse = rows.exchange(soft.inv_mass, bodies, arm, soft.v, v_b, omega_b)
         self._give(*rows.on_bodies(impulse, arm, bodies.count), dt)
-        solids.add_contact(rows.nodes[:, 0], -rows.sign[:, None] * impulse)
+        solids.add_contact(*rows.on_nodes(impulse))
         own = rows.contact >= 0
         solids.press[...], solids.state[...] = 0.0, FREE
         solids.state[rows.contact[own]] = SLIDES

@@ -15,8 +15,9 @@ Soft surfaces are kept from each other after that, by impulses on the velocity o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from undertow.soft.collision import CollisionReport, SurfaceCollisions, rigid_mo
 from undertow.soft.implicit import Joined
 from undertow.soft.rings import RingConstraint, RingProjection
 from undertow.soft.steppers import SoftReport
+from undertow.solids.contact_record import ContactSet, join_contacts, name_array
 from undertow.solids.points import RigidPoints
 from undertow.solids.scheme import advance
 from undertow.solids.soft_contacts import FREE, SLIDES, STICKS, SoftContacts
@@ -36,6 +38,18 @@ from undertow.solids.touches import Touches
 
 if TYPE_CHECKING:
     from undertow.solids.step import RigidStages
+
+
+class Touched(NamedTuple):
+    """Nodes (m,) that rigid bodies (m,) touch at points (m, 3) [m], with normals (m, 3) out of the bodies and impulses
+    (m, 3) [N s] on the nodes."""
+
+    nodes: Any
+    body: Any
+    point: Array
+    normal: Array
+    impulse: Array
+
 
 PASSES = 100
 """Most iterations of Newton's method in a step; between two of them contacts change."""
@@ -126,10 +140,51 @@ class SoftSolids:
         self._first = np.array([part.first for part in soft.parts])
         self.contact_p: Array = np.zeros((len(soft.parts), 3))
         """Impulses of rigid bodies on the soft ones over the last step [N s]."""
+        self._touched: list[Touched] = []
+        self._joined: tuple[Joined, Array] | None = None
 
-    def add_contact(self, nodes: Any, impulse: Array) -> None:
-        """Impulses (m, 3) [N s] of rigid bodies on nodes (m,) belong to this step."""
-        np.add.at(self.contact_p, np.searchsorted(self._first, nodes, side="right") - 1, impulse)
+    def add_contact(self, nodes: Any, impulse: Array, body: Any, normal: Array) -> None:
+        """Impulses (m, 3) [N s] of rigid bodies (m,) on nodes (m,) belong to this step; normal (m, 3): out of them."""
+        np.add.at(self.contact_p, self._part_of(nodes), impulse)
+        self._touched.append(Touched(nodes, body, self.soft.x[nodes], normal, impulse))
+
+    def forget_contacts(self) -> None:
+        """A step without contact so far."""
+        self.contact_p[...] = 0.0
+        self._touched.clear()
+        self._joined = None
+
+    def _part_of(self, nodes: Any) -> Any:
+        return np.searchsorted(self._first, nodes, side="right") - 1
+
+    def contact_set(self) -> ContactSet:
+        """Contacts of the last step without fluid; of soft surfaces on each other what pressed in the implicit solve,
+        along the normal."""
+        parts, names, near = [], [part.name for part in self.soft.parts], self.contacts
+        bodies = near.rigid.names
+        gap_of = np.full(self.soft.count, np.nan)
+        gap_of[near.nodes] = near.gap
+        for one in self._touched:
+            own = (one.impulse != 0.0).any(axis=1)
+            nodes = one.nodes[own]
+            parts.append(ContactSet(
+                name_array(names, self._part_of(nodes)), name_array(bodies, one.body[own]), one.point[own],
+                one.normal[own], one.impulse[own], np.nan_to_num(gap_of[nodes]),
+            ))  # fmt: skip
+        if self._joined is not None:
+            parts.append(self._pressing(*self._joined, names))
+        return join_contacts(parts)
+
+    def _pressing(self, joined: Joined, x: Array, names: Sequence[str]) -> ContactSet:
+        """Soft surfaces that press on each other, their nodes being at x (n, 3) [m]."""
+        nodes, weight, normal = joined.nodes, joined.weight, joined.normal
+        first, second = (self._part_of(np.take_along_axis(nodes, np.argmax(sign * weight, axis=1)[:, None], 1)[:, 0])
+                         for sign in (1.0, -1.0))  # fmt: skip
+        # both sides have weights of sum 1, so that the mean of their points is half the sum with the sizes of weights
+        point = 0.5 * np.einsum("ma,mai->mi", np.abs(weight), x[nodes])
+        apart = np.einsum("ma,mai,mi->m", weight, x[nodes], normal)
+        press = np.zeros_like(normal) if joined.press is None else joined.press[:, None] * normal
+        return ContactSet(name_array(names, first), name_array(names, second), point, normal, press, apart)
 
     def reaction_p(self) -> Array:
         """Impulses (parts, 3) [N s] of what holds nodes where they are or moves them, over the last implicit step."""
@@ -396,7 +451,7 @@ class SoftSolids:
         near = contacts.body >= 0
         elastic = done.elastic
         self._point_push = np.zeros((contacts.rigid.count, 3)), np.zeros((contacts.rigid.count, 3))
-        self.contact_p[...] = 0.0
+        self.forget_contacts()
         pressing, work = self.touches.give(v, carriers.w, *self._point_push)
         self.add_contact(*self.touches.on_faces(v, carriers.w))
         self.impulse += stepper.balance(v)[nodes]
@@ -525,7 +580,7 @@ class SoftSolids:
         """
         joined: Joined | None = self.touches.joined(way, held.carriers.w)
         assert joined is not None
-        self.pressing = len(joined.nodes)
+        self.pressing, self._joined = len(joined.nodes), (joined, self.soft.x.copy())
         if self.rings is None:
             return 0, held
         assert self.implicit is not None
@@ -628,7 +683,7 @@ class SoftSolids:
         force = -self.impulse[near] / dt
         np.add.at(self.force_b, b, force)
         np.add.at(self.torque_b, b, np.cross(self._arm[near], force))
-        self.add_contact(contacts.nodes[near], self.impulse[near])
+        self.add_contact(contacts.nodes[near], self.impulse[near], b, contacts.normal[near])
         force = -self._bound_impulse / dt
         np.add.at(self.force_b, self.bone, force)
         np.add.at(self.torque_b, self.bone, np.cross(self._lever, force))

@@ -36,6 +36,7 @@ from undertow.solids.contact import (
     _solve_rows,
     make_rows,
 )
+from undertow.solids.contact_record import ContactRecord
 from undertow.solids.finder import ContactFinder
 from undertow.solids.interpenetration import Overlaps, remember_places, resolve_interpenetration, restore_momenta
 from undertow.solids.rows import (
@@ -135,6 +136,8 @@ class Solids:
         self._rows = make_rows(0)
         self._work = Work(bodies, shapes, self.settings)
         self._joined = JointReport()
+        self.record, self._gap = ContactRecord(), np.zeros(0)
+        """The contacts of the last step."""
 
     @property
     def contact_force_b(self) -> Array:
@@ -229,6 +232,7 @@ class Solids:
         if not dt > 0:
             raise UserError(f"time step {dt} s: must be positive")
         self._joined = JointReport()
+        self.record.begin()
         self.prepare()
         self.bodies.derive_velocities()
         return self.energy(), self._work.given(force, "force"), self._work.given(torque, "torque")
@@ -263,6 +267,7 @@ class Solids:
             final, dt, self._rows, work.starts,
         )  # fmt: skip
         _order_rows(self._rows, rows, spec.kind, work.level, work.parent, work.fill)
+        self._gap = contacts.gap[self._rows.source[:rows]]
         return int(rows)
 
     def _bouncing(self, rows: int) -> bool:
@@ -284,10 +289,13 @@ class Solids:
                 return 0, 0
             work.dv[...], work.domega[...] = work.v - spec.v, work.omega - spec.omega
             slot, mobility = self.joints.mobility(self._rows.body[:rows])
+        self._rows.start[:rows] = 0.0
         collided, clamped = _collide_pairs(
             self._rows, work.starts, work.pairs, spec, work.v, work.omega, work.inv_inertia, dt, COLLISION_PASSES,
             self.settings.clamp, work.depth, work.queue, slot, mobility, work.contact_force, work.contact_torque,
         )  # fmt: skip
+        if collided:
+            self.record.note("collisions", self._rows, rows, spec.x, self._rows.start, self._gap)
         if collided and self.joints is not None:
             # the joints' share of the change once more, from the momenta, which have that of contact alone: its
             # impulses are counted, and limits take part
@@ -446,6 +454,7 @@ class Solids:
         if rows:
             self._solve_contacts(rows, memory, dt, True)
         self._remember(rows, memory, dt)
+        self.record.note("fluid", self._rows, rows, self.bodies.x_b, memory.impulse, self._gap)
         return self._impulses_of(rows, memory)
 
     def _impulses_of(self, rows: int, memory: Memory) -> Array:
@@ -462,6 +471,8 @@ class Solids:
         _give_momentum(self._rows, rows, memory.impulse, work.gained_p, work.gained_L)
         work.contact_force += work.gained_p
         work.contact_torque += work.gained_L
+        solve = "positions" if memory is self._positions else "velocities"
+        self.record.note(solve, self._rows, rows, self.bodies.x_b, memory.impulse, self._gap)
 
     def _carry(self, rows: int) -> None:
         """The impulses that positions move by act on the momenta of n too."""

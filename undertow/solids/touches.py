@@ -174,11 +174,15 @@ class Touches:
         weight, normal = np.concatenate([joined.weight, found.weight]), np.concatenate([joined.normal, found.normal])
         return Joined(nodes[kept], weight[kept], normal[kept])
 
-    def on_faces(self, v: Array, w: Array) -> tuple[Any, Array]:
-        """A node (m,) of the soft faces at v (n, 3) and w (b, 6) that rigid points touch, and the impulses (m, 3) [N s]
-        on them."""
+    def on_faces(self, v: Array, w: Array) -> tuple[Any, Array, Any, Array]:
+        """A node (m,) of the soft faces at v (n, 3) and w (b, 6) that rigid points touch, the impulses (m, 3) [N s]
+        on them, the bodies (m,) of the points and the normals (m, 3) out of these."""
         chosen = self._keys[:, 0] == 2
-        return self.rows.nodes[chosen, 0], -self.rows.impulse(v, w)[chosen]
+        body = np.zeros(0, dtype=np.int64)
+        if chosen.any():
+            assert self.points is not None
+            body = self.points.body[self._keys[chosen, 1] - self.soft.count]
+        return self.rows.nodes[chosen, 0], -self.rows.impulse(v, w)[chosen], body, -self.rows.normal[chosen]
 
     def give(self, v: Array, w: Array, out_force: Array, out_torque: Array) -> tuple[int, float]:
         """Impulses [N s] and angular impulses [N m s] (bodies, 3) of soft faces on rigid points, at v (n, 3) and w (b,

@@ -48,8 +48,9 @@ def sample_solid(
     """
     first, last = lower - MARGIN * spacing, upper + MARGIN * spacing
     low, high = solid.bounds(0.0)
-    if not rests and np.isfinite([low, high]).all():
-        _check_size(solid.name, (high - low)[:dimensions], spacing)
+    moves = not rests and bool(np.isfinite([low, high]).all())
+    if moves:
+        _check_boundary(solid.name, (high - low)[:dimensions], spacing)
         first, last = np.minimum(first, low - spacing), np.maximum(last, high + spacing)
     position, rotation = solid.motion.pose(0.0)
     if dimensions == 3 or abs(rotation[2, 2]) > 1.0 - 1e-9:
@@ -59,6 +60,8 @@ def sample_solid(
         if even is not None:
             points = even @ rotation.T + position
             return np.asarray(points[((points >= first) & (points <= last))[:, :dimensions].all(axis=1)])
+    if moves:
+        _check_nodes(solid.name, (high - low)[:dimensions], spacing)
     low, high = np.maximum(low, first), np.minimum(high, last)
     meshed = dimensions == 3 and solid.shape_at(0.0).as_mesh() is not None
     nearest = partial(solid.nearest, t=0.0) if meshed else None
@@ -66,17 +69,28 @@ def sample_solid(
     return sample_surface(distance, low, high, spacing, dimensions, nearest)
 
 
-def _check_size(name: str, size: Array, spacing: float) -> None:
-    """UserError when a box of the size (2,) or (3,) [m] has too many boundary particles, or too many nodes."""
+def _check_boundary(name: str, size: Array, spacing: float) -> None:
+    """UserError when a box of the size (2,) or (3,) [m] has too many boundary particles."""
     count = size / spacing
     faces = 2.0 * float(count.sum() if len(size) == 2 else (count * np.roll(count, 1)).sum())
-    nodes = float(np.prod((4.0 if len(size) == 2 else 2.0) * count))
-    if faces > MOST_BOUNDARY or nodes > MOST_NODES:
-        raise UserError(
-            f"objects.{name}: moves and is {size.max():.3g} m long, which takes up to {faces:.2g} boundary particles "
-            f"{spacing:.3g} m apart; make it smaller, lower domain.resolution, or let it rest: one that rests ends at "
-            f"the domain"
-        )
+    if faces > MOST_BOUNDARY:
+        words = f"moves and is {size.max():.3g} m long, up to {faces:.2g}"
+        raise UserError(f"objects.{name}: {words} {_too_large(spacing)}")
+
+
+def _check_nodes(name: str, size: Array, spacing: float) -> None:
+    """UserError when a surface that is looked for in a box of the size (2,) or (3,) [m] takes too many nodes."""
+    nodes = float(np.prod((4.0 if len(size) == 2 else 2.0) * size / spacing))
+    if nodes > MOST_NODES:
+        words = f"moves and is {size.max():.3g} m long: its surface is looked for at {nodes:.2g} points for"
+        raise UserError(f"objects.{name}: {words} {_too_large(spacing)}")
+
+
+def _too_large(spacing: float) -> str:
+    return (
+        f"boundary particles {spacing:.3g} m apart; make it smaller, lower domain.resolution, or let it rest: one that "
+        "rests ends at the domain"
+    )
 
 
 def sample_surface(

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+Array = NDArray[np.float64]
 Quantity = dict[str, Any]
 
 

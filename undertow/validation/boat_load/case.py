@@ -12,8 +12,7 @@ import undertow as ut
 from undertow.geometry.generated import BOAT_LEAN as LEAN
 from undertow.geometry.generated import BOAT_OUTLINE
 from undertow.geometry.sheets import Sheet, make_boat_sheet
-from undertow.grid import Array
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 WATER = 1000.0
 LENGTH, WIDTH, HEIGHT = 0.6, 0.4, 0.2

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from undertow.geometry import Box, MeshShape, Torus
-from undertow.grid import Array
 from undertow.solids import SolidsWorld
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 PAIRS = 1000
 FREE, STEPS = 40, 20

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 import undertow as ut
-from undertow.errors import PhysicsError
 from undertow.validation.analysis import Quantity, quantity
 
 GRAVITY = 9.81
@@ -112,10 +111,10 @@ def complete(make: Callable[[float], ut.Simulation], body: str, axis: int) -> tu
             for _ in range(200):
                 sim.step()
                 if np.abs(sim.body(body).velocity).max() > 100.0:
-                    raise PhysicsError("too fast")
+                    raise ut.PhysicsError("too fast")
             done += 1
             speeds[f"1e{decade}"] = float(sim.body(body).velocity[axis])
-        except PhysicsError as error:
+        except ut.PhysicsError as error:
             speeds[f"1e{decade}"] = str(error)
     return done / 19, speeds
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from undertow.grid import Array
 from undertow.soft import Elastic, make_altitudes, make_bending, make_edges, make_membrane, make_solid
 from undertow.soft.assembly import Forces
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 TETRAHEDRON = np.array([[0.0, 0.0, 0.0], [1.0, 0.1, 0.0], [0.2, 0.9, 0.1], [0.1, 0.2, 1.1]])
 TRIANGLE = np.array([[0.0, 0.0, 0.0], [1.0, 0.1, 0.0], [0.3, 0.8, 0.0]])

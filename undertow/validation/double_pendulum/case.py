@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import undertow as ut
-from undertow.grid import Array
-from undertow.validation.analysis import Quantity, observed_order, quantity
+from undertow.validation.analysis import Array, Quantity, observed_order, quantity
 
 LENGTH = 1.0
 WIDTH = 0.02

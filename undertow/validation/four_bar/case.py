@@ -8,8 +8,7 @@ from math import acos, atan2, cos, degrees, hypot, pi, sin
 import numpy as np
 
 import undertow as ut
-from undertow.grid import Array
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 CRANK, COUPLER, ROCKER, GROUND = 0.3, 0.8, 0.6, 0.9
 START = pi / 2

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from undertow.geometry import Sphere
-from undertow.grid import Array
 from undertow.solids import SolidsWorld
-from undertow.validation.analysis import Quantity, observed_order, quantity
+from undertow.validation.analysis import Array, Quantity, observed_order, quantity
 
 TOP = (np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 1.0]))
 """Principal moments [kg m2] and angular velocity at the start [rad/s]."""

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 import undertow as ut
-from undertow.grid import Array
 from undertow.solids.soft_part import SoftPart
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 LENGTH, HEIGHT, DENSITY, SHEAR, WEIGHT = 0.5, 0.1, 1000.0, 6e5, 9.81
 RATIOS, DAMPINGS = (0.0, 0.3, 0.45), (0.0, 0.05)

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from undertow.grid import Array
 from undertow.sph import OPEN, SUPPORT, SphBox, SphFluid, SphSettings, lattice_sums
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 FINE = 20
 """Points per smoothing length h = R / 2 of the quadrature."""

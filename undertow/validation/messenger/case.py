@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from undertow.geometry import Sphere
-from undertow.grid import Array
 from undertow.solids import SolidsWorld
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 RADIUS = 0.1
 OVERLAP = 0.01

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 import undertow as ut
-from undertow.grid import Array
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 COUNT = 12
 """Configurations of each kind."""

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 import undertow as ut
-from undertow.grid import Array
 from undertow.sph.part import SphPart
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 STEPS = 20_000
 PENALTY_STEPS = 5_000

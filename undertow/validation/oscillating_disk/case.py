@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import undertow as ut
-from undertow.grid import Array
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 SIDES = ("x_low", "x_high", "y_low", "y_high")
 SHEAR, POISSON = 1.0, 0.475

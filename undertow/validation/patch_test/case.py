@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from undertow.grid import Array
 from undertow.soft import Elastic, make_membrane, make_solid
 from undertow.soft.assembly import Forces
 from undertow.soft.meshes import grid_tetrahedra, grid_triangles
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 MODELS = ("stvk", "neo_hookean", "corotated")
 E, NU = 2.0, 0.3

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 import undertow as ut
-from undertow.grid import Array
 from undertow.sph.part import SphPart
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 START, END, EVERY = 0.7, 1.0, 0.02
 """Times [s] at which the jet on the ramp is looked at: it has passed the middle of the ramp by then."""

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 import undertow as ut
-from undertow.grid import Array
 from undertow.scene.gallery import (
     armadillo_drop,
     armadillo_stairs,
@@ -27,7 +26,7 @@ from undertow.scene.gallery import (
 from undertow.scene.gallery.soft_sphere_stairs import RISE, STEPS, TREAD
 from undertow.solids.rigid_part import RigidPart
 from undertow.solids.soft_part import SoftPart
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 GRAVITY = np.array([0.0, -9.81, 0.0])
 

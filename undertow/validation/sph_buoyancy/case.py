@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import undertow as ut
-from undertow.sph.part import SphPart
 from undertow.validation.analysis import Quantity, quantity
 
 SIZE = (0.24, 0.12)
@@ -59,14 +58,14 @@ def heights(
 ) -> tuple[list[float], float, float]:
     """Heights of the cuboid's centre at ten times up to ``end``, the level of the water then and the spacing [m]."""
     sim = ut.Simulation(make_scene(ratio, resolution, dimensions, end, above))
-    fluid = sim.part(SphPart).fluid
     found = [float(sim.body("cuboid").position[1])]
     for time in np.linspace(0.0, end, 11)[1:]:
         sim.advance_to(float(time))
         found.append(float(sim.body("cuboid").position[1]))
     displaced = min(ratio, 1.0) * SIZE[0] ** (dimensions - 1) * SIZE[1]
-    level = (fluid.totals.particles * fluid.spacing**dimensions + displaced) / TANK ** (dimensions - 1)
-    return found, level, fluid.spacing
+    particles = sim.particles
+    level = (len(particles.position) * particles.spacing**dimensions + displaced) / TANK ** (dimensions - 1)
+    return found, level, particles.spacing
 
 
 def run(full: bool = False) -> Iterator[Quantity]:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from undertow.grid import Array
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 from undertow.validation.sph_poiseuille.case import VISCOSITY, WIDTH, channel, departures
 
 LID = 1.25e-5

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from undertow.grid import Array
 from undertow.sph import OPEN, WALL, ImplicitFluid, SphBox, SphFluid, SphSettings, viscosity_of_alpha
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 from undertow.validation.dam_break.case import FRONT, LARGEST_SHIFT, WIDTH
 
 

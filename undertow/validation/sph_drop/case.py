@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 import undertow as ut
-from undertow.grid import Array
 from undertow.sph.part import SphPart
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 TENSION = 0.07
 """Of the surface [N/m]."""

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 import undertow as ut
-from undertow.grid import Array
 from undertow.sph.part import SphPart
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 HEIGHT = 0.5
 """Of the water in a tank 0.5 m wide [m]."""

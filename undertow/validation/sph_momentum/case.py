@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 import undertow as ut
-from undertow.grid import Array
 from undertow.solids.rigid_part import RigidPart
 from undertow.sph.part import SphPart
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 RADIUS = 0.12
 """Of the ball [m]."""

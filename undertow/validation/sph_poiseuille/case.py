@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from undertow.grid import Array
 from undertow.sph import PERIODIC, WALL, SphBox, SphFluid, SphSettings
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 WIDTH, VISCOSITY, FORCE = 1e-3, 1e-6, 1e-4
 """Of the channel [m], kinematic [m2/s], and the acceleration that drives the fluid [m/s2]."""

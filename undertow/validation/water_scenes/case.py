@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 import undertow as ut
-from undertow.grid import Array
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 GRAVITY = 9.81
 LATE = 0.3
