@@ -70,12 +70,12 @@ class Limit(NamedTuple):
     """The longest step by one rule [s].
 
     kind: "motion", taken as it is; "cfl", for a CFL number of 1 and multiplied by ``time.cfl``; "stability", which a
-    step that the user has fixed may not exceed either.
+    step that the user has fixed may not exceed either; "event", so long until something at which a step ends.
     """
 
     name: str
     time_step: float
-    kind: Literal["motion", "cfl", "stability"] = "motion"
+    kind: Literal["motion", "cfl", "stability", "event"] = "motion"
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class Clock:
 
     def plan(self, limits: Sequence[Limit], chosen: StepChoice, target: float) -> float:
         """How long the step after ``chosen`` is to be, towards ``target`` [s]."""
-        allowed = _allowed(self.rules, limits, chosen.end, target - chosen.end)
+        allowed = _allowed(self.rules, _after(limits, chosen.time_step), chosen.end, target - chosen.end)
         rates = {name: 1.0 / longest for name, longest in allowed.items() if name not in EXACT}
         for name, rate in rates.items():
             change = rate - self.rates.get(name, rate)
@@ -73,7 +73,7 @@ class Clock:
         self.rates, self.planned = dict(numbers["rates"]), numbers["planned"]
 
 
-EXACT = ("frame", "fixed_step", "max_step", "stability")
+EXACT = ("frame", "fixed_step", "max_step", "stability", "target")
 """Limits that are no rates of the motion."""
 
 
@@ -86,6 +86,12 @@ def choose_step(rules: Time, limits: Iterable[Limit], time: float, target: float
     if not target - time > 0:
         raise ValueError(f"choose_step: the target {target} s does not lie after {time} s")
     return _spread(_allowed(rules, list(limits), time, target - time), time, target)
+
+
+def _after(limits: Sequence[Limit], step: float) -> list[Limit]:
+    """The limits a step [s] later: events are so much nearer, or over."""
+    found = [one._replace(time_step=one.time_step - step) if one.kind == "event" else one for one in limits]
+    return [one for one in found if one.kind != "event" or one.time_step > 1e-9 * step]
 
 
 def _allowed(rules: Time, limits: Sequence[Limit], time: float, rest: float) -> dict[str, float]:
