@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
-from undertow.coupling.leapfrog import Leapfrog
 from undertow.fluid import Flow, FlowReport
 from undertow.part import StepOutcome
+from undertow.run.simulation import Simulation
 from undertow.validation import broken
 from undertow.validation.analysis import Quantity
 from undertow.validation.standing_wave import case
@@ -27,14 +28,21 @@ def _same_times(kick: Callable[..., FlowReport]) -> Callable[..., FlowReport]:
     return same
 
 
-def _no_first_kick(aim: Callable[..., StepOutcome]) -> Callable[..., StepOutcome]:
+def _no_first_kick(take: Callable[..., None]) -> Callable[..., None]:
     """Velocities belong to half a step before where they are taken to be."""
 
-    def begin(scheme: Leapfrog, time: float, dt: float) -> StepOutcome:
-        if scheme.velocity_time < scheme.before_time + 1e-12:
+    def begin(sim: Simulation, assembly: Any) -> None:
+        take(sim, assembly)
+        scheme: Any = sim.scheme
+        aim = scheme._aim
+
+        def late(time: float, dt: float) -> StepOutcome:
+            if scheme.velocity_time > scheme.before_time:
+                return aim(time, dt)
             scheme.velocity_time = time + 0.5 * dt
             return StepOutcome(0, None)
-        return aim(scheme, time, dt)
+
+        scheme._aim = late
 
     return begin
 
@@ -42,6 +50,6 @@ def _no_first_kick(aim: Callable[..., StepOutcome]) -> Callable[..., StepOutcome
 DEFECTS = {
     "frozen": broken.frozen(),
     "velocities of the same times": broken.replaced(Flow, "kick", _same_times),
-    "no half kick at the start": broken.replaced(Leapfrog, "_aim", _no_first_kick),
+    "no half kick at the start": broken.replaced(Simulation, "_take", _no_first_kick),
     "weight halved": broken.gravity(0.5),
 }
