@@ -1,4 +1,4 @@
-"""Leapfrog: a surface at the ends of steps, the velocity that moves it in their middles.
+"""Leapfrog: surface, bodies and nodes at the ends of steps, the velocities that move them in their middles.
 
     x^n+1   = x^n     + dt_n v^n+1/2                                                                           drift
     v^n+3/2 = v^n+1/2 + (dt_n + dt_n+1) / 2 a(x^n+1)                                                            kick
@@ -8,8 +8,9 @@ is symplectic Euler, whose invariant H - dt/2 x.a has a part of first order in d
 wave, as those of a CFL number do, it gains energy. The first kick is of half a step, from the velocity of the start.
 
 A step may turn out shorter than the one that was planned. Then v^n+1/2 is taken between the two velocities about it:
-a mean of both, which has no more energy. What is seen from outside, surface and velocity of one time, is found in the
-same way.
+a mean of both, which has no more energy; what loads did in the part that is taken back is owed. What is seen from
+outside, positions and velocities of one time, is found in the same way. Where velocities are set, or bodies come or go,
+all goes on from what is seen as from a start.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Kicked(Protocol):
 
     name: str
     loads: Any
+    """``RigidLoads`` or ``NodeLoads``."""
 
     def kicked(self) -> list[Array]:
         """What a kick changes, and what follows from it."""
