@@ -128,7 +128,10 @@ class Nodes:
 @dataclass(frozen=True)
 class BodyForces:
     """Forces on a body over the last step [N; 2D N/m] and the torque of the fluid and of contact and joints [N m; 2D
-    N], about its centre of mass, or its position where it has no mass."""
+    N], about its centre of mass, or its position where it has no mass.
+
+    Where velocities are those of the middles of steps, from the middle of the last step to that of the next one.
+    """
 
     pressure: Vector = ZERO
     viscous: Vector = ZERO
