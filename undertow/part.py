@@ -70,12 +70,12 @@ class Limit(NamedTuple):
     """The longest step by one rule [s].
 
     kind: "motion", taken as it is; "cfl", for a CFL number of 1 and multiplied by ``time.cfl``; "stability", which a
-    step that the user has fixed may not exceed either.
+    step that the user has fixed may not exceed either; "event", so long until something at which a step ends.
     """
 
     name: str
     time_step: float
-    kind: Literal["motion", "cfl", "stability"] = "motion"
+    kind: Literal["motion", "cfl", "stability", "event"] = "motion"
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,10 @@ class Nodes:
 @dataclass(frozen=True)
 class BodyForces:
     """Forces on a body over the last step [N; 2D N/m] and the torque of the fluid and of contact and joints [N m; 2D
-    N], about its centre of mass, or its position where it has no mass."""
+    N], about its centre of mass, or its position where it has no mass.
+
+    Where velocities are those of the middles of steps, from the middle of the last step to that of the next one.
+    """
 
     pressure: Vector = ZERO
     viscous: Vector = ZERO

@@ -121,7 +121,8 @@ def test_nodes_are_let_go():
     rope = rope.model_copy(update={"holds": (hold,)})
     sim = ut.Simulation(scene.model_copy(update={"objects": {**scene.objects, "shell": rope}}))
     held = sim.scheme.nodes[0].soft.inv_mass == 0
-    for count in (held.sum(), held.sum(), 0):
+    # forces from the middle of the second step on no longer hold them
+    for count in (held.sum(), 0):
         sim.step()
         assert (sim.scheme.nodes[0].soft.inv_mass == 0).sum() == count > -1
 

@@ -127,6 +127,11 @@ class BodiesInFluid(Part):
         self.rigid.begin_step(time, dt)
         self.coupled.load_b[...] = self.rigid.loads.mean_b
 
+    def act(self, until: float, duration: float, step: float) -> None:
+        """Loads up to a time [s], as of ``RigidLoads``."""
+        self.rigid.loads.act(until, duration, step)
+        self.coupled.load_b[...] = self.rigid.loads.mean_b
+
     def set_impulses(self, dt: float, contact_b: Array | None = None) -> None:
         """What acts on the bodies over dt [s] beside the fluid: weight and loads, and impulses (n, 6) of contact."""
         self.coupled.set_weight(self.gravity, dt)

@@ -24,8 +24,10 @@ class CoupledSoft:
     bodies they are in ``rigid``. buoyancy (n, 3) [N]: of its hydrostatic pressure. touched (n + 2 m, 3) [N s, N m s]:
     impulses of contact. dissipated [J]: what viscosity and damping took in the last step. passes: solves that contact
     took. density: of the lightest soft body [kg/m3]. recovery: shortest time over which closed shells regain the volume
-    of their pocket [s]. stepper: the form of elasticity, see the head of the module. elastic_x (n, 3) [m]: where it is
+    of their pocket [s]. stepper: the form of elasticity (``coupling.node_solids``). elastic_x (n, 3) [m]: where it is
     found, None: where the nodes are. reach: positions move for so many times the step of the solve with what it finds.
+    drifts: how long they have moved with the velocities before the solve, and will with those after it [s]; None: as
+    long as the step of the solve.
     """
 
     bodies: SoftBodies
@@ -38,6 +40,7 @@ class CoupledSoft:
     contacts: Contacts | None = None
     elastic_x: Array | None = None
     reach: float = 1.0
+    drifts: tuple[float, float] | None = None
     external: Array = field(init=False)
     pressure: Array = field(init=False)
     viscous: Array = field(init=False)
@@ -50,3 +53,10 @@ class CoupledSoft:
         shape = (self.bodies.count, 3)
         self.external, self.pressure, self.viscous, self.buoyancy = (np.zeros(shape) for _ in range(4))
         self.touched = np.zeros((self.bodies.count + 2 * self.rigid.bodies.count, 3))
+
+    def stiffness(self, dt: float) -> tuple[float, float]:
+        """theta: the masses have theta dt^2 K in a step dt [s]; and the part of that which acts on v^n as a force."""
+        behind, ahead = self.drifts or (dt, dt)
+        if self.stepper == "implicit":
+            return ahead / dt, 1.0
+        return 0.25 * (ahead / dt) ** 2, 1.0 - (behind / ahead) ** 2

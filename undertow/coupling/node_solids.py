@@ -5,10 +5,12 @@ and v at the end of the step,
 
     Mt (v - v^n) = dt (f(x) + external) - (C^T C) v^n + F^T z + G^T r,      Mt = M + C^T C,      K w = s,
 
-``implicit``: backward Euler linearised at x, C^T C = dt^2 K + dt (-D). ``newmark``: x is the middle of the step and
-elasticity has the mean of three positions, C^T C = dt^2 / 4 K + dt (-D) without the first term's product with v^n:
-second order, no elastic energy is lost for any step (Newmark 1959 with beta = 1/4). G: joints, and the contacts that
-act (``coupling.one_sided``). Equations are those of Schroeder 2011, chapter 5 [@schroeder2011].
+``implicit``: backward Euler linearised at x, C^T C = dt h K + dt (-D), h being how long positions move with v: dt in a
+step, the next step in a kick. ``newmark``: x is between the two drifts, and elasticity has the means of positions at
+the ends of each, C^T C = h^2 / 4 K + dt (-D), of whose first term h0^2 / 4 K, with the drift before, has no product
+with v^n: implicit midpoints of any steps, second order, no elastic energy is lost (Newmark 1959 with beta = 1/4). G:
+joints, and the contacts that act (``coupling.one_sided``). Equations are those of Schroeder 2011, chapter 5
+[@schroeder2011].
 """
 
 from __future__ import annotations
@@ -37,9 +39,6 @@ from undertow.rigid.bodies import DYNAMIC
 
 CONTACT_PASSES = 5
 """Most solves in which contacts are dropped and taken up."""
-
-THETA = {"implicit": 1.0, "newmark": 0.25}
-"""Part of dt^2 K in the masses."""
 
 
 class NodeSolids(SolidBlock):
@@ -218,7 +217,7 @@ class NodeSolids(SolidBlock):
 
     def set_masses(self, dt: float) -> None:
         """Mt for a step dt [s], with the fluid that shells carry."""
-        self.block.set_masses(dt, THETA[self.coupled.stepper], self.walls.lumped_mass())
+        self.block.set_masses(dt, self.coupled.stiffness(dt)[0], self.walls.lumped_mass())
 
     def add_forces(self, v: Array, dt: float, impulse: Array) -> None:
         """v^n -> v*: elasticity, what acts from outside, and an impulse (n + 2 m, 3) [N s, N m s]; joints aside."""
@@ -231,7 +230,7 @@ class NodeSolids(SolidBlock):
         force[nodes] = dt * (elastic + coupled.external + coupled.buoyancy)
         block.twists(force)[block.member_b] = coupled.rigid.impulse_b[block.member_b]
         force += impulse
-        taken = block.damping + block.stiffness if coupled.stepper == "implicit" else block.damping
+        taken = block.damping + coupled.stiffness(dt)[1] * block.stiffness
         resisted = np.zeros((bodies.count, 3))
         bodies.forces.add_product(taken, np.ascontiguousarray(v[nodes]), resisted)
         force[nodes] -= resisted

@@ -45,12 +45,11 @@ EMBEDDED = 0.1
 @dataclass(frozen=True)
 class NodeSettings:
     """stepper: ``implicit`` or ``newmark``. density: of the lightest soft body [kg/m3]. volume_recovery: shortest time
-    over which closed shells regain the volume that they enclose [s]. solves: of the scheme, 1 or 2."""
+    over which closed shells regain the volume that they enclose [s]."""
 
     stepper: str
     density: float
     volume_recovery: float
-    solves: int
 
 
 class NodesInFluid(Part):
@@ -73,13 +72,10 @@ class NodesInFluid(Part):
             self.soft, bodies.coupled, settings.stepper, settings.density, settings.volume_recovery,
             Bound(soft_solids.bound, soft_solids.bone), self._rings(),
         )  # fmt: skip
-        self.staggered = settings.stepper == "newmark" and settings.solves == 1
-        """Positions are those of the middles of steps."""
         self._length = part.element_size
         self._ignore_embedded()
         self._gravity = bodies.gravity
         self.weight = self.soft.mass[:, None] * self._gravity
-        self._previous_step = 0.0
         self._dissipated = 0.0
         self._said = False
         self._carried: list[Quantity] = []
@@ -132,10 +128,20 @@ class NodesInFluid(Part):
         self.part.begin_step(time, dt)
         self._collided = no_contacts()
 
-    def move(self, time: float, dt: float, half: Array | None = None) -> None:
-        """Nodes to n+1 with v^n, or velocities (n, 3) of the middle of the step, and the contacts there; what acts on
-        the nodes beside the fluid is their weight and their loads."""
-        self._move_nodes(time, dt, half)
+    def move(self, time: float, dt: float) -> None:
+        """Nodes to n+1 with their velocities."""
+        self._move_nodes(time, dt, None)
+
+    def kick(self, until: float, time: float, kick: float, moved: float, dt: float) -> None:
+        """Before the solve of a kick [s] with everything at ``time`` [s]: contacts, weight, and loads up to ``until``
+        [s]; moved, dt: the drifts before and after it [s]."""
+        self.part.loads.act(until, kick, moved or dt)
+        self.soft.move_handles(time, dt)
+        self.coupled.drifts, self.coupled.reach = (moved, dt), dt / kick
+        self._see(dt)
+
+    def _see(self, dt: float) -> None:
+        """Contacts of the next dt [s], and what acts on the nodes beside the fluid: their weight and their loads."""
         self.coupled.contacts = self.find_contacts(dt)
         self.coupled.external[...] = self.weight + self.part.loads.mean
 
@@ -148,8 +154,7 @@ class NodesInFluid(Part):
         self._start = soft.x.copy(), soft.v.copy()
         soft.move_handles(time, dt)
         coupled.stepper, coupled.elastic_x, coupled.reach = "implicit", None, 2.0
-        coupled.contacts = self.find_contacts(dt)
-        coupled.external[...] = self.weight + self.part.loads.mean
+        self._see(dt)
 
     def end_prediction(self) -> None:
         """Keep v^n+1/2 and go back to v^n."""
@@ -158,7 +163,8 @@ class NodesInFluid(Part):
 
     def move_with_half(self, time: float, dt: float) -> None:
         """As ``move``, with the v^n+1/2 of the prediction."""
-        self.move(time, dt, self._half)
+        self._move_nodes(time, dt, self._half)
+        self._see(dt)
 
     def take_middle(self) -> None:
         """The solve that follows has the elasticity of Newmark's scheme about the middle of the step."""
@@ -253,30 +259,26 @@ class NodesInFluid(Part):
     # the pieces of the step -----------------------------------------------------------------------------------------
 
     def _move_nodes(self, time: float, dt: float, half: Array | None) -> None:
-        """Nodes to n+1 with v^n or ``half`` (n, 3), kept from each other; those that bodies carry are where these are.
+        """Nodes to n+1 with v or ``half`` (n, 3), kept from each other; those that bodies carry are where these are.
 
         Collisions act on v^n; v^n+1/2 goes along.
         """
         soft, solids = self.soft, self.part.soft_solids
-        h = 0.5 * (self._previous_step + dt) if self.staggered else dt
-        # staggered positions are those of the middle of the step: held nodes go there in h, and not to the end in dt,
-        # which would be the faster the shorter the step is than the one before
-        soft.move_handles(time + (0.5 * dt if self.staggered else dt) - h, h)
-        self._previous_step = dt
+        soft.move_handles(time, dt)
         more = 0.0 if half is None else np.where(soft.inv_mass[:, None] > 0.0, half - soft.v, 0.0)
-        near = self._node_contacts(h)
+        near = self._node_contacts(dt)
         w = self._velocities()
         w[self.solids.block.nodes] += more
         rate = np.asarray(near.rows @ w.reshape(-1)).reshape(-1, 3)[:, 0]
-        if np.max(near.least - rate, initial=0.0) * h > COLLIDES * self._length:
-            self._collide(near, h)
+        if np.max(near.least - rate, initial=0.0) * dt > COLLIDES * self._length:
+            self._collide(near, dt)
         velocity = soft.v + more
         if solids.rings is not None:
-            solids.rings.correct(velocity, h, None, self._stiffness(h))
+            solids.rings.correct(velocity, dt, None, self._stiffness(dt))
         if solids.surfaces is not None:
-            solids.met = solids.surfaces.resolve(soft.x, velocity, soft.v, h, solids.loose)
-        self._keep_out(velocity, h)
-        soft.x += h * velocity
+            solids.met = solids.surfaces.resolve(soft.x, velocity, soft.v, dt, solids.loose)
+        self._keep_out(velocity, dt)
+        soft.x += dt * velocity
         solids.follow()
 
     def _velocities(self) -> Array:
@@ -390,8 +392,6 @@ class NodesInFluid(Part):
     def _measure_elastic(self) -> float:
         """Elastic energy at the end of the step [J]."""
         x = self.soft.x
-        if self.staggered:
-            x = x + 0.5 * self._previous_step * self.soft.v
         return self.soft.forces.measure(x, np.zeros_like(x))
 
     # what is reported -----------------------------------------------------------------------------------------------
@@ -408,10 +408,10 @@ class NodesInFluid(Part):
         yield Quantity("contact_left", self._contact_left(), SPEED, "max")
 
     def numbers(self) -> dict[str, Any]:
-        return {"previous_step": self._previous_step, "dissipated": self._dissipated}
+        return {"dissipated": self._dissipated}
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
-        self._previous_step, self._dissipated = numbers["previous_step"], numbers["dissipated"]
+        self._dissipated = numbers["dissipated"]
         self.part.elastic_energy = self._measure_elastic()
 
     def _contact_left(self) -> float:

@@ -44,7 +44,7 @@ class PrescribedSolids(Part):
         """Steps end where driven solids reach their targets."""
         for motion in self._driven().values():
             if 0.0 < motion.remaining(time) < math.inf:
-                yield Limit("target", motion.remaining(time))
+                yield Limit("target", motion.remaining(time), "event")
 
     def arrays(self) -> dict[str, Array]:
         return {"prescribed_forces": self.forces.values}

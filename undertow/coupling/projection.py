@@ -227,15 +227,23 @@ class CoupledProjection(SplitImplicit):
         found: list[SolveStats] = []
         if self.unsplit is not None and dt > 0.0:
             found.append(self._solve_unsplit(self.unsplit, w, z_c, dt))
-        found += self.refinement.solve(w, z_c, self._target)
+        found += self._project(w, z_c)
         for block in self.nodes:
             for _ in range(VOLUME_PASSES if dt > 0.0 else 0):
                 reach = block.coupled.reach * dt
                 if not block.pockets.ask(self.rows, w, block.v[block.block.nodes], reach, again=True):
                     break
-                found += self.refinement.solve(w, z_c, self._target)
+                found += self._project(w, z_c)
         if found:
             found[-1].incompatibility = incompatible
+        return found
+
+    def _project(self, w: dict[str, Array], z_c: Array) -> list[SolveStats]:
+        """Down to the target; what is left is told relative to what the tolerance is of, which the guess has no part
+        in."""
+        found = self.refinement.solve(w, z_c, self._target)
+        for stats in found:
+            stats.relative = stats.residual * self.tolerance / self._target
         return found
 
     def _solve_unsplit(self, unsplit: Unsplit, w: dict[str, Array], z_c: Array, dt: float) -> SolveStats:

@@ -20,7 +20,7 @@ from undertow.grid import Array
 from undertow.linalg import SolveStats
 from undertow.part import VOLUME_RATE, Part, Quantity, Scheme, StepOutcome, restore_arrays
 from undertow.rigid.table import carry_rows
-from undertow.solids.step import RigidStages
+from undertow.solids.step import KickedStages, RigidStages
 
 
 class AroundSolids(Scheme):
@@ -68,14 +68,8 @@ class WithBodies(Scheme):
         self.rigid, self.bodies, self.nodes, self.flow, self.contact = bodies.rigid, bodies, nodes, flow, contact
         self._residual, self._touching = 0.0, False
 
-    def _begin_step(self, time: float, dt: float) -> None:
-        """Loads on the solids in the step from ``time`` by dt [s]."""
-        self.bodies.begin_step(time, dt)
-        for nodes in self.nodes:
-            nodes.begin_step(time, dt)
-
     def _end_step(self, stages: RigidStages, report: FlowReport, time: float, dt: float) -> StepOutcome:
-        """Forces, sums and events of a step that ends at ``time`` [s]."""
+        """Forces over dt [s], sums and events of a step that ends at ``time`` [s]."""
         solids, flow = stages.report(), self.flow
         self.rigid.take_report(solids)
         walls = flow.forces()
@@ -86,9 +80,10 @@ class WithBodies(Scheme):
             nodes.end_step(dt)
         flow.solve.take_velocities()
         self._residual = flow.largest_row(flow.state.u)
-        flow.end_step(time)
-        for nodes in self.nodes:
-            nodes.measure_carried(flow.state.u)
+        with self.synchronised():
+            flow.end_step(time)
+            for nodes in self.nodes:
+                nodes.measure_carried(flow.state.u)
         self._touching = solids.contacts > 0 or any(nodes.touching for nodes in self.nodes)
         flow.limit_gap_velocity(flow.state.u, self._touching)
         events = (*self.rigid.events(solids), *(text for nodes in self.nodes for text in nodes.events()))
@@ -108,33 +103,85 @@ class WithBodies(Scheme):
         self._touching = numbers["touching"]
 
 
-class OneSolve(WithBodies):
-    """Schroeder 2011, 5.4 with one coupled solve: solids move with v^n, then fluid and solids are projected together.
+class KickedBodies(WithBodies, Leapfrog):
+    """Bodies, nodes and what the fluid carries move with the velocities of the middles of steps."""
 
-    Rigid bodies are those of thesis 4.2, the flow's whole step being in the place of their forces.
+    stages: KickedStages
+    """The rigid bodies in the step of now."""
+
+    def __init__(
+        self, bodies: BodiesInFluid, nodes: Sequence[NodesInFluid], flow: Flow, contact: ContactInFluid
+    ) -> None:
+        WithBodies.__init__(self, bodies, nodes, flow, contact)
+        Leapfrog.__init__(self, flow, [self.rigid, *(one.part for one in nodes)])
+
+    def drift(self, time: float, dt: float) -> None:
+        self.stages = stages = KickedStages(self.rigid.solids)
+        self._note()
+        self.bodies.look_ahead(-0.5 * dt)
+        stages.evolve(time, dt)  # I    bodies that move as prescribed
+        stages.collide(dt)  # II
+        stages.hold(time, dt)  # III  contact and joints on the velocities
+        stages.move(time, dt)  # IV   x^n+1
+        for nodes in self.nodes:
+            nodes.move(time, dt)  # IV
+        self.flow.drift(time, dt)
+
+    def _note(self) -> None:
+        """Before anything moves."""
+        self.flow.begin_step()
+        for nodes in self.nodes:
+            nodes.part.note_momenta()
+
+    def _begin_kick(self, time: float, kick: float, dt: float) -> Array:
+        """What acts at the places of ``time`` [s] beside the fluid; impulses (n, 6) that contacts are expected to
+        have."""
+        moved, until = self.flow.moved_for, self.velocity_time + kick
+        if moved == 0.0:
+            self.stages = KickedStages(self.rigid.solids)
+            self._note()
+            self.stages.stand(time)
+        self.bodies.act(until, kick, moved or dt)
+        self.bodies.look_ahead(0.5 * dt)
+        self.stages.kick(time, kick, dt)
+        expected = self.contact.expect(self.stages.contacts, kick)
+        for nodes in self.nodes:
+            nodes.kick(until, time, kick, moved, dt)
+        self.bodies.set_impulses(kick, expected)
+        return expected
+
+    def arrays(self) -> dict[str, Array]:
+        return {**WithBodies.arrays(self), **Leapfrog.arrays(self)}
+
+    def numbers(self) -> dict[str, Any]:
+        return {**WithBodies.numbers(self), **Leapfrog.numbers(self)}
+
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
+        WithBodies.restore(self, arrays, numbers, time)
+        Leapfrog.restore(self, arrays, numbers, time)
+
+    def adopt(self, before: Part | None, time: float) -> None:
+        if isinstance(before, WithBodies):
+            WithBodies.restore(self, before.arrays(), before.numbers(), time)
+        Leapfrog.adopt(self, before, time)
+
+
+class OneSolve(KickedBodies):
+    """Schroeder 2011, 5.4 with one coupled solve, in which fluid and solids are kicked together, and a leapfrog.
+
+    Rigid bodies are those of thesis 4.2, the flow's kick being in the place of their forces.
     """
 
-    def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
-        dt, flow = time_step, self.flow
-        self._begin_step(time, dt)
-        stages = RigidStages(self.rigid.solids, in_fluid=True)
-        flow.begin_step()
-        stages.evolve(time, dt)  # I    bodies that move as prescribed
-        stages.collide(dt)  # II   on v^n
-        stages.hold(time, dt)  # III  contact and joints on the velocity of positions
-        stages.move(time, dt)  # IV   x^n+1
-        expected = self.contact.expect(stages.contacts, dt)
-        for nodes in self.nodes:
-            nodes.move(time, dt)  # IV   and the contacts there
-        self.bodies.set_impulses(dt, expected)
-        report = flow.advance(time, dt)  # (5.25), (5.30)
+    def kick(self, time: float, kick: float, dt: float) -> StepOutcome:
+        flow, expected = self.flow, self._begin_kick(time, kick, dt)
+        report = flow.kick(time, kick, dt)  # (5.25), (5.30)
         for nodes in self.nodes:
             nodes.count_contact()
-        report.solves += self.contact.iterate(stages.contacts, expected, dt)
-        stages.take_velocities()
-        stages.settle(time, dt)  # V    what still approaches
+        report.solves += self.contact.iterate(self.stages.contacts, expected, kick)
+        self.stages.take_velocities()
+        self.stages.settle(time - kick, kick)  # V    what still approaches
         flow.finish(flow.state.u)
-        return self._end_step(stages, report, time + dt, dt)
+        return self._end_step(self.stages, report, time, kick)
 
 
 class Projection(Protocol):
@@ -177,6 +224,12 @@ class TwoSolves(WithBodies):
         super().__init__(bodies, nodes, flow, contact)
         self.projection = projection
         self.advecting_f = flow.grid.face_field()
+
+    def _begin_step(self, time: float, dt: float) -> None:
+        """Loads on the solids in the step from ``time`` by dt [s]."""
+        self.bodies.begin_step(time, dt)
+        for nodes in self.nodes:
+            nodes.begin_step(time, dt)
 
     def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
         dt, flow, start = time_step, self.flow, self.projection.poses()
@@ -237,7 +290,7 @@ class TwoSolves(WithBodies):
         return solves
 
 
-class RigidFluid(WithBodies):
+class RigidFluid(KickedBodies):
     """Carlson, Mucha and Turk 2004: bodies are solved as water and then made rigid again.
 
     Solids that move as prescribed, the paper's immobile boundary, are walls of the water; bodies that forces move are
@@ -253,22 +306,15 @@ class RigidFluid(WithBodies):
         projection.start(flow.state.u)
         flow.finish(flow.state.u)
 
-    def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
-        dt, flow = time_step, self.flow
-        self._begin_step(time, dt)
-        stages = RigidStages(self.rigid.solids, in_fluid=True)
-        stages.evolve(time, dt)
-        stages.collide(dt)
-        stages.hold(time, dt)
-        stages.move(time, dt)
-        expected = self.contact.expect(stages.contacts, dt)
-        report = flow.advance(time, dt)  # (15) to (18), (24), (25): the projection moves the bodies
-        report.solves += self.contact.iterate(stages.contacts, expected, dt)
-        stages.take_velocities()
-        stages.settle(time, dt)
-        self.projection.make_rigid(flow.state.u, dt)  # (26)
+    def kick(self, time: float, kick: float, dt: float) -> StepOutcome:
+        flow, expected = self.flow, self._begin_kick(time, kick, dt)
+        report = flow.kick(time, kick, dt)  # (15) to (18), (24), (25): the projection moves the bodies
+        report.solves += self.contact.iterate(self.stages.contacts, expected, kick)
+        self.stages.take_velocities()
+        self.stages.settle(time - kick, kick)
+        self.projection.make_rigid(flow.state.u, kick)  # (26)
         flow.finish(flow.state.u)
-        return self._end_step(stages, report, time + dt, dt)
+        return self._end_step(self.stages, report, time, kick)
 
     def arrays(self) -> dict[str, Array]:
         return {**super().arrays(), **self.projection.arrays()}
@@ -279,8 +325,9 @@ class RigidFluid(WithBodies):
 
     def adopt(self, before: Part | None, time: float) -> None:
         """What is expected of the bodies by identity."""
+        super().adopt(before, time)
         if isinstance(before, RigidFluid):
             old, new = before.rigid.bodies.identity_b, self.rigid.bodies.identity_b
-            arrays = before.arrays()
+            arrays = before.projection.arrays()
             arrays["rigid_fluid_expected"] = carry_rows(arrays["rigid_fluid_expected"], old, new)
-            self.restore(arrays, before.numbers(), time)
+            restore_arrays(self.projection.arrays(), arrays)

@@ -16,7 +16,7 @@ from undertow.fluid.limits import flow_limits
 from undertow.fluid.phase import Phase
 from undertow.fluid.solve import SplitImplicit, set_up_solve
 from undertow.fluid.state import FlowReport, FlowSettings, FlowState, SolidForce
-from undertow.fluid.steppers import FreeSurfaceStep, copy_planes, make_stepper
+from undertow.fluid.steppers import TwoHalves, copy_planes, make_stepper
 from undertow.fluid.tank import Tank
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.geometry import SolidFields
@@ -146,18 +146,18 @@ class Flow(Part):
     def drift(self, time: float, dt: float) -> None:
         """What the velocity carries along, from ``time`` by dt [s]."""
         self.emit(time)
-        self._surface_step().drift(self.state.u, time, dt)
+        self._two_halves().drift(self.state.u, time, dt)
         self.moved_for = dt
 
     def kick(self, time: float, kick: float, dt: float) -> FlowReport:
         """The velocity over ``kick`` [s], everything being where it is at ``time`` [s], up to the implicit solve:
         ``finish`` is to follow. dt: the step that follows [s]."""
-        self.report = self._surface_step().kick(self.state.u, time, kick, self.moved_for, dt)
+        self.report = self._two_halves().kick(self.state.u, time, kick, self.moved_for, dt)
         self.moved_for = 0.0
         return self.report
 
-    def _surface_step(self) -> FreeSurfaceStep:
-        if not isinstance(self.stepper, FreeSurfaceStep):
+    def _two_halves(self) -> TwoHalves:
+        if not isinstance(self.stepper, TwoHalves):
             raise TypeError(f"{type(self.stepper).__name__} has no drift and kick")
         return self.stepper
 

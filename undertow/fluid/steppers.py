@@ -38,32 +38,10 @@ class Stepper(ABC):
         raise TypeError(f"{type(self).__name__} finds the velocity that transport follows itself")
 
 
-class FirstOrder(Stepper):
-    """Thesis 5.2 to 5.7: transport, forces, one implicit solve. First order in time."""
+class TwoHalves(Stepper):
+    """A step of two halves: what the velocity carries, and then the velocity.
 
-    def step(self, time: float, dt: float) -> FlowReport:
-        self.flow.emit(time)
-        return self.step_along(self.flow.state.u, time, dt)
-
-    def step_along(self, by_f: Array, time: float, dt: float) -> FlowReport:
-        f = self.flow
-        f.transport_fields(by_f, dt)
-        f.transport_velocity(by_f, dt)  # (5.25)
-        f.add_forces(f.u_star, dt)
-        f.place(time + dt)
-        f.uncover(f.u_star, dt)
-        f.guess(dt)
-        report = f.project(f.u_star, dt)  # (5.31), or (5.3) and (5.4)
-        f.take_over(dt)
-        return report
-
-
-class FreeSurfaceStep(Stepper):
-    """A liquid: solids move, then the surface with them, then its velocity: u^{n+1} answers to phi^{n+1}.
-
-    Of a wave of frequency omega these two halves are phi^{n+1} = phi^n + dt u^n and u^{n+1} = u^n - dt omega^2
-    phi^{n+1}: symplectic, of amplitude that stays while dt does, stable for omega dt < 2. A leapfrog scheme
-    (``coupling.leapfrog``) calls the halves with durations of their own.
+    A leapfrog scheme (``coupling.leapfrog``) calls the halves with durations of their own.
     """
 
     def step(self, time: float, dt: float) -> FlowReport:
@@ -74,19 +52,51 @@ class FreeSurfaceStep(Stepper):
         self.drift(by_f, time, dt)
         return self.kick(by_f, time + dt, dt, dt, dt)
 
+    @abstractmethod
     def drift(self, by_f: Array, time: float, dt: float) -> None:
-        """Solids, surface and what else is carried, from ``time`` by dt [s]."""
+        """What is carried, from ``time`` by dt [s]."""
+
+    @abstractmethod
+    def kick(self, by_f: Array, time: float, kick: float, moved: float, dt: float) -> FlowReport:
+        """The velocity over ``kick`` [s] where all is at ``time``; moved, dt: the drifts before and after it [s]."""
+
+
+class FirstOrder(TwoHalves):
+    """Thesis 5.2 to 5.7: transport, forces, one implicit solve. First order in time."""
+
+    def drift(self, by_f: Array, time: float, dt: float) -> None:
+        self.flow.transport_fields(by_f, dt)
+
+    def kick(self, by_f: Array, time: float, kick: float, moved: float, dt: float) -> FlowReport:
+        f = self.flow
+        f.transport_velocity(by_f, kick)  # (5.25)
+        f.add_forces(f.u_star, kick)
+        f.place(time)
+        f.uncover(f.u_star, moved)
+        f.guess(kick)
+        report = f.project(f.u_star, kick)  # (5.31), or (5.3) and (5.4)
+        f.take_over(kick)
+        return report
+
+
+class FreeSurfaceStep(TwoHalves):
+    """A liquid: solids move, then the surface with them, then its velocity: u^{n+1} answers to phi^{n+1}.
+
+    Of a wave of frequency omega these two halves are phi^{n+1} = phi^n + dt u^n and u^{n+1} = u^n - dt omega^2
+    phi^{n+1}: symplectic, of amplitude that stays while dt does, stable for omega dt < 2.
+    """
+
+    def drift(self, by_f: Array, time: float, dt: float) -> None:
         self.flow.move_walls(time + dt)
         self.flow.transport_fields(by_f, dt)  # phi_t + u.grad phi = 0
 
     def kick(self, by_f: Array, time: float, kick: float, moved: float, dt: float) -> FlowReport:
-        """The velocity over ``kick`` [s] where all is at ``time``; moved, dt: the drifts before and after it [s]."""
         f = self.flow
         f.transport_velocity(by_f, kick)  # (5.25)
         f.uncover(f.u_star, moved)
         f.add_forces(f.u_star, kick)
         f.extent.add_sources(time, dt)
-        f.update_solve()
+        f.place_velocities(time)
         f.guess(kick)
         report = f.project(f.u_star, kick)  # (5.3) with thesis 6.3.7
         f.take_over(kick)

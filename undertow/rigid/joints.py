@@ -114,20 +114,24 @@ class Joints(JointSet):
         Once on the velocities at n+1/2, at the poses of n (carry: the impulse is then given to those at n by
         ``carry``), and once on the new velocities at the poses of n+1. Motors and joints are solved together.
         """
+        self.drive(v, omega, time if carry else time + dt, dt, 0.5 * dt, carry)
+
+    def drive(self, v: Array, omega: Array, now: float, ahead: float, duration: float, carry: bool = False) -> None:
+        """Motors act on v, omega (n, 3) for a duration [s] with the poses and the target of ``now`` [s]; changes them
+        in place. ahead: how far the poses that come of it are implicit [s]."""
         if not self.controls or not self._refresh():
             return
         self._take(v, omega)
         self._evaluate(self.bodies.x_b, self.bodies.q_b, build=True)
         self._unwrap()
         rows, w, z = self._rows, self._w, self._z
-        now = time if carry else time + dt
         driven, motors = {}, {}
         for control, given in zip(self.controls, self.target_k, strict=True):
             j = self.index(control.joint)
             c = int(self._spec.first[j]) + name_coordinate(control.joint, self._joints[j].kind, control.axis)
             if not self.broken_j[j]:
                 driven[c] = control
-                motors[c] = control.row(float(self.coordinate_c[c]), now, dt, 0.5 * dt, given)
+                motors[c] = control.row(float(self.coordinate_c[c]), now, ahead, duration, given)
         start, held = w.copy(), np.zeros_like(z)
         while True:
             w[...] = start
@@ -139,13 +143,13 @@ class Joints(JointSet):
                 rows.wanted[self._coordinate_row(j)] = sqrt(motor.weight_sq) * motor.rate
             self._solve(w, z)
             impulse = rows.weight * z
-            torques = {j: impulse[self._coordinate_row(j)] / self._unit_c[j] / (0.5 * dt) for j in motors}
+            torques = {j: impulse[self._coordinate_row(j)] / self._unit_c[j] / duration for j in motors}
             excess = {j: t for j, t in torques.items() if abs(t) > driven[j].largest}
             if not excess:
                 break
             for j, t in excess.items():
                 # no longer a row but a given torque
-                held[self._coordinate_row(j)] = np.sign(t) * driven[j].largest * 0.5 * dt * self._unit_c[j]
+                held[self._coordinate_row(j)] = np.sign(t) * driven[j].largest * duration * self._unit_c[j]
                 del motors[j]
         if carry:
             self._motors = {j: (motor, float(z[self._coordinate_row(j)])) for j, motor in motors.items()}

@@ -160,9 +160,7 @@ def _with_nodes(box: _Box) -> Assembly:
         moved = soft.inv_mass > 0
         soft.v[moved] += np.stack(build.initial_velocity(scene)(*soft.x[moved].T), axis=1)
     densities = [item.density for item in scene.softs.values() if isinstance(item, SoftBody)]
-    settings = NodeSettings(
-        scene.soft.stepper, min(densities, default=np.inf), scene.soft.volume_recovery, scene.monolithic.solves
-    )  # fmt: skip
+    settings = NodeSettings(scene.soft.stepper, min(densities, default=np.inf), scene.soft.volume_recovery)
     nodes = NodesInFluid(bodies, part, settings)
     equal = scene.soft.shell_weights == "equal"
     see = FieldsUnderSurface if scene.has_surface else SoftFields

@@ -40,22 +40,24 @@ def body_columns(dimensions: int) -> list[str]:
 def body_rows(sim: Simulation) -> list[list[Cell]]:
     """One row per solid."""
     rows: list[list[Cell]] = []
-    for part, name in sim.solids():
-        body, split = part.body_state(name, sim.time), part.body_forces(name)
-        vectors = (
-            body.position, body.velocity, body.angular_velocity, split.pressure, split.viscous, split.contact,
-            split.joint, split.torque, split.torque_solids, split.control, split.load, split.reaction,
-        )  # fmt: skip
-        rows.append([sim.step_count, sim.time, name, *(float(v) for vector in vectors for v in vector)])
+    with sim.scheme.synchronised():
+        for part, name in sim.solids():
+            body, split = part.body_state(name, sim.time), part.body_forces(name)
+            vectors = (
+                body.position, body.velocity, body.angular_velocity, split.pressure, split.viscous, split.contact,
+                split.joint, split.torque, split.torque_solids, split.control, split.load, split.reaction,
+            )  # fmt: skip
+            rows.append([sim.step_count, sim.time, name, *(float(v) for vector in vectors for v in vector)])
     return rows
 
 
 def probe_rows(sim: Simulation) -> list[list[Cell]]:
     """One row per probe, point and scalar."""
     rows: list[list[Cell]] = []
-    for name, probe in sim.scene.probes.items():
-        for point, quantity, value in _probe_values(sim, probe):
-            rows.append([sim.step_count, sim.time, name, point, quantity, value])
+    with sim.scheme.synchronised():
+        for name, probe in sim.scene.probes.items():
+            for point, quantity, value in _probe_values(sim, probe):
+                rows.append([sim.step_count, sim.time, name, point, quantity, value])
     return rows
 
 

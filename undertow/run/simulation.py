@@ -364,7 +364,8 @@ class Simulation:
             self._tell(name, "holds nothing any longer", "")
             return
         self._check_body(name, "removed")
-        told = self._count(table, name, -1.0)
+        with self.scheme.synchronised():
+            told = self._count(table, name, -1.0)
         table.remove(name)
         if rigid is not None and self._follows_table:
             rigid.remove(name)
@@ -383,12 +384,14 @@ class Simulation:
         from undertow.run.body_changes import change_body, describe_made
 
         self._check_body(name, "changed")
-        state = self._owner(name).body_state(name, self.time)
-        body = change_body(name, self._description(name), changes, state, self.scene.dimensions)
-        scene, table, rigid = self._scene_with(name, body), self.bodies.copy(), self._rigid()
+        table, rigid = self.bodies.copy(), self._rigid()
         keeps = not {"velocity", "angular_velocity"} & changes.keys()
-        momenta = rigid.momenta_of(name) if rigid is not None and keeps else None
-        self._count(table, name, -1.0)
+        with self.scheme.synchronised():
+            state = self._owner(name).body_state(name, self.time)
+            momenta = rigid.momenta_of(name) if rigid is not None and keeps else None
+            self._count(table, name, -1.0)
+        body = change_body(name, self._description(name), changes, state, self.scene.dimensions)
+        scene = self._scene_with(name, body)
         table.remove(name)
         table.add(describe_made(self.start_scene, name, body, table))
         told = self._assemble_anew(table, name)
@@ -425,8 +428,9 @@ class Simulation:
         use_threads(self.threads)
         assembly = assemble(self.start_scene, table, starts=False)
         before, parts = {part.name: part for part in self.parts}, [*assembly.parts, assembly.scheme]
-        for part in parts:
-            part.adopt(before.get(part.name), self.time)
+        with self.scheme.synchronised():
+            for part in parts:
+                part.adopt(before.get(part.name), self.time)
         for part in parts:
             if isinstance(part, RigidPart) and name is not None:
                 self.notes += part.check_overlaps(f"at t = {self.time:.6g} s", name)

@@ -20,6 +20,12 @@ EXCEEDED = 1.1
 SLOWEST = 0.5
 """What a rate may fall to within a step, when it is extrapolated to the next."""
 
+LEAP = 1.5
+"""A planned step longer than so many times the one before it must be what the limits of all recent steps allow."""
+
+RECENT = 32
+"""So many steps: half a period of a wave of which a change of the step by two would show."""
+
 
 class StepChoice(NamedTuple):
     """time_step [s], the name of the limit that set it, and the time at its end [s] (the target itself on landing)."""
@@ -33,13 +39,16 @@ class Clock:
     """Chooses steps; their rates, 1 / the longest step by each limit, are extrapolated from the last two.
 
     A step that follows the rates of the step before it would be long where a wave slows down and short where it speeds
-    up: in phase with it, which takes energy.
+    up: in phase with it, which takes energy. So does a step that changes between one and two to a frame twice in every
+    period: steps leap only to what has been allowed for a while.
     """
 
     def __init__(self, rules: Time) -> None:
         self.rules = rules
         self.rates: dict[str, float] = {}
         """Of the last step [1/s]."""
+        self.recent: list[dict[str, float]] = []
+        """Of the last steps [1/s]."""
         self.planned = ""
         """The limit that set the planned step."""
 
@@ -54,26 +63,32 @@ class Clock:
 
     def plan(self, limits: Sequence[Limit], chosen: StepChoice, target: float) -> float:
         """How long the step after ``chosen`` is to be, towards ``target`` [s]."""
-        allowed = _allowed(self.rules, limits, chosen.end, target - chosen.end)
+        allowed = _allowed(self.rules, _after(limits, chosen.time_step), chosen.end, target - chosen.end)
         rates = {name: 1.0 / longest for name, longest in allowed.items() if name not in EXACT}
         for name, rate in rates.items():
             change = rate - self.rates.get(name, rate)
             allowed[name] = 1.0 / max(rate + change, SLOWEST * rate)
         self.rates = rates
+        self.recent = [*self.recent, rates][-RECENT:]
         found = _spread(allowed, chosen.end, target)
+        if found.time_step > LEAP * chosen.time_step:
+            for before in self.recent:
+                allowed |= {name: min(allowed[name], 1.0 / rate) for name, rate in before.items() if name in allowed}
+            found = _spread(allowed, chosen.end, target)
         self.planned = found.limit
         return found.time_step
 
     def numbers(self) -> dict[str, Any]:
         """What evolves."""
-        return {"rates": dict(self.rates), "planned": self.planned}
+        return {"rates": dict(self.rates), "recent": [dict(rates) for rates in self.recent], "planned": self.planned}
 
     def restore(self, numbers: Mapping[str, Any]) -> None:
         """Take over what ``numbers`` gave."""
         self.rates, self.planned = dict(numbers["rates"]), numbers["planned"]
+        self.recent = [dict(rates) for rates in numbers["recent"]]
 
 
-EXACT = ("frame", "fixed_step", "max_step", "stability")
+EXACT = ("frame", "fixed_step", "max_step", "stability", "target")
 """Limits that are no rates of the motion."""
 
 
@@ -86,6 +101,12 @@ def choose_step(rules: Time, limits: Iterable[Limit], time: float, target: float
     if not target - time > 0:
         raise ValueError(f"choose_step: the target {target} s does not lie after {time} s")
     return _spread(_allowed(rules, list(limits), time, target - time), time, target)
+
+
+def _after(limits: Sequence[Limit], step: float) -> list[Limit]:
+    """The limits a step [s] later: events are so much nearer, or over."""
+    found = [one._replace(time_step=one.time_step - step) if one.kind == "event" else one for one in limits]
+    return [one for one in found if one.kind != "event" or one.time_step > 1e-9 * step]
 
 
 def _allowed(rules: Time, limits: Sequence[Limit], time: float, rest: float) -> dict[str, float]:

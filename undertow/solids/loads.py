@@ -1,13 +1,14 @@
 """Forces that a user puts on rigid bodies and on nodes: those of the scene, and those applied during a run.
 
 A load has its mean over every step: of a curve f(t) the integral of f over the step divided by its length, so that the
-impulse is exact for any steps. Loads act in the step as weights do, in the coupled solve too.
+impulse is exact for any steps. Loads act in the step as weights do, in the coupled solve too. Where velocities belong
+to the middles of steps, what counts is the time from one middle to the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -71,8 +72,8 @@ def surface_elements(shape: Shape, position: Array, rotation: Array, dimensions:
 
 
 def mean_of(curve: Curve, time: float, dt: float) -> Array:
-    """Mean of a curve over the step from ``time`` by dt [s]."""
-    return np.asarray(curve.integral(time, time + dt)) / dt
+    """Mean of a curve over the step from ``time`` by dt [s], which may lead back."""
+    return np.asarray(curve.integral(time, time + dt)) / dt if dt != 0.0 else np.asarray(curve.value(time))
 
 
 @dataclass(frozen=True)
@@ -111,15 +112,16 @@ class Applied:
     torque: tuple[float, ...]
     place: tuple[float, ...] | None
 
-    def share(self, time: float, dt: float) -> float:
-        """Part of the step from ``time`` by dt [s] in which it acts."""
-        if self.duration == NEXT_STEP:
-            return 1.0
-        return max(0.0, min(time + dt, self.start + self.duration) - max(time, self.start)) / dt
+    since: float
+    """It has acted up to then [s]; ``start`` when it is put on."""
 
-    def ends_by(self, time: float) -> bool:
-        """Whether nothing of it is left at a time [s] after its step."""
-        return self.duration == NEXT_STEP or self.start + self.duration <= time
+    def acted_by(self, time: float) -> float:
+        """How long it has acted at a time [s]."""
+        return min(max(time - self.start, 0.0), self.duration)
+
+    def lasts(self, step: float) -> Applied:
+        """With its duration, in a step of that length [s]."""
+        return replace(self, duration=step) if self.duration == NEXT_STEP else self
 
 
 class Pending:
@@ -136,20 +138,25 @@ class Pending:
         """A body has gone."""
         self.items = [item for item in self.items if item.name != name]
 
-    def end_step(self, time: float) -> None:
-        """Forget what has ended at a time [s]."""
-        self.items = [item for item in self.items if not item.ends_by(time)]
+    def act(self, until: float, step: float) -> list[tuple[Applied, float]]:
+        """What acts up to a time [s], in a step of some length [s], and how long each does that has not yet."""
+        items = [item.lasts(step) for item in self.items]
+        lasting = [(item, item.acted_by(until) - item.acted_by(item.since)) for item in items]
+        self.items = [replace(item, since=until) for item in items if item.acted_by(until) < item.duration]
+        return lasting
 
     def numbers(self) -> list[list[Any]]:
         """As plain numbers."""
-        return [[i.name, i.start, i.duration, i.force, i.torque, i.place] for i in self.items]
+        return [[i.name, i.start, i.duration, i.force, i.torque, i.place, i.since] for i in self.items]
 
     def restore(self, numbers: Sequence[Sequence[Any]]) -> None:
         """Take over what ``numbers`` gave."""
         self.items = [
-            Applied(name, start, duration, tuple(force), tuple(torque), None if place is None else tuple(place))
-            for name, start, duration, force, torque, place in numbers
-        ]
+            Applied(
+                name, start, duration, tuple(force), tuple(torque), None if place is None else tuple(place), since
+            )
+            for name, start, duration, force, torque, place, since in numbers
+        ]  # fmt: skip
 
 
 class RigidLoads:
@@ -159,17 +166,29 @@ class RigidLoads:
         self.bodies = bodies
         self.given: list[BodyLoad] = []
         self.pending = Pending()
-        self._mean = np.zeros((0, 6))
+        self.until = 0.0
+        """Loads have acted up to then [s]."""
+        self._rows = np.zeros((2, 0, 6))
+
+    @property
+    def _of_bodies(self) -> Array:
+        """``mean_b`` and ``owed_b`` (2, n, 6)."""
+        if self._rows.shape[1] != self.bodies.count:
+            rows = np.zeros((2, self.bodies.count, 6))
+            kept = min(rows.shape[1], self._rows.shape[1])
+            rows[:, :kept] = self._rows[:, :kept]
+            self._rows = rows
+        return self._rows
 
     @property
     def mean_b(self) -> Array:
         """Mean forces and torques (n, 6) [N, N m] about the centres of mass over the step of now or the last one."""
-        if len(self._mean) != self.bodies.count:
-            rows = np.zeros((self.bodies.count, 6))
-            kept = min(len(rows), len(self._mean))
-            rows[:kept] = self._mean[:kept]
-            self._mean = rows
-        return self._mean
+        return np.asarray(self._of_bodies[0])
+
+    @property
+    def owed_b(self) -> Array:
+        """Impulses (n, 6) [N s, N m s] that a shortened step has taken back and the next one gives."""
+        return np.asarray(self._of_bodies[1])
 
     def place_in(self, body: str, point: Array) -> Array:
         """A point of the world (3,) [m] in the principal frame of a body of now."""
@@ -210,36 +229,46 @@ class RigidLoads:
 
     def begin_step(self, time: float, dt: float) -> None:
         """The means of the step from ``time`` by dt [s]; bodies are at its start."""
+        self.until = time
+        self.act(time + dt, dt, dt)
+
+    def act(self, until: float, duration: float, step: float) -> None:
+        """The means over a ``duration`` [s] of what acts up to a time [s] and has not yet; step: that of now [s]."""
         mean, bodies = self.mean_b, self.bodies
-        mean[...] = 0.0
+        since, mean[...] = self.until, self.owed_b / duration
+        share = (until - since) / duration
         for load in self.given:
             if load.body in bodies.names:
                 b = bodies.index(load.body)
-                force, torque = load.wrench(rotation_matrix_of(bodies.q_b[b]), time, dt)
-                mean[b, :3] += force
-                mean[b, 3:] += torque
-        for item in self.pending.items:
-            b, share = bodies.index(item.name), item.share(time, dt)
-            force = share * np.array(item.force)
+                force, torque = load.wrench(rotation_matrix_of(bodies.q_b[b]), since, until - since)
+                mean[b, :3] += share * force
+                mean[b, 3:] += share * torque
+        for item, acts in self.pending.act(until, step):
+            b = bodies.index(item.name)
+            force = acts / duration * np.array(item.force)
             mean[b, :3] += force
-            mean[b, 3:] += share * np.array(item.torque)
+            mean[b, 3:] += acts / duration * np.array(item.torque)
             if item.place is not None:
                 mean[b, 3:] += np.cross(rotation_matrix_of(bodies.q_b[b]) @ np.array(item.place), force)
-        self.pending.end_step(time + dt)
+        self.until, self.owed_b[...] = until, 0.0
+
+    def take_back(self, duration: float) -> None:
+        """What the mean does in a duration [s] is taken from the bodies again."""
+        self.owed_b[...] = duration * self.mean_b
 
     def remove(self, b: int, name: str) -> None:
         """Without body b, before it goes."""
-        self._mean = np.delete(self.mean_b, b, axis=0)
+        self._rows = np.delete(self._of_bodies, b, axis=1)
         self.given = [load for load in self.given if load.body != name]
         self.pending.drop(name)
 
     def arrays(self) -> dict[str, Array]:
-        """The means of the last step."""
-        return {"rigid_load": self.mean_b}
+        """The means of the last step, and what is owed."""
+        return {"rigid_load": self.mean_b, "rigid_load_owed": self.owed_b}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Take over what ``arrays`` gave; the bodies are those of then."""
-        self.mean_b[...] = arrays["rigid_load"]
+        self.mean_b[...], self.owed_b[...] = arrays["rigid_load"], arrays["rigid_load_owed"]
 
 
 @dataclass(frozen=True)
@@ -270,6 +299,9 @@ class NodeLoads:
         self.pending = Pending()
         self.mean: Array = np.zeros((soft.count, 3))
         """Mean force on the nodes (n, 3) [N] over the step of now or the last one."""
+        self.owed: Array = np.zeros((soft.count, 3))
+        """As of ``RigidLoads``, as are ``until``, ``act`` and ``take_back``."""
+        self.until = 0.0
 
     def nearest(self, mesh: SoftMesh, point: Array) -> int:
         """The node of a body that is nearest to a point (3,) [m]."""
@@ -290,15 +322,26 @@ class NodeLoads:
 
     def begin_step(self, time: float, dt: float) -> None:
         """The means of the step from ``time`` by dt [s]; nodes are at its start."""
-        soft = self.soft
+        self.until = time
+        self.act(time + dt, dt, dt)
+
+    def act(self, until: float, duration: float, step: float) -> None:
+        """The means over a ``duration`` [s] of what acts up to a time [s] and has not yet; step: that of now [s]."""
+        soft, since = self.soft, self.until
         self.mean[...] = 0.0
         for load in self.given:
-            load.add(soft.x, time, dt, self.mean)
-        for item in self.pending.items:
-            force = item.share(time, dt) * np.array(item.force)
+            load.add(soft.x, since, until - since, self.mean)
+        self.mean *= (until - since) / duration
+        self.mean += self.owed / duration
+        for item, acts in self.pending.act(until, step):
+            force = acts / duration * np.array(item.force)
             if item.place is not None:
                 self.mean[int(item.place[0])] += force
                 continue
             nodes = soft.part(item.name).nodes
             self.mean[nodes] += (soft.mass[nodes] / soft.mass[nodes].sum())[:, None] * force
-        self.pending.end_step(time + dt)
+        self.until, self.owed[...] = until, 0.0
+
+    def take_back(self, duration: float) -> None:
+        """What the mean does in a duration [s] is taken from the nodes again."""
+        self.owed[...] = duration * self.mean

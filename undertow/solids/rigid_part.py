@@ -157,7 +157,9 @@ class RigidPart(Part):
         for name, own in self.bodies.arrays().items():
             own[known] = carry_rows(before.bodies.arrays()[name], old, new)[known]
         self.force_table.values[...] = carry_rows(before.force_table.values, old, new)
-        self.loads.mean_b[...] = carry_rows(before.loads.mean_b, old, new)
+        for own, load in zip(self.loads.arrays().values(), before.loads.arrays().values(), strict=True):
+            own[...] = carry_rows(load, old, new)
+        self.loads.until = before.loads.until
         self.joints.adopt(before.joints)
         self.solids.restore(before.solids.arrays())
 
@@ -243,7 +245,7 @@ class RigidPart(Part):
     def apply(self, name: str, time: float, push: Push) -> None:
         place = None if push.at is None else vector(self.loads.place_in(name, push.at))
         duration = NEXT_STEP if push.duration is None else push.duration
-        self.loads.apply(Applied(name, time, duration, vector(push.force), vector(push.torque), place))
+        self.loads.apply(Applied(name, time, duration, vector(push.force), vector(push.torque), place, time))
 
     def drive(self, name: str, time: float, target: Target) -> None:
         motion = self.bodies.motions.get(self.bodies.index(name))
@@ -261,13 +263,22 @@ class RigidPart(Part):
         """Steps end where driven bodies reach their targets."""
         for motion in self._driven().values():
             if 0.0 < motion.remaining(time) < math.inf:
-                yield Limit("target", motion.remaining(time))
+                yield Limit("target", motion.remaining(time), "event")
 
     # what a step did ------------------------------------------------------------------------------------------------
 
     def begin_step(self, time: float, dt: float) -> None:
         """Loads of the step from ``time`` by dt [s]."""
         self.loads.begin_step(time, dt)
+
+    def kicked(self) -> list[Array]:
+        """What a kick of a leapfrog changes, and what follows from it."""
+        return [self.bodies.p_b, self.bodies.L_b, self.bodies.v_b, self.bodies.omega_b]
+
+    def derive_velocities(self, time: float) -> None:
+        """Velocities at a time [s] from momenta, those of kinematic bodies by their motion."""
+        self.bodies.derive_velocities()
+        self.bodies.move_kinematic(time, place=False)
 
     def take_report(self, report: SolidsReport) -> None:
         """What a step did to the bodies among themselves; the forces of a fluid are added by who knows them."""
@@ -411,7 +422,7 @@ class RigidPart(Part):
 
     def numbers(self) -> dict[str, Any]:
         driven = {name: motion.numbers() for name, motion in self._driven().items()}
-        return {"applied": self.loads.pending.numbers(), "driven": driven}
+        return {"applied": self.loads.pending.numbers(), "loads_until": self.loads.until, "driven": driven}
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         if not np.array_equal(arrays["rigid_identity"], self.bodies.identity_b):
@@ -419,6 +430,7 @@ class RigidPart(Part):
         fixed = {**self.bodies.arrays(), **self.joints.arrays(), "rigid_forces": self.force_table.values}
         restore_arrays({**fixed, **self.loads.arrays()}, arrays)
         self.loads.pending.restore(numbers["applied"])
+        self.loads.until = numbers["loads_until"]
         for name, motion in self._driven().items():
             motion.restore(numbers["driven"][name])
         self.joints.restore(arrays)

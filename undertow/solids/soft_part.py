@@ -49,6 +49,9 @@ from undertow.solids.soft_contacts import SoftContacts
 from undertow.solids.soft_stages import SoftStepReport
 from undertow.solids.soft_step import SoftSolids
 
+PER_NODE = {"soft_x", "soft_v", "soft_acceleration", "soft_load", "soft_load_owed"}
+"""Arrays of the state with a row per node."""
+
 
 @dataclass(frozen=True)
 class SoftLook:
@@ -272,14 +275,26 @@ class SoftPart(Part):
     def begin_step(self, time: float, dt: float) -> None:
         """Loads of the step from ``time`` by dt [s]."""
         self.loads.begin_step(time, dt)
+        self.note_momenta()
+
+    def note_momenta(self) -> None:
+        """From here on count what the bodies gain for ``balance_reactions``."""
         self._start = self._momenta()
+
+    def kicked(self) -> list[Array]:
+        """What a kick of a leapfrog changes."""
+        return [self.soft.v]
+
+    def derive_velocities(self, time: float) -> None:
+        """Nothing follows from the velocities of nodes."""
 
     def apply(self, name: str, time: float, push: Push) -> None:
         if push.torque.any():
             raise UserError(f"body {name!r}: a torque acts on rigid bodies; give forces at two points of it")
         place = None if push.at is None else (float(self.loads.nearest(self.soft.part(name), push.at)),)
         duration = NEXT_STEP if push.duration is None else push.duration
-        self.loads.pending.add(Applied(name, time, duration, vector(push.force), vector(push.torque), place))
+        force, torque = vector(push.force), vector(push.torque)
+        self.loads.pending.add(Applied(name, time, duration, force, torque, place, time))
 
     def external_force(self) -> Array:
         """Weight, loads and wind on the nodes (n, 3) [N] in the step that begins."""
@@ -413,14 +428,16 @@ class SoftPart(Part):
 
     def _last_step(self) -> dict[str, Array]:
         """Forces of the last step."""
-        return {"soft_forces": self.soft_forces.values, "soft_load": self.loads.mean, "soft_reaction": self.reaction}
+        loads = {"soft_load": self.loads.mean, "soft_load_owed": self.loads.owed}
+        return {"soft_forces": self.soft_forces.values, **loads, "soft_reaction": self.reaction}
 
     def numbers(self) -> dict[str, Any]:
-        return {"applied": self.loads.pending.numbers()}
+        return {"applied": self.loads.pending.numbers(), "loads_until": self.loads.until}
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         restore_arrays({**self.soft.arrays(), **self._last_step()}, arrays)
         self.loads.pending.restore(numbers["applied"])
+        self.loads.until = numbers["loads_until"]
         self.soft_solids.restore(arrays)
 
     def adopt(self, before: Part | None, time: float) -> None:
@@ -428,7 +445,7 @@ class SoftPart(Part):
         if isinstance(before, SoftPart):
             n = max((part.stop for part in self.soft_parts), default=0)
             own, arrays = self.arrays(), before.arrays()
-            for name in {"soft_x", "soft_v", "soft_acceleration", "soft_load"} & own.keys():
+            for name in PER_NODE & own.keys():
                 arrays[name] = np.concatenate([arrays[name][:n], own[name][n:]])
             self.restore(arrays, before.numbers(), time)
         if len(self.soft_solids.bound):
@@ -437,7 +454,7 @@ class SoftPart(Part):
     def locate(self, name: str, index: tuple[int, ...]) -> str:
         if name in ("soft_forces", "soft_reaction"):
             return f"first of objects.{list(self.looks)[index[0]]}"
-        if name in ("soft_x", "soft_v", "soft_acceleration", "soft_load"):
+        if name in PER_NODE:
             for part in self.soft.parts:
                 if part.first <= index[0] < part.stop:
                     return f"first at node {index[0] - part.first} of objects.{part.name}"

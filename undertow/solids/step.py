@@ -308,9 +308,7 @@ class Solids:
     def _hold(self, rows: int, memory: Memory, time: float, dt: float, final: bool = False) -> _Solve:
         """Contact and joints on work.v, work.omega, in turn where there are both."""
         work, joints = self._work, self.joints
-        if joints is not None:
-            joints.apply_control(work.v, work.omega, time, dt, carry=not final)
-        solve = _Solve(0, 0.0, 0.0, 0, 0)
+        solve = NO_SOLVE
         for turn in range(JOINT_ROUNDS if joints is not None and rows else 1):
             if turn:
                 again = self._solve_disturbed(rows, memory, dt)
@@ -487,14 +485,14 @@ class Solids:
         if self.joints is not None:
             self._joined.closings += self.joints.follow(self.bodies.p_b, self.bodies.L_b, dt).iterations
 
-    def _turn_velocities(self, contacts: int) -> None:
+    def _turn_velocities(self) -> None:
         """Post-stabilisation of v^n (4.6, step 3): bodies have turned, and what they carry no longer fits the joints.
 
         Only contact, which comes before the joints in step V, can see that: P (P v + dt a) = P (v + dt a) for the
         projection P of the joints, so that without contact the one at the end does both (record 030).
         """
         spec = self.bodies.spec
-        if self.joints is not None and contacts:
+        if self.joints is not None:
             self.bodies.derive_velocities()
             self._joined.add(self.joints.post_stabilise(spec.v, spec.omega))
             _derive_momenta(spec)
@@ -528,7 +526,7 @@ class RigidStages:
     """The rigid bodies in one step of the scheme (``undertow.solids.scheme``).
 
     In a fluid (``in_fluid``) neither gravity nor forces act: positions move with ``half`` (n, 6), twists of the middle
-    of the step that a solve has found before, or with v^n, and the fluid advances momenta in the place of ``advance``.
+    of the step that a solve has found before, and the fluid advances momenta in the place of ``advance``.
     """
 
     def __init__(
@@ -579,18 +577,27 @@ class RigidStages:
 
     def hold(self, time: float, dt: float) -> None:
         """III: motors, contact and joints on v^n+1/2."""
+        self._drive(time, dt, carry=True)
         self._first = self.solids._hold(self._rows, self.solids._positions, time, dt)
         self.solids._carry(self._rows)
 
+    def _drive(self, time: float, dt: float, carry: bool) -> None:
+        if self.solids.joints is not None:
+            self.solids.joints.apply_control(*self.way, time, dt, carry)
+
     def move(self, time: float, dt: float) -> None:
         """IV: positions, interpenetration, joints on v^n."""
+        self._move(time, dt)
+        if self.contacts.size:
+            self.solids._turn_velocities()
+
+    def _move(self, time: float, dt: float) -> None:
         solids, spec, work = self.solids, self.solids.bodies.spec, self.solids._work
         advance_poses(spec, work.v, work.omega, dt, *solids._update, spec.x, spec.q)
         solids.bodies.move_kinematic(time + dt, place=True)
         solids._follow(dt)
         self.contacts = FoundContacts(*solids._find_contacts(work.near))
         self._resolved, self._penetration = solids._resolve(*self.contacts, PUSH)
-        solids._turn_velocities(self.contacts.size)
 
     def advance(self, time: float, dt: float) -> None:
         """V: momenta to n+1."""
@@ -603,9 +610,10 @@ class RigidStages:
         self.solids._work.take_velocities(self.solids.bodies.spec)
 
     def settle(self, time: float, dt: float) -> None:
-        """V: contact and joints again."""
+        """V: motors, contact and joints again."""
         solids = self.solids
         self._rows = solids._build_rows(*self.contacts, True, dt)
+        self._drive(time, dt, carry=False)
         self._second = solids._hold(self._rows, solids._velocities, time, dt, final=True)
         solids._finish(self._rows, dt)
 
@@ -623,6 +631,44 @@ class RigidStages:
         )  # fmt: skip
 
 
+class KickedStages(RigidStages):
+    """The rigid bodies in a leapfrog (``coupling.leapfrog``): their momenta are those of the middles of steps, so that
+    positions move with them, and motors act in the kick, before the fluid answers."""
+
+    def __init__(self, solids: Solids) -> None:
+        super().__init__(solids, in_fluid=True)
+
+    def _drive(self, time: float, dt: float, carry: bool) -> None:
+        """Nothing: see ``kick``."""
+
+    def move(self, time: float, dt: float) -> None:
+        """IV: positions, interpenetration; joints on the momenta, as they are seen from now on."""
+        self._move(time, dt)
+        self.solids._turn_velocities()
+
+    def stand(self, time: float) -> None:
+        """In the place of I to IV where nothing has moved: the contacts that there are at a time [s]."""
+        solids = self.solids
+        self._before, self._force, self._torque = solids._begin(1.0, *self._given)
+        work = solids._work
+        solids.bodies.move_kinematic(time, place=False)
+        work.take_velocities(solids.bodies.spec)
+        work.keep_velocities(solids.bodies.spec)
+        work.contact_force[...], work.contact_torque[...] = 0.0, 0.0
+        self._first = NO_SOLVE
+        self.contacts = FoundContacts(*solids._find_contacts(work.near))
+
+    def kick(self, time: float, kick: float, dt: float) -> None:
+        """Motors over ``kick`` [s] at the poses of ``time`` [s]; kinematic bodies have the velocities of the middle of
+        the step dt [s] that follows."""
+        solids, spec = self.solids, self.solids.bodies.spec
+        solids.bodies.move_kinematic(time + 0.5 * dt, place=False)
+        if solids.joints is not None and solids.joints.controls:
+            solids.bodies.derive_velocities()
+            solids.joints.drive(spec.v, spec.omega, time, dt, kick)
+            _derive_momenta(spec)
+
+
 class _Solve(NamedTuple):
     """What a contact solve did."""
 
@@ -631,3 +677,6 @@ class _Solve(NamedTuple):
     goal: float
     clamped: int
     unconverged: int
+
+
+NO_SOLVE = _Solve(0, 0.0, 0.0, 0, 0)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from undertow.fluid import Flow, FlowReport
+from undertow.part import StepOutcome
+from undertow.run.simulation import Simulation
 from undertow.validation import broken
 from undertow.validation.analysis import Quantity
 from undertow.validation.standing_wave import case
@@ -25,8 +28,28 @@ def _same_times(kick: Callable[..., FlowReport]) -> Callable[..., FlowReport]:
     return same
 
 
+def _no_first_kick(take: Callable[..., None]) -> Callable[..., None]:
+    """Velocities belong to half a step before where they are taken to be."""
+
+    def begin(sim: Simulation, assembly: Any) -> None:
+        take(sim, assembly)
+        scheme: Any = sim.scheme
+        aim = scheme._aim
+
+        def late(time: float, dt: float) -> StepOutcome:
+            if scheme.velocity_time > scheme.before_time:
+                return aim(time, dt)
+            scheme.velocity_time = time + 0.5 * dt
+            return StepOutcome(0, None)
+
+        scheme._aim = late
+
+    return begin
+
+
 DEFECTS = {
     "frozen": broken.frozen(),
     "velocities of the same times": broken.replaced(Flow, "kick", _same_times),
+    "no half kick at the start": broken.replaced(Simulation, "_take", _no_first_kick),
     "weight halved": broken.gravity(0.5),
 }
