@@ -72,8 +72,7 @@ class CoupledProjection(SplitImplicit):
         self.rows = PressureRows(phase, [*(block.walls for block in nodes), rigid.walls])
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         self.levels = LevelCycle(self.multigrid)
-        # rigid walls let no level be felt, and rounding over a mass of a billionth would pass for one
-        cycle: Preconditioner = self.levels if nodes else self.multigrid
+        cycle: Preconditioner = self.levels
         self._cycles = [CycleStencil(self.rows, block.walls) for block in nodes]
         self._light: list[LightMotions] = []
         for block in nodes:

@@ -19,8 +19,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from undertow.coupling.enclosed import find_excess, walls_missing
 from undertow.fluid.domain import FluidDomain, wrap
 from undertow.grid import GHOSTS, Array
+from undertow.linalg import Stencil
+
+ROUNDING = 1e-12
+"""Sums of F that are less than this part of what is summed are none."""
 
 
 class WallSpec(NamedTuple):
@@ -34,9 +39,9 @@ class WallSpec(NamedTuple):
 class BodyWalls:
     """F of all dynamic bodies as they are placed now; a cell that several bodies cut belongs to that nearest to it.
 
-    count: bodies, of which the first ones are the solids of the domain. closure (regions + 1, count, 6): the sum of F
-    over each closed region (see ``Stencil.label``) whose pressure is known up to a constant; zero for a body that the
-    fluid surrounds. There F acts with its mean over the region removed, so that the constant exerts no force.
+    count: bodies, of which the first ones are the solids of the domain. excess (regions + 1, count, 6): what the sums
+    of F over regions (see ``Stencil.label``) have that walls must not sweep of them (``coupling.enclosed``), spread
+    over their cells and taken off; has_excess: whether there is any.
     """
 
     def __init__(self, domain: FluidDomain, count: int) -> None:
@@ -47,10 +52,12 @@ class BodyWalls:
         self.spec = WallSpec(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 6)))
         self.size = 0
         self._cut = np.zeros(0, np.int64)
-        self.closure = np.zeros((1, count, 6))
+        self.excess = np.zeros((1, count, 6))
         self.cells = np.ones(1)
-        self.is_closed = False
+        self.has_excess = False
         self._label = np.zeros(0, np.int32)
+        self._whole: BodyWalls | None = None
+        self._everywhere_c = np.zeros((0, 0, 0))
 
     def rebuild(self, dynamic_b: np.ndarray, centre_b: Array, diagonal_c: Array) -> None:
         """Gather the walls of the bodies where ``dynamic_b`` (int64) is 1, about their centres of mass (n, 3) [m].
@@ -82,39 +89,50 @@ class BodyWalls:
         self.size = len(key)
         self.spec = WallSpec(key // self.count, key % self.count, total)
 
-    def close(self, label: np.ndarray, grounded: np.ndarray) -> None:
-        """Take note of the regions whose pressure is known up to a constant; see ``Stencil``."""
-        open_regions, regions = grounded > 0, len(grounded) - 1
-        open_regions[0] = True
-        self.closure = np.zeros((regions + 1, self.count, 6))
+    def close(self, stencil: Stencil, dynamic_b: np.ndarray, centre_b: Array) -> None:
+        """Take note of what walls sweep of regions that they close off; arguments as in ``rebuild``."""
         cell, body, f = (array[: self.size] for array in self.spec)
-        np.add.at(self.closure, (label[cell], body), f)
-        self.closure[open_regions] = 0.0
-        size = np.abs(f).sum(axis=0) if self.size else np.zeros(6)
-        self.closure[np.abs(self.closure) <= 1e-12 * size] = 0.0
-        self.is_closed = bool(np.any(self.closure))
-        self._label = label
-        if not open_regions.all():
-            self.cells = np.maximum(np.bincount(label, minlength=regions + 1), 1).astype(float)
+        self.has_excess = False
+        if not self.size or not (stencil.grounded[1:] == 0).any():
+            return
+        sums = np.zeros((stencil.regions + 1, self.count, 6))
+        np.add.at(sums, (stencil.label[cell], body), f)
+        sums[np.abs(sums) <= ROUNDING * np.abs(f).sum(axis=0)] = 0.0
+        if not sums[stencil.grounded == 0].any():
+            return
+        grid, solids = self.domain.grid, self.domain.solids
+        assert solids is not None
+        if self._whole is None:
+            self._whole, self._everywhere_c = BodyWalls(self.domain, self.count), np.ones(grid.padded)
+        whole, total_b = self._whole, np.zeros((self.count, 6))
+        whole.rebuild(dynamic_b, centre_b, self._everywhere_c)
+        np.add.at(total_b, whole.spec.body[: whole.size], whole.spec.f[: whole.size])
+        total_b[np.abs(total_b) <= ROUNDING * np.abs(f).sum(axis=0)] = 0.0
+        missing_b = walls_missing(grid, solids, total_b)
+        self.excess = find_excess(grid, solids, stencil, dynamic_b, cell, body, sums, missing_b)
+        self.has_excess = bool(np.any(self.excess))
+        self._label = stencil.label
+        if self.has_excess:
+            self.cells = np.maximum(np.bincount(stencil.label, minlength=len(sums)), 1).astype(float)
 
     def add_flux(self, factor: float, twist_b: Array, out_c: Array) -> None:
         """out += factor F twist: what the walls sweep [m3/s]; twist (n, 6) about the centres of mass."""
         flat = out_c.reshape(-1)
         _add_flux(self.spec, self.size, factor, twist_b, flat)
-        if self.is_closed:
-            mean = np.einsum("rni,ni->r", self.closure, twist_b) / self.cells
+        if self.has_excess:
+            mean = np.einsum("rni,ni->r", self.excess, twist_b) / self.cells
             flat -= factor * mean[self._label]
 
     def add_force(self, factor: float, p_c: Array, out_b: Array) -> None:
         """out += factor F^T p: force [N] and torque about the centre of mass [N m] of a pressure (n, 6)."""
         flat = p_c.reshape(-1)
         _add_force(self.spec, self.size, factor, flat, out_b)
-        if self.is_closed:
+        if self.has_excess:
             mean = np.bincount(self._label, weights=flat, minlength=len(self.cells)) / self.cells
-            out_b -= factor * np.einsum("rni,r->ni", self.closure, mean)
+            out_b -= factor * np.einsum("rni,r->ni", self.excess, mean)
 
     def add_diagonal(self, inv_mass: Array, out_c: Array) -> None:
-        """out += diag(F M^-1 F^T), closed regions as if they were open; inv_mass (n, 6, 6)."""
+        """out += diag(F M^-1 F^T), what is taken off aside; inv_mass (n, 6, 6)."""
         _add_diagonal(self.spec, self.size, inv_mass, out_c.reshape(-1))
 
     def clear(self, field_c: Array) -> None:
