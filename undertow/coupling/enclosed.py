@@ -13,8 +13,8 @@ regions that are closed. The grid closes more than that:
 - Solids that touch at a point or an edge, and bodies that touch each other, seal nothing: the little that they hold
   between them comes and goes through contacts that are wet. The sum of such a pocket is that of the region on the other
   side of its contacts. With as many pockets as contacts a pile of discs would have no freedom left to settle, and none
-  of them could be lifted. What seals is a body that is flush with a wall, and what holds more than the bodies themselves
-  is no pocket.
+  of them could be lifted. What seals is a body that is flush with a wall, and what holds more than the bodies
+  themselves is no pocket.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def find_excess(
 ) -> Array:  # fmt: skip
     """What the sums of F over regions (regions + 1, n, 6) have that walls must not sweep of them, in the same shape.
 
-    dynamic_b (n,): 1 for bodies that have walls. cell, body (m,): where they are. sums: of F. missing_b (n, 6): of walls
-    that face slits.
+    dynamic_b (n,): 1 for bodies that have walls. cell, body (m,): where they are. sums: of F. missing_b (n, 6): of
+    walls that face slits.
     """
     wanted, closed = sums.copy(), stencil.grounded == 0
     closed[0] = False
@@ -91,8 +91,8 @@ class _Pockets:
         self._fixed = [b for b, s in enumerate(solids.solids) if not dynamic_b[b] and not s.shape.is_sheet]
 
     def joined(self, region: int, bodies: np.ndarray) -> list[int]:
-        """Regions on the other side of contacts about ``region`` that do not seal it; none if all do, or if it is larger
-        than the bodies."""
+        """Regions on the other side of contacts about ``region`` that do not seal it; none if all do, or if it is
+        larger than the bodies."""
         cell = np.flatnonzero(self.label == region)
         volume = self.grid.cell_volume * float(self.solids.volume_c.reshape(-1)[cell].sum())
         if volume > sum(self._volume(int(b)) for b in bodies):
@@ -173,7 +173,7 @@ class _Pockets:
         return solids.solids[b].distance(position + solids.arms(place, position), solids.time, self.grid.dimensions)
 
     def _wall_distance(self, place: Array) -> Array:
-        """Of places (n, 3) from the nearest wall that is no body: of the domain, or a solid that moves as prescribed."""
+        """Of places (n, 3) from the nearest wall that no force moves: of the domain, or a solid."""
         grid, found = self.grid, np.full(len(place), np.inf)
         for axis in grid.axes:
             for end, sign in ((grid.lower[axis], 1.0), (grid.upper[axis], -1.0)):
