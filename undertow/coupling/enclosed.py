@@ -59,9 +59,9 @@ def find_excess(
             wanted[home, b] += missing_b[b]
     wanted[np.abs(wanted) <= 1e-9 * np.abs(sums).max(axis=(0, 1), initial=0.0)] = 0.0
     pockets = _Pockets(grid, solids, stencil, dynamic_b)
-    links = []
-    for r in np.flatnonzero(closed & wanted.any(axis=(1, 2))):
-        links += [(r, other) for other in pockets.joined(int(r), border[1, border[0] == r])]
+    links: list[tuple[int, int]] = []
+    for r in np.flatnonzero(closed & wanted.any(axis=(1, 2))).tolist():
+        links += [(r, other) for other in pockets.joined(r, border[1, border[0] == r])]
     for pocket, other in _outlets(links, size):
         wanted[other] += wanted[pocket]
         wanted[pocket] = 0.0

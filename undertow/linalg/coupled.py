@@ -544,8 +544,8 @@ class CoupledSystem:
         return self._null[name]
 
     def _apply_levels(self, row: RowBlock, stencil: Stencil, levels: Array, least: Mapping[str, Array]) -> Array:
-        """K B^-1 K^T z for the z that has ``levels`` by region in the row block, 0 elsewhere; in a work vector. Impulses
-        K^T z below ``least`` count as none."""
+        """K B^-1 K^T z for the z that has ``levels`` by region in the row block, 0 elsewhere; in a work vector.
+        Impulses K^T z below ``least`` count as none."""
         x, out = self._solver.work[0], self._solver.work[1]
         x[...], out[...] = 0.0, 0.0
         z = self._part(x, row.name)

@@ -90,9 +90,7 @@ class RigidPoints:
             first, stop = spec.probe_start[spec.index[s, [CLUSTER, CLUSTER_END]]]
             probes, R = spec.probes[first:stop], rotation_matrix_of(rigid.q_b[b])
             k = len(probes)
-            parts.append(
-                (np.full(k, b), probes[:, :3] @ R.T, probes[:, 3:] @ R.T, np.full(k, radius))
-            )
+            parts.append((np.full(k, b), probes[:, :3] @ R.T, probes[:, 3:] @ R.T, np.full(k, radius)))
         self.body, self._arm, self._normal, self._round = (
             np.concatenate(arrays) for arrays in zip(*parts, strict=True)
         )
