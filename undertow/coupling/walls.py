@@ -59,8 +59,10 @@ class BodyWalls:
         self.cells = np.ones(1)
         self.has_excess = False
         self._label = np.zeros(0, np.int32)
-        self._shared, self._shared_flux = np.zeros(0, np.int64), np.zeros(0)
-        """Cells of several solids, and the flux of those that move as prescribed through their walls there [m3/s]."""
+        self.shared, self.prescribed_area = np.zeros(0, np.int64), np.zeros((0, 3))
+        """Cells (k,) of several solids, and the area vectors (k, 3) of those that move as prescribed [m2; 2D m]."""
+        self._shared_flux = np.zeros(0)
+        """What these sweep [m3/s; 2D m2/s]."""
         self._whole: BodyWalls | None = None
         self._everywhere_c = np.zeros((0, 0, 0))
 
@@ -86,10 +88,11 @@ class BodyWalls:
             self.spec = WallSpec(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros((room, 6)))
 
     def _share(self, dynamic_b: np.ndarray, centre_b: Array, diagonal_c: Array) -> None:
-        """Cells that several solids cut: what is closed of each face belongs to them by what each would close of it."""
+        """Cells that bodies and solids that move as prescribed cut together: what is closed of each face belongs to them
+        by what each would close of it."""
         d, solids = self.domain, self.domain.solids
         assert solids is not None
-        self._shared, self._shared_flux = np.zeros(0, np.int64), np.zeros(0)
+        self.shared, self.prescribed_area, self._shared_flux = np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros(0)
         shared, owners = _find_shared(d, dynamic_b, diagonal_c)
         if not len(shared):
             return
@@ -99,16 +102,17 @@ class BodyWalls:
             solids.period, d.grid.face_area, centre_b, shared, owners, f,
         )  # fmt: skip
         moves = np.append(dynamic_b > 0, False)[owners] & (owners >= 0)
-        self._shared = shared
-        self._shared_flux = self._prescribed_flux(shared, owners, f * ~moves[:, :, None])
+        prescribed = f * ~moves[:, :, None]
+        self.shared, self.prescribed_area = shared, prescribed[:, :, :3].sum(axis=1)
+        self._shared_flux = self._prescribed_flux(owners, prescribed)
         at, part = np.nonzero(moves & f.any(axis=2))
         alone = ~np.isin(self.spec.cell[: self.size], shared)
         old, new = (array[: self.size][alone] for array in self.spec), (shared[at], owners[at, part], f[at, part])
         self.spec = WallSpec(*(np.concatenate(both) for both in zip(old, new, strict=True)))
         self.size = len(self.spec.cell)
 
-    def _prescribed_flux(self, cell: np.ndarray, owners: np.ndarray, f: Array) -> Array:
-        """What walls with F (k, o, 6) about the origins of solids sweep as these are prescribed to move (k,) [m3/s]."""
+    def _prescribed_flux(self, owners: np.ndarray, f: Array) -> Array:
+        """What walls with F (k, o, 6) of solids ``owners`` (k, o) sweep as these are prescribed to move (k,)."""
         assert self.domain.solids is not None
         rows = self.domain.solids.spec.rows
         twist = np.concatenate([rows[:, LINEAR : LINEAR + 3], rows[:, ANGULAR : ANGULAR + 3]], axis=1)
@@ -174,12 +178,12 @@ class BodyWalls:
         """The flux through walls as if all moved as prescribed, without that of dynamic bodies."""
         flat = field_c.reshape(-1)
         flat[self._cut] = 0.0
-        flat[self._shared] = self._shared_flux
+        flat[self.shared] = self._shared_flux
 
 
 def _find_shared(domain: FluidDomain, dynamic_b: np.ndarray, diagonal_c: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Cells (k,) with a pressure that walls of several solids close, dynamic ones among them, and these solids (k, o);
-    -1: none. They are told by the cells about them, that are nearest to other solids."""
+    """Cells (k,) with a pressure that walls of bodies and of solids that move as prescribed close, and these solids
+    (k, o); -1: none. They are told by the cells about them, that are nearest to other solids."""
     solids, grid = domain.solids, domain.grid
     assert solids is not None
     none = np.zeros(0, np.int64), np.zeros((0, 1), np.int64)
@@ -202,7 +206,11 @@ def _find_shared(domain: FluidDomain, dynamic_b: np.ndarray, diagonal_c: Array) 
     owners = np.sort(np.stack([b[at] for b in near], axis=1).astype(np.int64), axis=1)
     owners[:, 1:][owners[:, 1:] == owners[:, :-1]] = -1
     cell = np.ravel_multi_index((at[0] + k0, at[1] + j0, at[2] + i0), grid.padded)
-    taken = np.append(dynamic_b > 0, False)[owners].any(axis=1)
+    # what is closed all around has no wall
+    flat, stride = domain.area_f.reshape(3, -1), (1, grid.padded[2], grid.padded[1] * grid.padded[2])
+    is_open = np.any([flat[a, cell] + flat[a, cell + stride[a]] > 0.0 for a in grid.axes], axis=0)
+    moves = np.append(dynamic_b > 0, False)[owners]
+    taken = moves.any(axis=1) & (~moves & (owners >= 0)).any(axis=1) & is_open
     return cell[taken], np.ascontiguousarray(owners[taken])
 
 
@@ -394,10 +402,17 @@ def _share_walls(  # type: ignore[no-untyped-def]
                         weight[o] = _closed_alone(spec, rows, tables, solids, owners[m, o], a, kp, jp, ip)
                         total += weight[o]
                 if total <= 0.0:
-                    # a slit between them: half each, or as many as there are
+                    # a slit, or a solid that is cells: the nearest one
+                    nearest, least = 0, np.inf
+                    x = spec.x0 + (ip - GHOSTS + 0.5 * (a != 0)) * spec.dx
+                    y = spec.y0 + (jp - GHOSTS + 0.5 * (a != 1)) * spec.dx
+                    z = spec.z0 + (kp - GHOSTS + 0.5 * (a != 2)) * spec.dx
                     for o in range(count):
-                        weight[o] = 1.0 if owners[m, o] >= 0 else 0.0
-                        total += weight[o]
+                        if owners[m, o] >= 0:
+                            distance = _alone(spec, rows, tables, solids, owners[m, o], x, y, z)
+                            if distance < least:
+                                nearest, least = o, distance
+                    weight[nearest] = total = 1.0
                 s, t = _face_moment(phi, a, kf, jf, i_f)
                 out_sign = 2.0 * end - 1.0
                 for o in range(count):
