@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import undertow as ut
-from undertow.coupling.walls import BodyWalls
 from undertow.linalg.coupled import CANCELLED
 
 
@@ -90,28 +89,25 @@ def test_cells_of_several_solids_are_shared_by_what_each_closes():
         assert np.abs(found[:, 0]).max() < 1e-9
 
 
-def test_shared_cells_close_like_others(monkeypatch):
-    """What solids have of a shared cell adds up to what the nearest one had of it alone."""
-    discs = {f"disc{b}": ut.RigidBody(shape=ut.Sphere(radius=0.1), position=x, density=2000.0) for b, x in enumerate(
-        ((0.21, 0.31, 0.0), (0.401, 0.33, 0.0), (0.3, 0.49, 0.0))
+def test_what_solids_have_of_a_shared_cell_closes_it():
+    """The walls of all add up to what is closed of the faces, as if all moved alike."""
+    still = ut.RigidBody(shape=ut.Sphere(radius=0.1), position=(0.401, 0.33, 0.0), motion=ut.Static())
+    moved = {f"disc{b}": ut.RigidBody(shape=ut.Sphere(radius=0.1), position=x, density=2000.0) for b, x in enumerate(
+        ((0.21, 0.31, 0.0), (0.3, 0.49, 0.0))
     )}  # fmt: skip
-    discs["disc1"] = ut.RigidBody(shape=ut.Sphere(radius=0.1), position=(0.401, 0.33, 0.0), motion=ut.Static())
-    sim = ut.Simulation(scene(discs, upper=(0.6, 0.8), resolution=32))
+    sim = ut.Simulation(scene({"still": still, **moved}, upper=(0.6, 0.8), resolution=32))
     sim.step()
     rows = sim.flow.solve.rows
-    totals = []
-    for _ in range(2):
-        rows.rebuild()
-        assert len(rows.walls[-1].cut.shared) > 0 or totals
-        swept, twist = np.zeros(rows.shape), np.zeros((rows.walls[-1].cut.count, 6))
-        twist[:, 0], twist[:, 1] = 0.3, 1.0
-        cut = rows.walls[-1].cut
-        cut.add_flux(1.0, twist, swept)
-        np.add.at(swept.reshape(-1), cut.shared, cut.prescribed_area @ (0.3, 1.0, 0.0))
-        nearest = rows.domain.solids.body_c[swept != 0.0]
-        totals.append(swept)
-        monkeypatch.setattr(BodyWalls, "_share", lambda *_: None)
-    assert np.abs(totals[0] - totals[1]).max() < 1e-12
+    cut, domain = rows.walls[-1].cut, rows.domain
+    cell, row = cut.shared, domain.grid.padded[2]
+    assert len(cell) > 0
+    swept, twist, v = np.zeros(rows.shape), np.zeros((cut.count, 6)), np.array([0.3, 1.0, 0.0])
+    twist[:, :3] = v
+    cut.add_flux(1.0, twist, swept)
+    found = swept.reshape(-1)[cell] + cut.prescribed_area @ v
+    area = domain.area_f.reshape(3, -1)
+    closed = sum(v[a] * (area[a, cell] - area[a, cell + step]) for a, step in ((0, 1), (1, row)))
+    assert np.abs(found - domain.grid.face_area * closed).max() < 1e-12
 
 
 def test_pockets_between_bodies_that_touch_are_no_pistons():

@@ -40,7 +40,8 @@ class WallSpec(NamedTuple):
 
 
 class BodyWalls:
-    """F of all dynamic bodies as they are placed now; a cell that several bodies cut belongs to that nearest to it.
+    """F of all dynamic bodies as they are placed now; a cell that several bodies cut belongs to that nearest to it, but
+    where a solid that moves as prescribed cuts it too.
 
     count: bodies, of which the first ones are the solids of the domain. excess (regions + 1, count, 6): what the sums
     of F over regions (see ``Stencil.label``) have that walls must not sweep of them (``coupling.enclosed``), spread
@@ -88,8 +89,8 @@ class BodyWalls:
             self.spec = WallSpec(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros((room, 6)))
 
     def _share(self, dynamic_b: np.ndarray, centre_b: Array, diagonal_c: Array) -> None:
-        """Cells that bodies and solids that move as prescribed cut together: what is closed of each face belongs to them
-        by what each would close of it."""
+        """Cells that bodies and solids that move as prescribed cut together: what is closed of each face belongs to
+        them by what each would close of it."""
         d, solids = self.domain, self.domain.solids
         assert solids is not None
         self.shared, self.prescribed_area, self._shared_flux = np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros(0)
