@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import undertow as ut
+from undertow.coupling.walls import BodyWalls
 from undertow.linalg.coupled import CANCELLED
+from undertow.rigid.bodies import DYNAMIC
 
 
 def scene(objects, upper=(0.4, 1.0), resolution=20, sides=None, gravity=(0.0, -9.81), **options):
@@ -98,7 +100,9 @@ def test_what_solids_have_of_a_shared_cell_closes_it():
     sim = ut.Simulation(scene({"still": still, **moved}, upper=(0.6, 0.8), resolution=32))
     sim.step()
     rows = sim.flow.solve.rows
-    cut, domain = rows.walls[-1].cut, rows.domain
+    bodies, domain = rows.walls[-1].bodies, rows.domain
+    cut = BodyWalls(domain, bodies.count)
+    cut.rebuild((bodies.kind_b == DYNAMIC).astype(np.int64), bodies.x_b, rows.stencil.diagonal_c)
     cell, row = cut.shared, domain.grid.padded[2]
     assert len(cell) > 0
     swept, twist, v = np.zeros(rows.shape), np.zeros((cut.count, 6)), np.array([0.3, 1.0, 0.0])
