@@ -88,23 +88,23 @@ class Patches:
         size = (width * len(self.bodies),) * 2
         gram = sp.csr_matrix((d[:found].reshape(-1), (row, column)), shape=size)
         across = sp.csr_matrix((t[:found].reshape(-1), (row, column)), shape=size)
-        if self.walls.is_closed:
-            across = across - sp.csr_matrix(self._means() @ self._closures())
+        if self.walls.has_excess:
+            across = across - sp.csr_matrix(self._means() @ self._excess())
         return 0.5 * (gram + gram.T), across
 
     def _means(self) -> Array:
-        """Sum of z over the closed regions (bodies components, regions + 1)."""
+        """Sum of z over the regions whose walls have less than F (bodies components, regions + 1)."""
         label = self.stencil.label[: self.stencil.cells]
         regions = len(self.walls.cells)
         found = np.zeros((len(self.bodies) * len(self.components), regions))
-        for region in np.flatnonzero(np.any(self.walls.closure, axis=(1, 2))):
+        for region in np.flatnonzero(np.any(self.walls.excess, axis=(1, 2))):
             found[:, region] = self.gather(self.z, (label == region).astype(np.float64))
         return found
 
-    def _closures(self) -> Array:
-        """What F loses by a closed region of mean 1 (regions + 1, bodies components)."""
-        closure = self.walls.closure[:, self.bodies][:, :, self.components] / self.walls.cells[:, None, None]
-        return np.asarray(closure.reshape(len(closure), -1))
+    def _excess(self) -> Array:
+        """What F loses by a region of mean 1 (regions + 1, bodies components)."""
+        excess = self.walls.excess[:, self.bodies][:, :, self.components] / self.walls.cells[:, None, None]
+        return np.asarray(excess.reshape(len(excess), -1))
 
     def gather(self, f: np.ndarray, x: Array) -> Array:
         """Z^T x or Y^T x (bodies components,), f being ``z`` or ``y``; x flat."""

@@ -58,6 +58,9 @@ class Poles:
         domain, grid = self.domain, self.domain.grid
         assert domain.solids is not None
         cell, body = walls.spec.cell[: walls.size], walls.spec.body[: walls.size]
+        # a cell that several solids cut counts for the nearest
+        nearest = domain.solids.body_c.reshape(-1)[cell] == body
+        cell, body = cell[nearest], body[nearest]
         shape = np.array(grid.padded[::-1])
         stride = np.array([1, shape[0], shape[0] * shape[1]])
         index = cell[:, None] // stride % shape

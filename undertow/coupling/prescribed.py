@@ -8,11 +8,24 @@ from typing import Any
 
 import undertow.geometry as geometry
 from undertow.fluid import SolidForce
+from undertow.fluid.pressure import PressureRows
 from undertow.frames import BodyFrame
 from undertow.geometry.driven import Driven
 from undertow.grid import Array
 from undertow.part import BodyForces, BodyState, ForceTable, Limit, Part, Quantity, Target, restore_arrays
 from undertow.rigid.table import BodyTable, carry_rows
+
+
+class SpreadFlux:
+    """Says once that prescribed walls leave a closed region with a net flux."""
+
+    def __init__(self, rows: PressureRows) -> None:
+        self.rows, self._said = rows, False
+
+    def events(self) -> tuple[str, ...]:
+        text = "" if self._said else self.rows.explain_unmet()
+        self._said = self._said or bool(text)
+        return (text,) if text else ()
 
 
 class PrescribedSolids(Part):

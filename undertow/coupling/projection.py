@@ -38,7 +38,7 @@ from undertow.coupling.unsplit import Unsplit
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.pressure import PressureRows
-from undertow.fluid.solve import SplitImplicit, exchange_of
+from undertow.fluid.solve import NOTABLE, SplitImplicit, exchange_of
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.viscosity import WallRows
 from undertow.fluid.viscous_step import Dragged, ViscousStep, expect, rows_between_faces
@@ -51,9 +51,6 @@ STILL = 1e-12
 
 STILL_CELLS = 64**3
 """Cells beyond which the rounding of fluid at rest is more than that: the norm of their rows grows with the root."""
-
-NOTABLE = 1e-6
-"""Part of the rows that no pressure can change, above which it is told."""
 
 VOLUME_PASSES = 4
 """Of the pressure solve for the volume that closed shells enclose."""
@@ -72,8 +69,7 @@ class CoupledProjection(SplitImplicit):
         self.rows = PressureRows(phase, [*(block.walls for block in nodes), rigid.walls])
         self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
         self.levels = LevelCycle(self.multigrid)
-        # rigid walls let no level be felt, and rounding over a mass of a billionth would pass for one
-        cycle: Preconditioner = self.levels if nodes else self.multigrid
+        cycle: Preconditioner = self.levels
         self._cycles = [CycleStencil(self.rows, block.walls) for block in nodes]
         self._light: list[LightMotions] = []
         for block in nodes:
@@ -268,6 +264,7 @@ class CoupledProjection(SplitImplicit):
         unmet -= left
         rows.target += unmet
         part = removed * self.tolerance / self._target
+        rows.take_unmet(left + unmet, unmet if part > NOTABLE else None)
         for block in self.nodes:
             block.pockets.take_unmet(rows.stencil, unmet if part > NOTABLE else None)
         return part

@@ -60,10 +60,9 @@ class RigidWalls(WallFlux):
         shared = None if self.beside is None else self.beside.share_cells(self.cut, self.bodies.x_b, dynamic_b)
         if self.poles is not None:
             self.poles.rebuild(self.cut, self.bodies.x_b)
-        if shared is None:
-            self.cut.close(stencil.label, stencil.grounded)
-        else:
+        if shared is not None:
             self.cut.add(*shared)
+        self.cut.close(stencil, dynamic_b, self.bodies.x_b)
 
     def release(self, target_c: Array) -> None:
         self.cut.clear(target_c)

@@ -12,7 +12,7 @@ from undertow.coupling.bodies_in_fluid import BodiesInFluid
 from undertow.coupling.contact_in_fluid import ContactInFluid
 from undertow.coupling.leapfrog import Leapfrog
 from undertow.coupling.nodes_in_fluid import NodesInFluid
-from undertow.coupling.prescribed import PrescribedSolids
+from undertow.coupling.prescribed import PrescribedSolids, SpreadFlux
 from undertow.coupling.rigid_fluid import RigidFluidSolve
 from undertow.fluid import Flow, FlowReport
 from undertow.fluid.steppers import copy_planes
@@ -27,13 +27,13 @@ class AroundSolids(Scheme):
     """A fluid around solids that move as prescribed."""
 
     def __init__(self, solids: PrescribedSolids, flow: Flow) -> None:
-        self.solids, self.flow = solids, flow
+        self.solids, self.flow, self.spread = solids, flow, SpreadFlux(flow.solve.rows)
 
     def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
         report = self.flow.step(time, time_step)
         self.flow.end_step(time + time_step)
         self.solids.set_forces(self.flow.forces())
-        return StepOutcome(report.iterations, report)
+        return StepOutcome(report.iterations, report, self.spread.events())
 
 
 class SurfaceAroundSolids(Leapfrog):
@@ -41,7 +41,7 @@ class SurfaceAroundSolids(Leapfrog):
 
     def __init__(self, solids: PrescribedSolids, flow: Flow) -> None:
         super().__init__(flow)
-        self.solids = solids
+        self.solids, self.spread = solids, SpreadFlux(flow.solve.rows)
 
     def drift(self, time: float, dt: float) -> None:
         self.flow.drift(time, dt)
@@ -52,7 +52,7 @@ class SurfaceAroundSolids(Leapfrog):
         with self.synchronised():
             self.flow.end_step(time)
         self.solids.set_forces(self.flow.forces())
-        return StepOutcome(report.iterations, report)
+        return StepOutcome(report.iterations, report, self.spread.events())
 
 
 class WithBodies(Scheme):
@@ -67,6 +67,8 @@ class WithBodies(Scheme):
     ) -> None:
         self.rigid, self.bodies, self.nodes, self.flow, self.contact = bodies.rigid, bodies, nodes, flow, contact
         self._residual, self._touching = 0.0, False
+        # pockets of nodes say so themselves
+        self._said_by: list[Any] = list(nodes) or [SpreadFlux(flow.solve.rows)]
 
     def _end_step(self, stages: RigidStages, report: FlowReport, time: float, dt: float) -> StepOutcome:
         """Forces over dt [s], sums and events of a step that ends at ``time`` [s]."""
@@ -86,7 +88,7 @@ class WithBodies(Scheme):
                 nodes.measure_carried(flow.state.u)
         self._touching = solids.contacts > 0 or any(nodes.touching for nodes in self.nodes)
         flow.limit_gap_velocity(flow.state.u, self._touching)
-        events = (*self.rigid.events(solids), *(text for nodes in self.nodes for text in nodes.events()))
+        events = (*self.rigid.events(solids), *(text for part in self._said_by for text in part.events()))
         return StepOutcome(report.iterations, report, events)
 
     def quantities(self) -> Iterator[Quantity]:

@@ -99,7 +99,9 @@ class SolidWalls(WallFlux):
         cell, _, f = (array[: cut.size] for array in cut.spec)
         body_c = fields.body_c.reshape(-1)
         own = np.zeros((3, body_c.size))
-        own[:, cell] = f[:, :3].T
+        for axis in range(3):
+            own[axis] = np.bincount(cell, f[:, axis], body_c.size)
+        own[:, cut.shared] += cut.prescribed_area.T
         mixed = np.flatnonzero(np.append(dynamic_b > 0, False)[body_c] & has_pressure)
         extra = (self._wall_area(mixed) - self.soft_area[:, mixed] - own[:, mixed]).T
         differs = (np.abs(extra) > 1e-13 * grid.face_area).any(axis=1)

@@ -30,6 +30,9 @@ from undertow.grid import GHOSTS, Array, share_face_rows, share_rows
 from undertow.linalg import Stencil, used_ranges
 from undertow.linalg.vectors import multiply
 
+NET = 0.01
+"""Part of all that crosses the walls of a region, above which its sum is a net flux."""
+
 
 class PressureRows:
     """One constraint row per cell on the velocities of fluid and walls; its dual unknown is z = dt p [Pa s]."""
@@ -46,6 +49,9 @@ class PressureRows:
         self.target = phase.make_target()
         self.stencil = Stencil(grid, self.domain.periodic_axes)
         self._no_mass_f = np.zeros((0, 0, 0, 0))
+        self.unmet: Array = np.zeros(0)
+        """Net flux of every region [m3/s; 2D m2/s] that prescribed walls leave and no pressure can take up: the last
+        solve spread it over the cells (Guendelman et al. 2005, 4.3). Empty without any."""
 
     def rebuild(self) -> None:
         """Stencil of A0 and F of the walls where they are now."""
@@ -68,6 +74,32 @@ class PressureRows:
         for wall in self.walls:
             wall.release(target)
         self.phase.add_sources(self.stencil, target)
+
+    def take_unmet(self, asked_c: Array, unmet_c: Array | None) -> None:
+        """asked_c: rows before the solve. unmet_c: the part of them that no pressure can change; None: nothing."""
+        self.unmet = np.zeros(0)
+        if unmet_c is None:
+            return
+        count, label = self.stencil.regions + 1, self.stencil.label[: unmet_c.size]
+        net, all_of = (np.bincount(label, x.reshape(-1), count) for x in (unmet_c, np.abs(asked_c)))
+        # what a turning body misses of a closed surface is no flux
+        if np.any(np.abs(net) > NET * all_of):
+            self.unmet = np.where(np.abs(net) > NET * all_of, net, 0.0)
+
+    def explain_unmet(self) -> str:
+        """A sentence about the region whose flux is taken up the least; empty if all are."""
+        if not len(self.unmet):
+            return ""
+        grid, region = self.domain.grid, int(np.abs(self.unmet).argmax())
+        index = np.stack(np.unravel_index(np.flatnonzero(self.stencil.label == region), grid.padded)[::-1], axis=1)
+        middle = (np.array(grid.lower) + (index - GHOSTS + 0.5) * grid.dx).mean(axis=0)[: grid.dimensions]
+        unit = "m3/s" if grid.dimensions == 3 else "m2/s"
+        where = ", ".join(f"{x:.3g}" for x in middle)
+        return (
+            f"a closed region of {len(index)} cells around ({where}) m has a net flux of {abs(self.unmet[region]):.3g} "
+            f"{unit} through walls that move as prescribed, which nothing can take up: it is spread over its cells "
+            "(incompatibility in the ledger); let a body move freely there, or open a side of the domain"
+        )
 
     def region_stencil(self) -> Stencil:
         """K B^-1 K^T of the fluid, up to what ``apply_direct`` adds."""

@@ -21,6 +21,9 @@ from undertow.fluid.viscous_step import ViscousStep, expect, rows_between_faces
 from undertow.grid import Array
 from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock
 
+NOTABLE = 1e-6
+"""Part of the rows that no pressure can change, above which it is told."""
+
 
 class ImplicitSolve(Protocol):
     """What a flow asks of the implicit solve; a solve says nothing about what it has not.
@@ -124,7 +127,11 @@ class PressureSolve(SplitImplicit):
             self.before.place()
 
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
-        return [self.system.solve({"fluid": u_f}, {"pressure": z_c}, self.tolerance)]
+        found = self.system.solve({"fluid": u_f}, {"pressure": z_c}, self.tolerance)
+        target = self.rows.target
+        if target is not None:
+            self.rows.take_unmet(target, target if found.regions_singular and found.incompatibility > NOTABLE else None)
+        return [found]
 
 
 def exchange_of(viscosity: float | VariableViscosity) -> float | Array:

@@ -36,6 +36,9 @@ from undertow.linalg.null_space import NullSpace
 from undertow.linalg.stencil import Stencil
 from undertow.linalg.vectors import VectorSpace, add_inertia, invert, multiply, used_planes, used_ranges
 
+CANCELLED = 1e-9
+"""Impulses of a level that are less than this part of those of pressures of both signs are rounding."""
+
 
 @dataclass
 class SolveStats:
@@ -532,27 +535,37 @@ class CoupledSystem:
         space.cut(np.concatenate(list(ranges.values())))
 
     def _make_null_space(self, row: RowBlock, stencil: Stencil) -> NullSpace:
-        return NullSpace(stencil, lambda levels: self._apply_levels(row, stencil, levels), self._starts[row.name])
+        return NullSpace(
+            stencil, lambda levels, least: self._apply_levels(row, stencil, levels, least),
+            lambda: self._rounding_of_levels(row, stencil), self._starts[row.name],
+        )  # fmt: skip
 
     def null_space(self, name: str) -> NullSpace:
         """That of the row block of that name; set up in ``solve`` when the stencil has changed."""
         return self._null[name]
 
-    def _apply_levels(self, row: RowBlock, stencil: Stencil, levels: Array) -> Array:
-        """A x for the x that has ``levels`` by region in the row block, 0 elsewhere; in a work vector."""
+    def _apply_levels(self, row: RowBlock, stencil: Stencil, levels: Array, least: Mapping[str, Array]) -> Array:
+        """K B^-1 K^T z for the z that has ``levels`` by region in the row block, 0 elsewhere; in a work vector.
+        Impulses K^T z below ``least`` count as none."""
         x, out = self._solver.work[0], self._solver.work[1]
-        x[...] = 0.0
+        x[...], out[...] = 0.0, 0.0
         z = self._part(x, row.name)
         np.take(levels, stencil.label, out=z.reshape(-1), mode="clip")
-        if self.reduction == "dual":
-            self.apply(x, out)
-        else:
-            # as K B^-1 K^T has it, which is what the stencil's diagonal can be compared with
-            out[...] = 0.0
-            self._set_impulse((row,), {row.name: z})
-            self._answer(self.blocks, 1.0)
-            self._apply_row(row, 1.0, z, self._velocity, self._part(out, row.name))
+        self._set_impulse((row,), {row.name: z})
+        for name, smallest in least.items():
+            v = self._velocity[name]
+            np.copyto(v, 0.0, where=np.abs(v) <= smallest)
+        self._answer(self.blocks, 1.0)
+        self._apply_row(row, 1.0, z, self._velocity, self._part(out, row.name))
         return out
+
+    def _rounding_of_levels(self, row: RowBlock, stencil: Stencil) -> dict[str, Array]:
+        """What is left of impulses K^T z that cancel, by velocity block: a part of those of a z of both signs."""
+        z = self._part(self._solver.work[0], row.name)
+        irregular = np.modf(0.6180339887498949 * np.arange(z.size))[0] - 0.5
+        z.reshape(-1)[...] = np.where(stencil.label[: z.size] > 0, irregular, 0.0)
+        self._set_impulse((row,), {row.name: z})
+        return {name: CANCELLED * np.abs(v) for name, v in self._velocity.items()}
 
     def _fold_diagonals(self, diagonals: Mapping[str, Array]) -> dict[str, Array]:
         """Diagonal of B + C^T C for the kept velocities, and the inverse masses with it (0 where prescribed) as the

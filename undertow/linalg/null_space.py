@@ -13,7 +13,7 @@ leads to the outside, leaves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -28,13 +28,17 @@ to what the regions are mapped to one by one."""
 class NullSpace:
     """Null vectors of a system among the constants over the closed regions of one structured row block.
 
-    apply(levels): A E c for levels c (regions + 1,), flat over all unknowns of the system. start: where the block's
-    begin. count: how many null vectors there are. regions: numbers of the closed regions that are none by themselves.
-    gram: e_r^T A e_s of those.
+    apply(levels, least): A E c for levels c (regions + 1,), flat over all unknowns of the system, without what
+    velocities make of impulses below ``least`` by block. rounding(): such impulses that are nothing but rounding, of
+    which a light velocity would make much. start: where the block's unknowns begin. count: how many null vectors there
+    are. regions: numbers of the closed regions that are none by themselves. gram: e_r^T A e_s of those.
     """
 
-    def __init__(self, stencil: Stencil, apply: Callable[[Array], Array], start: int) -> None:
-        self.stencil, self._apply, self._start = stencil, apply, start
+    def __init__(
+        self, stencil: Stencil, apply: Callable[[Array, Mapping[str, Array]], Array],
+        rounding: Callable[[], Mapping[str, Array]], start: int,
+    ) -> None:  # fmt: skip
+        self.stencil, self._apply, self._rounding, self._start = stencil, apply, rounding, start
         self._version = -1
         self._each = np.zeros(1, dtype=np.bool_)
         self._cells = np.zeros(1)
@@ -73,7 +77,7 @@ class NullSpace:
         self._cells = np.bincount(stencil.label, minlength=size).astype(float)
         # levels in no simple ratio: mapped to nothing only if every region is
         levels = np.where(closed, 1.0 + np.modf(0.6180339887498949 * np.arange(size))[0], 0.0)
-        if float(np.abs(self._apply(levels)).max()) <= SINGULAR * float(largest[closed].min()):
+        if float(np.abs(self._apply(levels, {})).max()) <= SINGULAR * float(largest[closed].min()):
             self._each = closed
         else:
             self._test_regions(closed, largest)
@@ -81,10 +85,10 @@ class NullSpace:
 
     def _test_regions(self, closed: np.ndarray, largest: Array) -> None:
         """Every region by itself, and sums of those that are no null vectors by themselves."""
-        label, start = self.stencil.label, self._start
+        label, start, least = self.stencil.label, self._start, self._rounding()
         found, images, sums = [], [], []
         for region in np.flatnonzero(closed):
-            image = self._apply((np.arange(closed.size) == region).astype(float))
+            image = self._apply((np.arange(closed.size) == region).astype(float), least)
             felt = np.flatnonzero(np.abs(image) > SINGULAR * largest[region])
             if not felt.size:
                 self._each[region] = True

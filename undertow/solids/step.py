@@ -186,9 +186,7 @@ class Solids:
         names = self.bodies.names
         return sorted(((names[a], names[b], d) for (a, b), d in depth.items()), key=lambda pair: -pair[2])
 
-    def step(
-        self, time: float, dt: float, force_b: Array | None = None, torque_b: Array | None = None
-    ) -> SolidsReport:
+    def step(self, time: float, dt: float, force_b: Array | None = None, torque_b: Array | None = None) -> SolidsReport:
         """Advance from ``time`` by ``dt`` [s] under gravity, forces (n, 3) [N] and torques (n, 3) [N m]."""
         stages = RigidStages(self, force_b, torque_b)
         advance([stages], time, dt)
