@@ -53,8 +53,11 @@ class RigidWalls(WallFlux):
         self.v = np.zeros((bodies.count, 6))
         self.beside: SharesCells | None = None
         self.elsewhere_b: np.ndarray | None = None
+        self.stencil: Stencil | None = None
+        """Of the fluid around the bodies where they are now."""
 
     def rebuild(self, stencil: Stencil) -> None:
+        self.stencil = stencil
         dynamic_b = (self.bodies.kind_b == DYNAMIC).astype(np.int64)
         self.cut.rebuild(dynamic_b, self.bodies.x_b, stencil.diagonal_c)
         shared = None if self.beside is None else self.beside.share_cells(self.cut, self.bodies.x_b, dynamic_b)
@@ -96,10 +99,6 @@ class RigidWalls(WallFlux):
         """Mass (n, 6, 6) [kg, kg m, kg m2] of the fluid that moves with bodies of inverse masses (n, 6, 6); None: no
         fluid does."""
         return None
-
-    def add_lumped_weight(self, everywhere: bool, out_b: Array) -> None:
-        """out (n, 6) += J^T beta g of the fluid that moves with the bodies, or would if there were fluid everywhere."""
-        return
 
     def make_drag(
         self, seen: FluidDomain, viscosity: float | Array, coupled: CoupledBodies, slip_b: np.ndarray
