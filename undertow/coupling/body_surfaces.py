@@ -41,7 +41,7 @@ class BodySurfaces:
         self.grid, self.solids = grid, solids
         k = grid.dimensions
         found, body = [np.zeros((0, k, 3))], [np.zeros(0, np.int64)]
-        for b in np.flatnonzero(chosen_b[: len(solids)]):
+        for b in np.flatnonzero(chosen_b[: len(solids)]).tolist():
             corners = self._make(solids[b], float(coupled.volume_b[b]))
             found.append(corners)
             body.append(np.full(len(corners), b))
@@ -73,8 +73,8 @@ class BodySurfaces:
         """What lies on the surface of the union of the body's parts."""
         for _ in range(HALVINGS):
             inside = solid.shape.distance(corners.reshape(-1, 3)).reshape(corners.shape[:2]) < -tolerance[:, None]
-            corners, tolerance = corners[~inside.all(axis=1)], tolerance[~inside.all(axis=1)]
-            crossing = inside.any(axis=1)[~inside.all(axis=1)]
+            kept = ~np.all(inside, axis=1)
+            corners, tolerance, crossing = corners[kept], tolerance[kept], np.any(inside[kept], axis=1)
             corners, tolerance = halve(corners, crossing, self.grid.dx, tolerance)
         return corners[solid.shape.distance(corners.mean(axis=1)) >= -tolerance]
 

@@ -81,8 +81,9 @@ class LoadSpec(NamedTuple):
 
 
 def _make_loads(room: int) -> LoadSpec:
-    whole, real = (np.zeros(room, np.int64) for _ in range(3)), (np.zeros(room) for _ in range(3))
-    return LoadSpec(*whole, *real, np.zeros((room, 6)))
+    cell, body, slit = (np.zeros(room, np.int64) for _ in range(3))
+    area, wet, level = (np.zeros(room) for _ in range(3))
+    return LoadSpec(cell, body, slit, area, wet, level, np.zeros((room, 6)))
 
 
 class Hydrostatic:

@@ -34,8 +34,8 @@ class SharesCells(Protocol):
 class RigidWalls(WallFlux):
     """F of the dynamic bodies, numbered as in ``bodies``; the first of them are the solids of the domain.
 
-    v (n, 6): their twists. cut: their walls on the grid. poles: the ends of the bodies, where fluid fills the domain
-    and the fractions are open areas; None elsewhere. couples_components: masses couple all components of a twist.
+    v (n, 6): their twists. cut: their walls on the grid. poles: the ends of the bodies, where the fractions are open
+    areas; None elsewhere. couples_components: masses couple all components of a twist.
     beside: walls of nodes that cut cells of theirs too, None without. elsewhere_b (n,): bodies whose velocities are
     unknowns of another block, which has their F; None: no body.
     """
@@ -48,7 +48,7 @@ class RigidWalls(WallFlux):
         close some too."""
         self.domain, self.bodies, self.fills = domain, bodies, fills
         self.cut = BodyWalls(domain, bodies.count)
-        ends = fills and not isinstance(domain.solids, DualFields)
+        ends = not isinstance(domain.solids, DualFields)
         self.poles = Poles(domain, bodies.count, open_f) if ends else None
         self.v = np.zeros((bodies.count, 6))
         self.beside: SharesCells | None = None
@@ -62,7 +62,7 @@ class RigidWalls(WallFlux):
         self.cut.rebuild(dynamic_b, self.bodies.x_b, stencil.diagonal_c)
         shared = None if self.beside is None else self.beside.share_cells(self.cut, self.bodies.x_b, dynamic_b)
         if self.poles is not None:
-            self.poles.rebuild(self.cut, self.bodies.x_b)
+            self.poles.rebuild(self.cut, self.bodies.x_b, stencil)
         if shared is None:
             self.cut.close(stencil.label, stencil.grounded)
         else:
