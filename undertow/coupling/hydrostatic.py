@@ -118,7 +118,7 @@ class Hydrostatic:
         while True:
             size = int(
                 _find_loads(
-                    grid.spec, surface, self._surfaces.body, bodies.x_b, phase.phi_c, clear_n,
+                    grid.spec, surface, self._surfaces.body, self._surfaces.part, bodies.x_b, phase.phi_c, clear_n,
                     walls.stencil.diagonal_c, phase.domain.volume_c, label, level, level_b, phase.gravity, self._loads,
                 )
             )  # fmt: skip
@@ -289,7 +289,7 @@ def _region_beside(phi, label, g, k, j, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _find_loads(  # type: ignore[no-untyped-def]
-    spec, surface, body, centre_b, phi, phi_n, diagonal, volume, label, level, level_b, g, out
+    spec, surface, body, share, centre_b, phi, phi_n, diagonal, volume, label, level, level_b, g, out
 ):
     """Fill ``out`` as far as it has room and return how many pieces there are.
 
@@ -340,7 +340,7 @@ def _find_loads(  # type: ignore[no-untyped-def]
                             middle[c] += p[a, c] / n
                         value += p[a, 3] / n
                     is_open, kc, jc, ic = _find_cell(spec, middle, normal, phi, diagonal, volume)
-                    area = _polygon_area(p, n) / depth
+                    area = share[e] * _polygon_area(p, n) / depth
                     zero = level_b[b]
                     if is_open:
                         region = _region_beside(phi, label, g, kc, jc, ic)
@@ -358,7 +358,7 @@ def _find_loads(  # type: ignore[no-untyped-def]
                     load[:] = 0.0
                     wet = 0.0
                     for a in range(1, n - 1):
-                        part = _triangle_area(p, a) / depth
+                        part = share[e] * _triangle_area(p, a) / depth
                         wet += part
                         for s in range(3):
                             u, v = (0, a) if s == 0 else ((a, a + 1) if s == 1 else (a + 1, 0))

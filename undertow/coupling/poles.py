@@ -54,8 +54,8 @@ class Poles:
         self._end_of_cell, self._cell, self._g = none, none, np.zeros(0)
 
     def rebuild(self, walls: BodyWalls, centre_b: Array, stencil: Stencil) -> None:
-        """Find the ends of the bodies from their ``walls``, which get what the ends add to F; stencil: that of the fluid
-        around them, which says which faces lie between two cells with a pressure."""
+        """Find the ends of the bodies from their ``walls``, which get what the ends add to F; stencil: of the fluid
+        around them, says which faces lie between two cells with a pressure."""
         domain, grid = self.domain, self.domain.grid
         assert domain.solids is not None
         cell, body = walls.spec.cell[: walls.size], walls.spec.body[: walls.size]
