@@ -16,5 +16,5 @@ def small() -> Iterator[Quantity]:
 
 DEFECTS = {
     "weight halved": broken.gravity(0.5),
-    "water a tenth lighter": broken.fluid(density=900.0),
+    "water a tenth lighter": broken.fluid(density=0.9),
 }
