@@ -57,10 +57,6 @@ class CarriedFaces(NamedTuple):
         """out (n, 6) += J^T i of impulses (m,) across the faces."""
         np.add.at(out_b, self.body, impulse_m[:, None] * self.across)
 
-    def add_weight(self, gravity: Array, out_b: Array) -> None:
-        """out (n, 6) += J^T beta g."""
-        self.add_impulse(self.beta * gravity[self.axis], out_b)
-
 
 class LumpedWalls(RigidWalls):
     """Walls of bodies that are cells, in a fluid whose solids are ``LumpedFields``: they lie on the closed faces, whose
@@ -141,16 +137,6 @@ class LumpedWalls(RigidWalls):
 
     def set_lumped_faces(self, u_f: Array, v: Array) -> None:
         u_f.reshape(-1)[self.wet.face] = self.wet.velocity(v)
-
-    def add_lumped_weight(self, everywhere: bool, out_b: Array) -> None:
-        """A wall lies on a face of a cell and feels the pressure p of its centre. The fluid of the dual cell between
-        them moves with the body and hangs on it: its weight is part of what is known,
-
-            J = dt rho sum (g.x_c - c) F_c + dt sum beta_f g_axis J_f,
-
-        so that a flat bottom anywhere in its dual cell feels the pressure of the depth where it is."""
-        gravity = np.array(self.phase.gravity) / self.phase.mass_of(1.0)
-        (self.faces if everywhere else self.wet).add_weight(gravity, out_b)
 
     def make_drag(
         self, seen: FluidDomain, viscosity: float | Array, coupled: CoupledBodies, slip_b: np.ndarray

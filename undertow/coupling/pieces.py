@@ -108,7 +108,7 @@ def _snap(fraction: Array) -> None:
 
 
 @helper
-def _clip_half(p, n, axis, bound, sign, q):  # type: ignore[no-untyped-def]
+def clip_half(p, n, axis, bound, sign, q):  # type: ignore[no-untyped-def]
     """q: the part of the polygon p of n corners on one side of a plane; the plane itself belongs to its upper side."""
     m = 0
     for a in range(n):
@@ -141,7 +141,7 @@ def _cell_range(spec, axis, low, high):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _set_element(spec, surface, q, e, out_p):  # type: ignore[no-untyped-def]
+def set_element(spec, surface, q, e, out_p):  # type: ignore[no-untyped-def]
     """Corners of an element (a strip over the layer of cells in 2D) with their barycentric weights; their number."""
     k = surface.element.shape[1]
     corners = 3 if k == 3 else 4
@@ -155,6 +155,32 @@ def _set_element(spec, surface, q, e, out_p):  # type: ignore[no-untyped-def]
     return corners
 
 
+@helper
+def find_bounds(spec, p, n, out):  # type: ignore[no-untyped-def]
+    """The cells that a polygon p of n corners may reach: first and last index, the largest one and the origin of every
+    axis, out (3, 4); in 2D the one layer."""
+    for axis in range(3):
+        low, high = p[0, axis], p[0, axis]
+        for a in range(1, n):
+            low, high = min(low, p[a, axis]), max(high, p[a, axis])
+        out[axis, 0], out[axis, 1], out[axis, 2], out[axis, 3] = _cell_range(spec, axis, low, high)
+    if spec.dimensions == 2:
+        out[2, 0] = out[2, 1] = GHOSTS
+
+
+@helper
+def clip_to_cell(spec, bound, k, j, i, p, n, q):  # type: ignore[no-untyped-def]
+    """p: the part of the polygon p of n corners in a cell, by the ``bound`` of ``find_bounds``; q is scratch. Returns
+    the number of its corners."""
+    for axis in range(spec.dimensions):
+        at = i if axis == 0 else (j if axis == 1 else k)
+        low = bound[axis, 3] + (at - GHOSTS) * spec.dx if at > 0 else -1e300
+        high = bound[axis, 3] + (at + 1 - GHOSTS) * spec.dx if at < bound[axis, 2] else 1e300
+        n = clip_half(p, n, axis, low, 1.0, q)
+        n = clip_half(q, n, axis, high, -1.0, p)
+    return n
+
+
 @njit(cache=True)
 def _clip_elements(spec, surface, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` as far as it has room and return how many pieces there are."""
@@ -163,36 +189,19 @@ def _clip_elements(spec, surface, out):  # type: ignore[no-untyped-def]
     whole, p, q = np.zeros((4, 6)), np.zeros((12, 6)), np.zeros((12, 6))
     depth = spec.dx if spec.dimensions == 2 else 1.0
     ny, nx = spec.ny + 2 * GHOSTS, spec.nx + 2 * GHOSTS
-    bound = np.zeros((3, 4))  # first and last index, the largest one and the origin of every axis
+    bound = np.zeros((3, 4))
     total, middle = np.zeros(3), np.zeros(6)
     for image in range(len(surface.shift)):
         for e in range(len(surface.element)):
-            corners = _set_element(spec, surface, image, e, whole)
-            for axis in range(3):
-                low, high = whole[0, axis], whole[0, axis]
-                for a in range(1, corners):
-                    low, high = min(low, whole[a, axis]), max(high, whole[a, axis])
-                first, last, largest, origin = _cell_range(spec, axis, low, high)
-                bound[axis, 0], bound[axis, 1], bound[axis, 2], bound[axis, 3] = first, last, largest, origin
-            if spec.dimensions == 2:
-                bound[2, 0] = bound[2, 1] = GHOSTS
+            corners = set_element(spec, surface, image, e, whole)
+            find_bounds(spec, whole, corners, bound)
             for k in range(int(bound[2, 0]), int(bound[2, 1]) + 1):
                 for j in range(int(bound[1, 0]), int(bound[1, 1]) + 1):
                     for i in range(int(bound[0, 0]), int(bound[0, 1]) + 1):
-                        n = corners
-                        for a in range(n):
+                        for a in range(corners):
                             for c in range(6):
                                 p[a, c] = whole[a, c]
-                        for axis in range(spec.dimensions):
-                            at = i if axis == 0 else (j if axis == 1 else k)
-                            place = bound[axis, 3] + (at - GHOSTS) * spec.dx
-                            beyond = bound[axis, 3] + (at + 1 - GHOSTS) * spec.dx
-                            if at > 0:
-                                n = _clip_half(p, n, axis, place, 1.0, q)
-                                p, q = q, p
-                            if at < bound[axis, 2]:
-                                n = _clip_half(p, n, axis, beyond, -1.0, q)
-                                p, q = q, p
+                        n = clip_to_cell(spec, bound, k, j, i, p, corners, q)
                         if n < 3:
                             continue
                         total[:] = 0.0

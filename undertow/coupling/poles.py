@@ -28,7 +28,7 @@ import numpy as np
 from undertow.coupling.walls import BodyWalls
 from undertow.fluid.domain import FluidDomain
 from undertow.grid import GHOSTS, Array
-from undertow.linalg import VelocityBlock
+from undertow.linalg import Stencil, VelocityBlock
 
 DEPTH = 1.0
 """Walls less than this many cells below the end of a body belong to the end, the less the deeper they are."""
@@ -53,8 +53,9 @@ class Poles:
         self._end, self._face, self._gamma = none, none, np.zeros(0)
         self._end_of_cell, self._cell, self._g = none, none, np.zeros(0)
 
-    def rebuild(self, walls: BodyWalls, centre_b: Array) -> None:
-        """Find the ends of the bodies from their ``walls``, which get what the ends add to F."""
+    def rebuild(self, walls: BodyWalls, centre_b: Array, stencil: Stencil) -> None:
+        """Find the ends of the bodies from their ``walls``, which get what the ends add to F; stencil: of the fluid
+        around them, says which faces lie between two cells with a pressure."""
         domain, grid = self.domain, self.domain.grid
         assert domain.solids is not None
         cell, body = walls.spec.cell[: walls.size], walls.spec.body[: walls.size]
@@ -66,7 +67,7 @@ class Poles:
         index = cell[:, None] // stride % shape
         arm = domain.solids.arms(np.array(grid.lower) + (index - GHOSTS + 0.5) * grid.dx, centre_b[body])
         solid = 1.0 - domain.volume_c.reshape(-1)[cell]
-        area, inverse = (field.reshape(3, -1) for field in (domain.area_f, domain.inv_mass_f))
+        area, joined = (field.reshape(3, -1) for field in (domain.area_f, stencil.face_f))
         ends = 6 * self.count
         self.area_p[...] = 0.0
         faces, cells, place_p = [], [], np.zeros((ends, 3))
@@ -83,7 +84,7 @@ class Poles:
             np.maximum.at(top, end, height)
             face = np.where(upper, up, cell)
             weight = np.maximum(1.0 - (top[end] - height) / DEPTH, 0.0)
-            weight *= (area[axis, face] >= 1.0) & (inverse[axis, face] > 0.0)
+            weight *= (area[axis, face] >= 1.0) & (joined[axis, face] > 0.0)
             weight *= self.open_f.reshape(3, -1)[axis, face] >= 1.0
             if not around:
                 # no pressure beyond a side could answer

@@ -21,7 +21,8 @@ from undertow.coupling.rigid_block import RigidBlock
 from undertow.coupling.rigid_viscosity import DraggedBodies
 from undertow.coupling.rigid_walls import RigidWalls
 from undertow.coupling.solid_block import SolidBlock
-from undertow.fluid.phase import FullTank, Phase
+from undertow.fluid.free_surface import FreeSurface
+from undertow.fluid.phase import Phase
 from undertow.grid import Array
 from undertow.rigid.bodies import DYNAMIC, rotation_matrix_of
 
@@ -45,8 +46,9 @@ class RigidSolids(SolidBlock):
         bodies = coupled.bodies
         self.elsewhere_b = np.zeros(bodies.count, dtype=bool)
         self.block = RigidBlock(bodies, coupled.joints)
-        hydrostatic = Hydrostatic(walls.domain, phase, walls.cut, coupled, walls.add_lumped_weight)
-        self.at_rest = DisplacedWeight(phase, coupled) if isinstance(phase, FullTank) else hydrostatic
+        self.at_rest = (
+            Hydrostatic(phase, walls, coupled) if isinstance(phase, FreeSurface) else DisplacedWeight(phase, coupled)
+        )
         self.known_b = np.zeros((bodies.count, 6))
         dynamic = bodies.kind_b == DYNAMIC
         self.displaced_b = np.where(dynamic, phase.mass_of(coupled.volume_b), 0.0)

@@ -34,8 +34,8 @@ class SharesCells(Protocol):
 class RigidWalls(WallFlux):
     """F of the dynamic bodies, numbered as in ``bodies``; the first of them are the solids of the domain.
 
-    v (n, 6): their twists. cut: their walls on the grid. poles: the ends of the bodies, where fluid fills the domain
-    and the fractions are open areas; None elsewhere. couples_components: masses couple all components of a twist.
+    v (n, 6): their twists. cut: their walls on the grid. poles: the ends of the bodies, where the fractions are open
+    areas; None elsewhere. couples_components: masses couple all components of a twist.
     beside: walls of nodes that cut cells of theirs too, None without. elsewhere_b (n,): bodies whose velocities are
     unknowns of another block, which has their F; None: no body.
     """
@@ -48,18 +48,21 @@ class RigidWalls(WallFlux):
         close some too."""
         self.domain, self.bodies, self.fills = domain, bodies, fills
         self.cut = BodyWalls(domain, bodies.count)
-        ends = fills and not isinstance(domain.solids, DualFields)
+        ends = not isinstance(domain.solids, DualFields)
         self.poles = Poles(domain, bodies.count, open_f) if ends else None
         self.v = np.zeros((bodies.count, 6))
         self.beside: SharesCells | None = None
         self.elsewhere_b: np.ndarray | None = None
+        self.stencil: Stencil | None = None
+        """Of the fluid around the bodies where they are now."""
 
     def rebuild(self, stencil: Stencil) -> None:
+        self.stencil = stencil
         dynamic_b = (self.bodies.kind_b == DYNAMIC).astype(np.int64)
         self.cut.rebuild(dynamic_b, self.bodies.x_b, stencil.diagonal_c)
         shared = None if self.beside is None else self.beside.share_cells(self.cut, self.bodies.x_b, dynamic_b)
         if self.poles is not None:
-            self.poles.rebuild(self.cut, self.bodies.x_b)
+            self.poles.rebuild(self.cut, self.bodies.x_b, stencil)
         if shared is not None:
             self.cut.add(*shared)
         self.cut.close(stencil, dynamic_b, self.bodies.x_b)
@@ -95,10 +98,6 @@ class RigidWalls(WallFlux):
         """Mass (n, 6, 6) [kg, kg m, kg m2] of the fluid that moves with bodies of inverse masses (n, 6, 6); None: no
         fluid does."""
         return None
-
-    def add_lumped_weight(self, everywhere: bool, out_b: Array) -> None:
-        """out (n, 6) += J^T beta g of the fluid that moves with the bodies, or would if there were fluid everywhere."""
-        return
 
     def make_drag(
         self, seen: FluidDomain, viscosity: float | Array, coupled: CoupledBodies, slip_b: np.ndarray

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from undertow.coupling.pieces import SurfacePieces, SurfaceSpec, _cell_range, _clip_elements, _set_element, make_pieces
+from undertow.coupling.pieces import SurfacePieces, SurfaceSpec, _cell_range, _clip_elements, make_pieces, set_element
 from undertow.grid import GHOSTS, Array, Grid
 
 
@@ -133,7 +133,7 @@ def _find_crossings(spec, surface, out):  # type: ignore[no-untyped-def]
     slack = 1e-12
     for image in range(len(surface.shift)):
         for e in range(m):
-            corners = _set_element(spec, surface, image, e, p)
+            corners = set_element(spec, surface, image, e, p)
             for axis in range(spec.dimensions):
                 b, c = (axis + 1) % 3, (axis + 2) % 3
                 if kind == 2:

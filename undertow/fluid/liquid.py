@@ -49,6 +49,9 @@ that a user asks for, would need an endless velocity."""
 STRAY_DEPTH = 0.1
 """Particles of the air that are deeper than this in the water are dropped [cells]: their smallest radius."""
 
+INSIDE = 2.5
+"""So far water that begins where a solid ends goes on inside it [cells]."""
+
 NEXT, NEAR, AIR, WATER = np.int64(1), np.int64(2), np.int64(1), np.int64(-1)
 """Where cells inside solids look for air and for water [cells], and for which of them."""
 
@@ -143,10 +146,60 @@ class LiquidSurface(Extent):
         if self.solids is not None and self.solids.occlusion is not None:
             self.shells = ShellSides(self.advection, self.solids.occlusion, self.surface)
             self.extrapolation = self.shells.extrapolation
+        self._meet_solids()
         # the volume correction keeps what is outside the solids
         self.surface.target_volume = self.start_volume = self.volume()
         self.tracker.measure(self.surface, self.solid_c, self.open_c, self.row_c)
         self._check_regions()
+
+    def _meet_solids(self) -> None:
+        """Water that begins where a solid ends goes on inside it, so that no air lies between the two.
+
+        Where the edge of the water lies along a solid, phi is that of INSIDE cells farther into the water, sideways and
+        up: the surface goes on into the solid as it is beside it. Cells of a thin solid that open to the air beyond it
+        keep theirs.
+        """
+        if self.solid_c is None:
+            return
+        grid, surface = self.grid, self.surface
+        phi, reach = surface.phi_c, INSIDE * grid.dx
+        inside = (self.open_c == 0) | (self.domain.volume_c < 0.5)
+        outward = np.zeros((3, *grid.padded))
+        for axis in grid.axes:
+            outward[axis] = np.gradient(phi, grid.dx, axis=2 - axis)
+        outward /= np.maximum(np.sqrt((outward**2).sum(axis=0)), 1e-300)
+        at = np.indices(grid.padded, dtype=float)[::-1]
+        # a little beyond the nearest point of the edge
+        beyond = at + outward * ((0.6 - phi / grid.dx)[None])
+        near = np.abs(phi) <= reach
+        along = np.zeros(grid.padded, dtype=bool)
+        along[near] = _sample(inside.astype(float), beyond[:, near], 0) > 0.5
+        size = float(np.linalg.norm(self.phase.gravity))
+        if size > 0.0:
+            down = np.array(self.phase.gravity).reshape(3, 1, 1, 1) / size
+            outward -= down * np.minimum((outward * down).sum(axis=0), 0.0)
+        length = np.sqrt((outward**2).sum(axis=0))
+        chosen = along & (length > 0.3) & (inside | (phi <= 0.0)) & self.interior_c
+        source = at[:, chosen] - INSIDE * outward[:, chosen] / length[chosen]
+        found = phi.copy()
+        found[chosen] = np.minimum(phi[chosen], _sample(phi, source, 1))
+        dry = self._opens_to_air(phi) & inside & (found <= 0.0)
+        found[dry] = phi[dry]
+        if np.any((found <= 0.0) & (phi > 0.0)):
+            np.copyto(phi, found)
+            surface.rebuild()
+
+    def _opens_to_air(self, phi: Array) -> np.ndarray:
+        """Cells with open faces, none of them to a cell of water whose centre is outside solids."""
+        area = self.domain.area_f
+        is_open, wet = np.zeros((2, *self.grid.padded), dtype=bool)
+        water = (phi <= 0.0) & (self.open_c == 1)
+        for axis in self.grid.axes:
+            for end in (0, 1):
+                through = np.roll(area[axis], -end, axis=2 - axis) > 0.0
+                is_open |= through
+                wet |= through & np.roll(water, 1 - 2 * end, axis=2 - axis)
+        return is_open & ~wet
 
     def _check_regions(self) -> None:
         """Emitters inside solids and drains without water are mistakes."""
@@ -285,7 +338,7 @@ class LiquidSurface(Extent):
             extended = self.row_c
             np.copyto(extended, phi)
             self.extrapolation.centred(extended, self.open_c, 1)
-        share_rows(self.grid, _follow_outside, extended, self.open_c, phi)
+        share_rows(self.grid, _follow_outside, extended, self.domain.area_f, self.open_c, phi)
         self.surface.level_set.fill_ghosts(phi)
 
     def add_sources(self, time: float, dt: float) -> None:
@@ -440,6 +493,13 @@ class LiquidSurface(Extent):
         return np.maximum(self.row_c, 0.0, out=self.row_c)
 
 
+def _sample(values_c: Array, at: Array, order: int) -> Array:
+    """Values (n,) at places at (3, n) in the indices (x, y, z) of cells; order 0: of the nearest cell, 1: linear."""
+    from scipy.ndimage import map_coordinates
+
+    return np.asarray(map_coordinates(values_c, at[::-1], order=order, mode="nearest"))
+
+
 @njit(cache=True, nogil=True)
 def _average_nodes(spec, phi_n, out_distance, out_open, start, stop):  # type: ignore[no-untyped-def]
     """Signed distance of solids at cell centres, ghosts included as far as nodes go; open: the centre is outside."""
@@ -466,9 +526,10 @@ def _is_beside(spec, phi, open_c, k0, j0, i0, reach, sign):  # type: ignore[no-u
 
 
 @borrowing
-def _continue_inward(spec, open_c, phi, k, j, i):  # type: ignore[no-untyped-def]
-    """Mean of phi over the neighbours whose centre is outside solids; phi itself without any."""
-    total, known = 0.0, 0
+def _continue_inward(spec, area, open_c, phi, k, j, i):  # type: ignore[no-untyped-def]
+    """Mean of phi over the neighbours whose centre is outside solids, those across open faces if there are any: the
+    others are on the far side of a thin solid; phi itself without any."""
+    total, known, through, reached = 0.0, 0, 0.0, 0
     for a in range(spec.dimensions):
         at = i if a == 0 else (j if a == 1 else k)
         n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
@@ -480,11 +541,16 @@ def _continue_inward(spec, open_c, phi, k, j, i):  # type: ignore[no-untyped-def
             if open_c[kn, jn, im] == 1:
                 total += phi[kn, jn, im]
                 known += 1
+                if area[a, k + end * int(a == 2), j + end * int(a == 1), i + end * int(a == 0)] > 0.0:
+                    through += phi[kn, jn, im]
+                    reached += 1
+    if reached > 0:
+        return through / reached
     return total / known if known > 0 else phi[k, j, i]
 
 
 @njit(cache=True, nogil=True)
-def _follow_outside(spec, extended, open_c, phi, start, stop):  # type: ignore[no-untyped-def]
+def _follow_outside(spec, extended, area, open_c, phi, start, stop):  # type: ignore[no-untyped-def]
     """In cells inside solids, e being the value continued from outside: e if all around is water, at least e - dx, and
     e if that is air and no water is within two cells: then the surface inside a thin wall has drifted through it.
 
@@ -498,7 +564,7 @@ def _follow_outside(spec, extended, open_c, phi, start, stop):  # type: ignore[n
         for i in range(GHOSTS, GHOSTS + spec.nx):
             if open_c[k, j, i] == 1:
                 continue
-            e = extended[k, j, i] if extended.size > 0 else _continue_inward(spec, open_c, phi, k, j, i)
+            e = extended[k, j, i] if extended.size > 0 else _continue_inward(spec, area, open_c, phi, k, j, i)
             if e > 0.0:
                 # a distance cannot change by more than a cell between neighbours
                 phi[k, j, i] = max(phi[k, j, i], e - spec.dx)

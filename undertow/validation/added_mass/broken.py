@@ -16,6 +16,7 @@ def small() -> Iterator[Quantity]:
         expected = (ratio - 1.0) / (ratio + case.EXACT[2])
         errors.append(abs(case.acceleration(16, 2, ratio, case.OFFSETS[1]) / expected - 1.0))
     yield quantity("acceleration_cylinder", max(errors))
+    yield case.under_surface(8, 2, 32)
 
 
 DEFECTS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -88,8 +89,49 @@ def added(cells: int, dimensions: int, offset: tuple[float, ...], coupling: str 
     return (ratio - 1.0) / acceleration(cells, dimensions, ratio, offset, coupling) - ratio
 
 
+def submerged(cells: int, dimensions: int, offset: tuple[float, ...], surface: bool) -> float:
+    """Added mass / displaced mass of a body in the middle of a tank, three diameters wide and deep, whose top is at
+    p = 0: water with a ``surface``, or fluid up to an open side."""
+    dx, level, ratio = 1.0 / cells, 3.0, 0.1
+    middle = [0.5 * level + o * dx for o in offset[:dimensions]]
+    upper, normal = np.full(dimensions, level), np.eye(3)[1, :dimensions]
+    body = ut.RigidBody(shape=ut.Sphere(radius=0.5), position=tuple(middle), density=ratio)
+    objects: dict[str, Any] = {"body": body}
+    if surface:
+        objects["pool"] = ut.Water(shape=ut.Plane(normal=tuple(normal)), position=tuple(upper))
+    scene = ut.Scene(
+        name="added-mass",
+        coupling="monolithic",
+        gravity=tuple(-GRAVITY * normal),
+        domain=ut.Domain(
+            upper=tuple(upper + 0.5 * surface * normal), resolution=round(level * cells), resolution_along="x",
+            sides={"y_high": "open"},
+        ),
+        time=ut.Time(end=1e-3, frame_rate=1e3, fixed_step=1e-3),
+        fluid=ut.Fluid(density=1.0, tolerance=1e-8, **({} if surface else {"advection": "none"})),
+        objects=objects,
+    )  # fmt: skip
+    sim = ut.Simulation(scene)
+    sim.step()
+    return (1.0 - ratio) * 1e-3 * GRAVITY / float(sim.body("body").velocity[1]) - ratio
+
+
+def under_surface(cells: int, dimensions: int, finest: int) -> Quantity:
+    """Largest error of the added mass in water over that in a full tank of ``finest`` cells per diameter."""
+    errors = []
+    for offset in OFFSETS if dimensions == 2 else OFFSETS[1:3]:
+        fine = submerged(finest, dimensions, tuple(o * finest / cells for o in offset), surface=False)
+        errors.append(abs(submerged(cells, dimensions, offset, surface=True) / fine - 1.0))
+    name = "in_water" if dimensions == 2 else "in_water_sphere"
+    return quantity(f"{name}_{cells}", max(errors), cells=cells, errors=errors)
+
+
 def run(full: bool) -> Iterator[Quantity]:
-    """Accelerations over all densities at 16 cells per diameter, orders over three grids and four offsets."""
+    """Accelerations over all densities at 16 cells per diameter, orders over three grids and four offsets; added mass
+    under a surface."""
+    yield under_surface(8, 2, 64)
+    yield under_surface(16, 2, 64)
+    yield under_surface(8, 3, 24)
     for dimensions, name in ((2, "cylinder"), (3, "sphere")):
         exact = EXACT[dimensions]
         errors = {}
