@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,6 +31,21 @@ class SharesCells(Protocol):
         """Cells (k,), bodies (k,) and F (k, 6) that are left to the bodies beyond what they have alone."""
 
 
+class LeftOut(NamedTuple):
+    """F of cells that have no row: its entries among those of the walls are 0."""
+
+    cell: np.ndarray  # (n,)
+    entry: np.ndarray  # (m,) where their F is among that of the walls
+    place: np.ndarray  # (m,) where its cell is among ``cell``
+    f: Array  # (m, 6) what it was
+
+    @staticmethod
+    def none() -> LeftOut:
+        """No cell is left out."""
+        none = np.zeros(0, np.int64)
+        return LeftOut(none, none, none, np.zeros((0, 6)))
+
+
 class RigidWalls(WallFlux):
     """F of the dynamic bodies, numbered as in ``bodies``; the first of them are the solids of the domain.
 
@@ -53,6 +68,7 @@ class RigidWalls(WallFlux):
         self.v = np.zeros((bodies.count, 6))
         self.beside: SharesCells | None = None
         self.elsewhere_b: np.ndarray | None = None
+        self.out = LeftOut.none()
 
     def rebuild(self, stencil: Stencil) -> None:
         dynamic_b = (self.bodies.kind_b == DYNAMIC).astype(np.int64)
@@ -64,6 +80,27 @@ class RigidWalls(WallFlux):
             self.cut.close(stencil.label, stencil.grounded)
         else:
             self.cut.add(*shared)
+
+        self.out = LeftOut.none()
+
+    def leave_out(self, cell: np.ndarray, stencil: Stencil) -> None:
+        if not len(cell) and not len(self.out.cell):
+            return
+        f, size = self.cut.spec.f, self.cut.size
+        f[self.out.entry] = self.out.f
+        entry = np.flatnonzero(np.isin(self.cut.spec.cell[:size], cell))
+        place = np.searchsorted(cell, self.cut.spec.cell[entry])
+        self.out = LeftOut(cell, entry, place, f[entry])
+        f[entry] = 0.0
+        if self.beside is None:
+            self.cut.close(stencil.label, stencil.grounded)
+
+    def left_out(self, v: Array) -> Array:
+        out = self.out
+        moved = v if self.elsewhere_b is None else v * ~self.elsewhere_b[:, None]
+        found = np.zeros(len(out.cell))
+        np.add.at(found, out.place, np.einsum("mc,mc->m", out.f, moved[self.cut.spec.body[out.entry]]))
+        return found
 
     def release(self, target_c: Array) -> None:
         self.cut.clear(target_c)

@@ -49,6 +49,9 @@ that a user asks for, would need an endless velocity."""
 STRAY_DEPTH = 0.1
 """Particles of the air that are deeper than this in the water are dropped [cells]: their smallest radius."""
 
+MOVED = 0.02
+"""Surfaces that are put on walls from further away are made distances at once [cells]."""
+
 NEXT, NEAR, AIR, WATER = np.int64(1), np.int64(2), np.int64(1), np.int64(-1)
 """Where cells inside solids look for air and for water [cells], and for which of them."""
 
@@ -170,6 +173,7 @@ class LiquidSurface(Extent):
     def arrays(self) -> dict[str, Array]:
         emitted = np.array([self.emitted_volume])
         tracked = {"volume_error_c": self.tracker.error_c, "volume_source_c": self.phase.source_c}
+        tracked["parted_c"] = self.phase.parted_c
         start = np.array([self.start_volume])
         return {"emitted_volume": emitted, "start_volume": start, **tracked, **self.surface.arrays()}
 
@@ -178,6 +182,8 @@ class LiquidSurface(Extent):
         self.surface.restore(dict(arrays))
         self.tracker.error_c[...] = arrays["volume_error_c"]
         self.phase.source_c[...] = arrays["volume_source_c"]
+        self.phase.restore_parted(arrays["parted_c"])
+        self.surface.level_set.dry_c = self.phase.marked_c()
 
     def resume(self) -> None:
         if self.shells is not None:
@@ -285,8 +291,49 @@ class LiquidSurface(Extent):
             extended = self.row_c
             np.copyto(extended, phi)
             self.extrapolation.centred(extended, self.open_c, 1)
-        share_rows(self.grid, _follow_outside, extended, self.open_c, phi)
+        share_rows(
+            self.grid, _follow_outside, extended, self.open_c, self.solid_c, self.phase.marked_c(), phi
+        )  # fmt: skip
         self.surface.level_set.fill_ghosts(phi)
+
+    def after_solve(self, u_f: Array) -> None:
+        """Where the water has left walls the surface is on them: that far no volume changes."""
+        phase, phi = self.phase, self.surface.phi_c.reshape(-1)
+        if not phase.separates or not (len(phase.open_cells) or len(phase.marked)):
+            return
+        solid = None if self.solid_c is None else self.solid_c.reshape(-1)
+        before = phase.marked[phase.parted_c.reshape(-1)[phase.marked] == 1]
+        cell = phase.open_cells
+        walls, dx = phase.wall_cells, self.grid.dx
+        room = np.where(walls.at_side(cell), 0.5 * dx, np.inf)
+        if solid is not None:
+            room = np.where(walls.are_cut(cell), np.minimum(room, solid[cell]), room)
+        changed = phi[cell] < -room - MOVED * dx
+        phi[cell] = np.maximum(phi[cell], -room)
+        stays = np.zeros(0, np.int64)
+        if solid is not None:
+            around = walls.around(cell)
+            inside = around[solid[around] < 0.0]
+            phi[inside] = np.maximum(phi[inside], -solid[inside])
+            stays = self._find_dry(walls.around(np.union1d(before, cell)), u_f)
+        phase.mark_parted(np.union1d(cell, stays), before)
+        self.surface.level_set.dry_c = phase.marked_c()
+        if changed.any():
+            self.surface.level_set.redistance(self.surface.phi_c)
+
+    def _find_dry(self, cell: np.ndarray, u_f: Array) -> np.ndarray:
+        """Those of cells near walls that the water has left whose wall is dry, near water that does not come back."""
+        d, phi, walls = self.domain, self.surface.phi_c.reshape(-1), self.phase.wall_cells
+        assert self.solids is not None
+        cell = cell[phi[cell] > 0.0]
+        cell = cell[walls.are_cut(cell)]
+        cell = cell[(phi[cell[:, None] + walls.offsets] <= 0.0).any(axis=1)]
+        leaves = np.zeros(len(cell))
+        for axis in self.grid.axes:
+            area, u, v = (x[axis].reshape(-1) for x in (d.area_f, u_f, self.solids.velocity_c))
+            high = cell + walls.stride[axis]
+            leaves += area[high] * (u[high] - v[cell]) - area[cell] * (u[cell] - v[cell])
+        return np.asarray(cell[leaves >= 0.0])
 
     def add_sources(self, time: float, dt: float) -> None:
         """Rates that correct the volume, and those of volume sources, spread evenly over the liquid cells of their
@@ -355,7 +402,8 @@ class LiquidSurface(Extent):
         self.extrapolation.velocity(out_f, self.wet_f, SURFACE_LAYERS - 1)
         if self.solids is not None:
             share_face_rows(
-                self.grid, _follow_walls, self.solid_c, self.solids.distance_f, self.solids.inner_c, u_f, out_f
+                self.grid, _follow_walls, self.solid_c, self.solids.distance_f, self.solids.inner_c,
+                self.phase.marked_c(), u_f, out_f,
             )  # fmt: skip
         self.sides.fill_velocity(out_f)
 
@@ -466,6 +514,23 @@ def _is_beside(spec, phi, open_c, k0, j0, i0, reach, sign):  # type: ignore[no-u
 
 
 @borrowing
+def _parted_near(spec, parted, k0, j0, i0):  # type: ignore[no-untyped-def]
+    """1 beside a wall that is dry because water has left it, 2 beside one that it has come back to, else 0."""
+    if parted.size == 0:
+        return 0
+    found = 0
+    over = 1 if spec.dimensions == 3 else 0
+    for k in range(k0 - over, k0 + over + 1):
+        for j in range(j0 - 1, j0 + 2):
+            for i in range(i0 - 1, i0 + 2):
+                if parted[k, j, i] == 1:
+                    return 1
+                if parted[k, j, i] == 2:
+                    found = 2
+    return found
+
+
+@borrowing
 def _continue_inward(spec, open_c, phi, k, j, i):  # type: ignore[no-untyped-def]
     """Mean of phi over the neighbours whose centre is outside solids; phi itself without any."""
     total, known = 0.0, 0
@@ -484,9 +549,12 @@ def _continue_inward(spec, open_c, phi, k, j, i):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def _follow_outside(spec, extended, open_c, phi, start, stop):  # type: ignore[no-untyped-def]
+def _follow_outside(spec, extended, open_c, solid, parted, phi, start, stop):  # type: ignore[no-untyped-def]
     """In cells inside solids, e being the value continued from outside: e if all around is water, at least e - dx, and
     e if that is air and no water is within two cells: then the surface inside a thin wall has drifted through it.
+
+    Walls that the water has left, parted = 1, are dry: at least as far from the water as from outside the solid. Where
+    it is back, parted = 2, it is water again.
 
     extended: the values e where shells hide neighbours, else empty: one layer, from neighbours that are left alone.
 
@@ -498,8 +566,14 @@ def _follow_outside(spec, extended, open_c, phi, start, stop):  # type: ignore[n
         for i in range(GHOSTS, GHOSTS + spec.nx):
             if open_c[k, j, i] == 1:
                 continue
+            near = _parted_near(spec, parted, k, j, i)
+            if near == 1:
+                phi[k, j, i] = max(phi[k, j, i], -solid[k, j, i])
+                continue
             e = extended[k, j, i] if extended.size > 0 else _continue_inward(spec, open_c, phi, k, j, i)
-            if e > 0.0:
+            if near == 2 and e <= 0.0:
+                phi[k, j, i] = e
+            elif e > 0.0:
                 # a distance cannot change by more than a cell between neighbours
                 phi[k, j, i] = max(phi[k, j, i], e - spec.dx)
                 if phi[k, j, i] <= 0.0 and not _is_beside(spec, phi, open_c, k, j, i, NEAR, WATER):
@@ -599,15 +673,16 @@ def _mean_across(spec, u, a, b, k, j, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _follow_walls(spec, solid, distance, wall, u, out, start, stop):  # type: ignore[no-untyped-def]
-    """out = u - n n.(u - v) at faces inside solids where that is outward: walls that move at v give no water."""
+def _follow_walls(spec, solid, distance, wall, parted, u, out, start, stop):  # type: ignore[no-untyped-def]
+    """out = u - n n.(u - v) at faces inside solids where that is outward: walls that move at v give no water, but
+    those that the water leaves, parted = 1, follow it."""
     rows_y = spec.ny + 1
     for row in range(start, stop):
         k = row // rows_y + GHOSTS
         j = row % rows_y + GHOSTS
         for a in range(spec.dimensions):
             for i in range(GHOSTS, GHOSTS + spec.nx + 1):
-                if distance[a, k, j, i] >= 0.0:
+                if distance[a, k, j, i] >= 0.0 or _parted_near(spec, parted, k, j, i) == 1:
                     continue
                 kl, jl, il = k - int(a == 2), j - int(a == 1), i - int(a == 0)
                 square, across, own = 0.0, 0.0, 0.0
