@@ -144,7 +144,7 @@ class Extent(AdvectedField, ABC):
     def add_sources(self, time: float, dt: float) -> None:
         """Volume that is made in the step."""
 
-    def after_solve(self, u_f: Array) -> None:
+    def after_solve(self) -> None:
         """After the solve."""
 
     @abstractmethod

@@ -182,8 +182,8 @@ class FreeSurface(Phase):
         return [PartingCells(self, rows, w, z_c, dt, tolerance)] if self.separates else []
 
     def impulse_without_pressure(self, cell: np.ndarray, dt: float) -> Array:
-        """z (n,) [Pa s] of cells that have p = 0 at their lowest point."""
-        level = self.wall_cells.lowest(cell, self.gravity) - self.level
+        """z (n,) [Pa s] of cells whose centres have p = 0."""
+        level = self.wall_cells.potential(cell, self.gravity) - self.level
         return np.asarray(-dt * self.domain.density * level)
 
     def impulse_in(self, z_c: Array, cell: np.ndarray) -> Array:

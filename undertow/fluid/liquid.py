@@ -200,6 +200,7 @@ class LiquidSurface(Extent):
 
     def emit(self, time: float, u_f: Array) -> None:
         """Fill the regions of the emitters and set their velocity."""
+        self.part_from_walls()
         surface = self.surface
         on = [emitter for emitter in self.emitters if emitter.is_on(time)]
         self.tracker.skip([emitter.distance_c for emitter in on])
@@ -296,44 +297,45 @@ class LiquidSurface(Extent):
         )  # fmt: skip
         self.surface.level_set.fill_ghosts(phi)
 
-    def after_solve(self, u_f: Array) -> None:
-        """Where the water has left walls the surface is on them: that far no volume changes."""
-        phase, phi = self.phase, self.surface.phi_c.reshape(-1)
-        if not phase.separates or not (len(phase.open_cells) or len(phase.marked)):
+    def after_solve(self) -> None:
+        """Walls that the water has left are dry, and those that it comes back to are wet again."""
+        phase = self.phase
+        if not (len(phase.open_cells) or len(phase.marked)):
             return
-        solid = None if self.solid_c is None else self.solid_c.reshape(-1)
         before = phase.marked[phase.parted_c.reshape(-1)[phase.marked] == 1]
-        cell = phase.open_cells
-        walls, dx = phase.wall_cells, self.grid.dx
-        room = np.where(walls.at_side(cell), 0.5 * dx, np.inf)
-        if solid is not None:
-            room = np.where(walls.are_cut(cell), np.minimum(room, solid[cell]), room)
-        changed = phi[cell] < -room - MOVED * dx
-        phi[cell] = np.maximum(phi[cell], -room)
         stays = np.zeros(0, np.int64)
-        if solid is not None:
+        if self.solid_c is not None:
+            stays = self._find_dry(phase.wall_cells.around(np.union1d(before, phase.open_cells)))
+        phase.mark_parted(np.union1d(phase.open_cells, stays), before)
+        self.surface.level_set.dry_c = phase.marked_c()
+
+    def part_from_walls(self) -> None:
+        """The surface is on the walls that the water has left, before it moves on: that far no volume changes."""
+        phase, phi, dx = self.phase, self.surface.phi_c.reshape(-1), self.grid.dx
+        cell = phase.marked[phase.parted_c.reshape(-1)[phase.marked] == 1]
+        cell = cell[phi[cell] <= 0.0]
+        if not len(cell):
+            return
+        walls = phase.wall_cells
+        room = np.where(walls.at_side(cell), 0.5 * dx, np.inf)
+        if self.solid_c is not None:
+            solid = self.solid_c.reshape(-1)
+            room = np.where(walls.are_cut(cell), np.minimum(room, solid[cell]), room)
             around = walls.around(cell)
             inside = around[solid[around] < 0.0]
             phi[inside] = np.maximum(phi[inside], -solid[inside])
-            stays = self._find_dry(walls.around(np.union1d(before, cell)), u_f)
-        phase.mark_parted(np.union1d(cell, stays), before)
-        self.surface.level_set.dry_c = phase.marked_c()
+        changed = phi[cell] < -room - MOVED * dx
+        phi[cell] = np.maximum(phi[cell], -room)
         if changed.any():
             self.surface.level_set.redistance(self.surface.phi_c)
 
-    def _find_dry(self, cell: np.ndarray, u_f: Array) -> np.ndarray:
-        """Those of cells near walls that the water has left whose wall is dry, near water that does not come back."""
-        d, phi, walls = self.domain, self.surface.phi_c.reshape(-1), self.phase.wall_cells
-        assert self.solids is not None
-        cell = cell[phi[cell] > 0.0]
+    def _find_dry(self, cell: np.ndarray) -> np.ndarray:
+        """Those of cells near walls that the water has left where there is a gap between it and the wall."""
+        phi, walls = self.surface.phi_c.reshape(-1), self.phase.wall_cells
+        assert self.solid_c is not None
+        cell = cell[(phi[cell] > 0.0) & (phi[cell] > -self.solid_c.reshape(-1)[cell])]
         cell = cell[walls.are_cut(cell)]
-        cell = cell[(phi[cell[:, None] + walls.offsets] <= 0.0).any(axis=1)]
-        leaves = np.zeros(len(cell))
-        for axis in self.grid.axes:
-            area, u, v = (x[axis].reshape(-1) for x in (d.area_f, u_f, self.solids.velocity_c))
-            high = cell + walls.stride[axis]
-            leaves += area[high] * (u[high] - v[cell]) - area[cell] * (u[cell] - v[cell])
-        return np.asarray(cell[leaves >= 0.0])
+        return np.asarray(cell[(phi[cell[:, None] + walls.offsets] <= 0.0).any(axis=1)])
 
     def add_sources(self, time: float, dt: float) -> None:
         """Rates that correct the volume, and those of volume sources, spread evenly over the liquid cells of their
@@ -553,8 +555,8 @@ def _follow_outside(spec, extended, open_c, solid, parted, phi, start, stop):  #
     """In cells inside solids, e being the value continued from outside: e if all around is water, at least e - dx, and
     e if that is air and no water is within two cells: then the surface inside a thin wall has drifted through it.
 
-    Walls that the water has left, parted = 1, are dry: at least as far from the water as from outside the solid. Where
-    it is back, parted = 2, it is water again.
+    Walls that the water has left, parted = 1, stay dry as long as they are further from the water than from outside the
+    solid. Where it is back, and beside walls that were dry before the last solve, parted = 2, it is water again.
 
     extended: the values e where shells hide neighbours, else empty: one layer, from neighbours that are left alone.
 
@@ -567,11 +569,10 @@ def _follow_outside(spec, extended, open_c, solid, parted, phi, start, stop):  #
             if open_c[k, j, i] == 1:
                 continue
             near = _parted_near(spec, parted, k, j, i)
-            if near == 1:
-                phi[k, j, i] = max(phi[k, j, i], -solid[k, j, i])
+            if near == 1 and phi[k, j, i] > -solid[k, j, i]:
                 continue
             e = extended[k, j, i] if extended.size > 0 else _continue_inward(spec, open_c, phi, k, j, i)
-            if near == 2 and e <= 0.0:
+            if near > 0 and e <= 0.0:
                 phi[k, j, i] = e
             elif e > 0.0:
                 # a distance cannot change by more than a cell between neighbours

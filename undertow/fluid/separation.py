@@ -6,9 +6,9 @@ under water. Where the air can get to the wall,
     p >= 0,      div u >= 0,      p div u = 0                        (Batty, Bertails and Bridson 2007)
 
 in the place of div u = 0: a bound on the unknowns of the pressure solve (``linalg.active_set``). The air gets to a wall
-cell that has air beside it, and from there to wall cells beside one that is open. An open cell has p = 0 at its lowest
-point, its centre or the foot of it on the wall: as long as either is under water, water at rest presses. It has no row,
-and the wall moves without it.
+cell that has air beside it, and from there to wall cells beside one that is open. A cell pulls when p is negative both
+at its centre and at the foot of it on the wall: as long as either is under water, water at rest presses. An open cell
+has p = 0 at its centre and no row, and the wall moves without it.
 
 In an open cell the water ends at the wall, which from there on is dry: the surface moves with the water, away from it.
 A wall cell is pressed again when water flows towards the wall.
@@ -102,21 +102,26 @@ class WallCells:
                 return self._found[:size].copy()
             self._found = np.zeros(2 * size, np.int64)
 
-    def lowest(self, cell: np.ndarray, gravity: tuple[float, float, float]) -> Array:
-        """g.x (n,) [m2/s2] of the lower one of the centre of each cell and its foot on the wall."""
-        grid, g, solids = self.domain.grid, np.array(gravity), self.domain.solids
-        level = (np.array(grid.lower) + (self.index(cell) - GHOSTS + 0.5) * grid.dx) @ g
+    def potential(self, cell: np.ndarray, gravity: tuple[float, float, float]) -> Array:
+        """g.x (n,) [m2/s2] of the centre of each cell."""
+        grid = self.domain.grid
+        return np.asarray((np.array(grid.lower) + (self.index(cell) - GHOSTS + 0.5) * grid.dx) @ np.array(gravity))
+
+    def depth_of_foot(self, cell: np.ndarray, gravity: tuple[float, float, float]) -> Array:
+        """By how much g.x of the foot of each centre on the wall of a solid is larger (n,) [m2/s2]; 0 where it is not,
+        and at sides of the domain."""
+        grid, solids, found = self.domain.grid, self.domain.solids, np.zeros(len(cell))
         if solids is None:
-            return np.asarray(level)
+            return found
         cut = np.flatnonzero(self.are_cut(cell))
         corners = np.array([(a, b, c) for c in range(grid.dimensions - 1) for b in (0, 1) for a in (0, 1)])
         distance = solids.wall_n.reshape(-1)[cell[cut, None] + corners @ self.stride]
         outward = distance @ (2.0 * corners - 1.0)
         outward[:, grid.dimensions :] = 0.0
         length = np.linalg.norm(outward, axis=1)
-        foot = level[cut] - distance.mean(axis=1) * (outward @ g) / np.where(length > 0.0, length, np.inf)
-        level[cut] = np.maximum(level[cut], foot)
-        return np.asarray(level)
+        along = outward @ np.array(gravity) / np.where(length > 0.0, length, np.inf)
+        found[cut] = np.maximum(-distance.mean(axis=1) * along, 0.0)
+        return found
 
 
 class PartingCells(Bounds):
@@ -164,20 +169,25 @@ class PartingCells(Bounds):
 
     def _pulls(self, cell: np.ndarray) -> np.ndarray:
         """Whether each (n,) is a wall cell of the liquid with less than no pressure."""
-        liquid = self.phase.liquid_c.reshape(-1)[cell] > 0.0
-        return np.asarray(liquid & (self._above(cell) < -self._least()) & self.walls.are_walls(cell))
+        phase = self.phase
+        cell_is_liquid = phase.liquid_c.reshape(-1)[cell] > 0.0
+        foot = phase.mass_of(self.dt * self.walls.depth_of_foot(cell, phase.gravity))
+        pulls = self._above(cell) + foot < -self._least()
+        return np.asarray(cell_is_liquid & pulls & self.walls.are_walls(cell))
 
     def _above(self, cell: np.ndarray) -> Array:
-        """z over what it is without pressure (n,) [Pa s]."""
+        """dt p (n,) [Pa s] at the centres."""
         return self.phase.impulse_in(self.z_c, cell) - self.phase.impulse_without_pressure(cell, self.dt)
 
     def _least(self) -> float:
-        """What does not count of an impulse [Pa s]: of weight, and of what is solved for."""
+        """What does not count of an impulse [Pa s]: of weight; without any of what is solved for, and of what sources
+        that correct the volume may draw."""
         phase, grid = self.phase, self.phase.domain.grid
         weight = SUCTION * phase.mass_of(float(np.linalg.norm(phase.gravity))) * grid.dx * self.dt
         if weight > 0.0 or not len(phase.at_air):
             return weight
-        return self.tolerance * float(np.abs(self._above(phase.at_air)).max())
+        drawn = phase.mass_of(float(np.abs(phase.source_c).max())) / grid.cell_volume * grid.dx**2
+        return max(drawn, self.tolerance * float(np.abs(self._above(phase.at_air)).max()))
 
 
 @njit(cache=True)
