@@ -138,10 +138,13 @@ class PartingCells(Bounds):
         self.phase, self.rows, self.w, self.z_c, self.dt = phase, rows, w, z_c, dt
         self.tolerance = tolerance
         self.walls = phase.wall_cells
+        self._passed = np.zeros(0, np.int64)
 
     def room(self) -> Array:
-        left = -self.rows.left_in_open(self.w)
-        return np.asarray(left - self._least() * self.rows.diagonal_in(self.held))
+        left, least = -self.rows.left_in_open(self.w), self._least() * self.rows.diagonal_in(self.held)
+        # where water neither leaves the wall nor is pressed the air passes
+        self._passed = np.union1d(self._passed, self.held[left > -least])
+        return np.asarray(left - least)
 
     def beyond(self, stays: np.ndarray) -> np.ndarray:
         found, new = [], np.union1d(self.phase.at_air, self.walls.beside(stays))
@@ -155,12 +158,12 @@ class PartingCells(Bounds):
         return np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
 
     def allowed(self, held: np.ndarray) -> np.ndarray:
-        found = np.intersect1d(held, self.phase.at_air)
-        new = found
+        ways = np.union1d(held, self._passed)
+        new = found = np.intersect1d(ways, self.phase.at_air)
         while len(new):
-            new = np.setdiff1d(np.intersect1d(self.walls.beside(new), held), found)
+            new = np.setdiff1d(np.intersect1d(self.walls.beside(new), ways), found)
             found = np.union1d(found, new)
-        return found
+        return np.intersect1d(found, held)
 
     def hold(self, held: np.ndarray) -> None:
         self.phase.add_known(self.z_c)
