@@ -173,9 +173,9 @@ class LiquidSurface(Extent):
     def arrays(self) -> dict[str, Array]:
         emitted = np.array([self.emitted_volume])
         tracked = {"volume_error_c": self.tracker.error_c, "volume_source_c": self.phase.source_c}
-        tracked["parted_c"] = self.phase.parted_c
+        parted: dict[str, Array] = {"parted_c": self.phase.parted_c}  # type: ignore[dict-item]
         start = np.array([self.start_volume])
-        return {"emitted_volume": emitted, "start_volume": start, **tracked, **self.surface.arrays()}
+        return {"emitted_volume": emitted, "start_volume": start, **tracked, **parted, **self.surface.arrays()}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         self.emitted_volume, self.start_volume = (float(arrays[f"{key}_volume"][0]) for key in ("emitted", "start"))

@@ -151,8 +151,8 @@ def read_curve(density: float, source: str) -> np.ndarray:
 
 class Entry(NamedTuple):
     """error: largest difference of the depths over the largest one of the curve; relative: over the depth itself;
-    experiment: as error; capped: part of the steps with as many passes as there may be; mean: passes of a step; cost: iterations of
-    all passes over those of the first ones."""
+    experiment: as error; capped: part of the steps with as many passes as there may be; mean: passes of a step; cost:
+    iterations of all passes over those of the first ones."""
 
     error: float
     relative: float
