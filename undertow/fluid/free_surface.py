@@ -90,7 +90,7 @@ class FreeSurface(Phase):
         share_face_rows(d.grid, _compute_surface_masses, self.phi_c, d.inv_mass_f, SMALLEST_THETA, self.inv_mass_f)
         parted = self.marked[self.parted_c.reshape(-1)[self.marked] == 1]
         parted = parted[self.phi_c.reshape(-1)[parted] <= 0.0]
-        self.open(stencil, parted[self.wall_cells.are_walls(parted)])
+        self.open(stencil, parted[self.wall_cells.are_cut(parted)])
 
     def open(self, stencil: Stencil, cell: np.ndarray) -> None:
         """The stencil with these liquid cells (n,), flat and sorted, open and all others not: what is beside them is

@@ -183,7 +183,6 @@ class LiquidSurface(Extent):
         self.tracker.error_c[...] = arrays["volume_error_c"]
         self.phase.source_c[...] = arrays["volume_source_c"]
         self.phase.restore_parted(arrays["parted_c"])
-        self.surface.level_set.dry_c = self.phase.marked_c()
 
     def resume(self) -> None:
         if self.shells is not None:
@@ -307,24 +306,20 @@ class LiquidSurface(Extent):
         if self.solid_c is not None:
             stays = self._find_dry(phase.wall_cells.around(np.union1d(before, phase.open_cells)))
         phase.mark_parted(np.union1d(phase.open_cells, stays), before)
-        self.surface.level_set.dry_c = phase.marked_c()
 
     def part_from_walls(self) -> None:
         """The surface is on the walls that the water has left, before it moves on: that far no volume changes."""
-        phase, phi, dx = self.phase, self.surface.phi_c.reshape(-1), self.grid.dx
+        phase, phi = self.phase, self.surface.phi_c.reshape(-1)
         cell = phase.marked[phase.parted_c.reshape(-1)[phase.marked] == 1]
         cell = cell[phi[cell] <= 0.0]
         if not len(cell):
             return
-        walls = phase.wall_cells
-        room = np.where(walls.at_side(cell), 0.5 * dx, np.inf)
-        if self.solid_c is not None:
-            solid = self.solid_c.reshape(-1)
-            room = np.where(walls.are_cut(cell), np.minimum(room, solid[cell]), room)
-            around = walls.around(cell)
-            inside = around[solid[around] < 0.0]
-            phi[inside] = np.maximum(phi[inside], -solid[inside])
-        changed = phi[cell] < -room - MOVED * dx
+        assert self.solid_c is not None
+        solid = self.solid_c.reshape(-1)
+        room, around = solid[cell], phase.wall_cells.around(cell)
+        inside = around[solid[around] < 0.0]
+        phi[inside] = np.maximum(phi[inside], -solid[inside])
+        changed = phi[cell] < -room - MOVED * self.grid.dx
         phi[cell] = np.maximum(phi[cell], -room)
         if changed.any():
             self.surface.level_set.redistance(self.surface.phi_c)

@@ -5,10 +5,11 @@ under water. Where the air can get to the wall,
 
     p >= 0,      div u >= 0,      p div u = 0                        (Batty, Bertails and Bridson 2007)
 
-in the place of div u = 0: a bound on the unknowns of the pressure solve (``linalg.active_set``). The air gets to a wall
-cell that has air beside it, and from there to wall cells beside one that is open. A cell pulls when p is negative both
-at its centre and at the foot of it on the wall: as long as either is under water, water at rest presses. An open cell
-has p = 0 at its centre and no row, and the wall moves without it.
+in the place of div u = 0 at walls of solids: a bound on the unknowns of the pressure solve (``linalg.active_set``). The
+air gets to a wall cell that has air beside it, and from there to wall cells beside one that is open. A cell pulls when
+p is negative both at its centre and at the foot of it on the wall: as long as either is under water, water at rest
+presses. An open cell has p = 0 at its centre and no row, and the wall moves without it. Along sides of the domain that
+pull the air passes too, but they hold their water: a cell beside one has rows that no side takes part in.
 
 In an open cell the water ends at the wall, which from there on is dry: the surface moves with the water, away from it.
 A wall cell is pressed again when water flows towards the wall.
@@ -155,7 +156,10 @@ class PartingCells(Bounds):
             new = new[self._pulls(new)]
             found.append(new)
             new = self.walls.beside(new)
-        return np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
+        pulled = np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
+        cut = self.walls.are_cut(pulled)
+        self._passed = np.union1d(self._passed, pulled[~cut])
+        return pulled[cut]
 
     def allowed(self, held: np.ndarray) -> np.ndarray:
         ways = np.union1d(held, self._passed)

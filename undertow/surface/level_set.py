@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from undertow.errors import PhysicsError, UserError
-from undertow.grid import GHOSTS, OPEN, SIDE_NAMES, WALL, Array, Grid, Sides, largest_entry, share, share_rows
+from undertow.grid import GHOSTS, OPEN, SIDE_NAMES, Array, Grid, Sides, largest_entry, share, share_rows
 from undertow.grid.jitting import borrowing, helper, inlined
 from undertow.surface.marching import FAR, KNOWN, SIDE, _march_sides, bucket_count
 from undertow.surface.sampling import (
@@ -72,9 +72,6 @@ class LevelSet:
         """Which neighbours do not see each other (``marching.is_seen``): none."""
         self.hidden_c = np.zeros((0, 0, 0), np.uint8)
         """The same by cell (Z, Y, X), see ``transport.Sight``; empty for none."""
-        self.dry_c = np.zeros((0, 0, 0), np.uint8)
-        """1 in cells at a side that the liquid has left there, (Z, Y, X); empty for none. While phi is transported, or
-        made a distance, the liquid ends at those walls."""
         self.room_c = np.zeros((0, 0, 0))
         """Room that cells have beside the one cell that is theirs [cells]; empty for none."""
 
@@ -100,21 +97,6 @@ class LevelSet:
                 ghosts = phi_c[tuple(at)]
                 np.maximum(ghosts, (layer + 0.5) * self.grid.dx, out=ghosts)
 
-    def _part_from_sides(self, phi_c: Array) -> None:
-        """Beyond sides that the liquid has left phi is at least the distance from the side."""
-        for side, axis, end in self.grid.sides() if self.dry_c.size else ():
-            if self.sides.kind[side] != WALL:
-                continue
-            first = phi_c.shape[2 - axis] - GHOSTS - 1 if end else GHOSTS
-            at = [slice(None)] * 3
-            at[2 - axis] = slice(first, first + 1)
-            dry = self.dry_c[tuple(at)] == 1
-            for layer in range(GHOSTS if dry.any() else 0):
-                plane = first + 1 + layer if end else first - 1 - layer
-                at[2 - axis] = slice(plane, plane + 1)
-                ghosts = phi_c[tuple(at)]
-                np.maximum(ghosts, (layer + 0.5) * self.grid.dx, out=ghosts, where=dry)
-
     def redistance(self, phi_c: Array, limit: float | None = None) -> None:
         """Make phi a signed distance [m] with the same zero set, in place, ghosts included.
 
@@ -123,7 +105,6 @@ class LevelSet:
         """
         limit = self.band if limit is None else min(limit, self.band)
         self.fill_ghosts(phi_c)
-        self._part_from_sides(phi_c)
         grid, d_c, status_c = self.grid, self.scratch_c, self._status_c
         self._find_near(phi_c)
         # the two sides of the surface march at the same time
@@ -160,7 +141,6 @@ class LevelSet:
         if not np.isfinite(speed):
             raise PhysicsError("surface: the velocity that moves it is not finite; use a smaller time step")
         reach = speed * dt + MOVED * self.grid.dx
-        self._part_from_sides(phi_c)
         share_rows(self.grid, _advect_level_set, phi_c, u_f, dt / self.grid.dx, reach, self.scratch_c)
         np.copyto(phi_c, self.scratch_c)
         self.fill_ghosts(phi_c)

@@ -189,7 +189,7 @@ def enter(density: float, cells: int, offset: float = 0.0) -> Entry:
     for report in sim.steps(until=min(curve[-1, 0], CURVE_END) / scale):
         rows.append((sim.time * scale, (start - float(sim.body("cylinder").position[1])) / DIAMETER))
         passes.append(report.ledger["passes"])
-        solves = [stats.iterations for stats in sim.flow.report.solves]
+        solves = [stats.iterations for stats in sim.flow.report.solves if stats.rows == "pressure"]
         iterations += sum(solves)
         plain += sum(solves[:1])
     found = np.array(rows)
