@@ -207,7 +207,7 @@ def enter(density: float, cells: int, offset: float = 0.0) -> Entry:
         experiment,
         float(np.mean(np.array(passes) >= MOST_PASSES)),
         float(np.mean(passes)),
-        iterations / len(passes),
+        iterations / max(plain, 1),
     )
 
 
