@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import undertow as ut
-from undertow.coupling.one_sided import ActiveSet, gather, of_nodes
+from undertow.coupling.one_sided import ContactRows, gather, of_nodes
 from undertow.coupling.solid_velocities import BLOCK
 from undertow.errors import UserError
 
@@ -188,7 +188,7 @@ def test_a_contact_that_would_pull_is_dropped_and_friction_has_its_cone():
     )
     w0 = np.zeros(block.shape)
     w0[3], w0[9], w0[15] = (0.1, -1.0, 0.0), (3.0, -1.0, 0.0), (1.0, 1.0, 0.0)
-    active = ActiveSet(block, contacts)
+    active = ContactRows(block, contacts)
     active.choose(w0)
     v = w0 + block.free_answer(active.friction_push())
     block.settle(v, active.wanted)

@@ -15,14 +15,14 @@ joints, and the contacts that act (``coupling.one_sided``). Equations are those 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from undertow.coupling.coupled_soft import CoupledSoft
 from undertow.coupling.motion import effective_twists
-from undertow.coupling.one_sided import ActiveSet
+from undertow.coupling.one_sided import ContactRows
 from undertow.coupling.pockets import Pockets
 from undertow.coupling.rigid_solids import RigidSolids
 from undertow.coupling.rigid_viscosity import HEAVY_ENOUGH
@@ -35,10 +35,8 @@ from undertow.coupling.solid_walls import SolidWalls
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.phase import FullTank, Phase
 from undertow.grid import Array
+from undertow.linalg import ActiveSet
 from undertow.rigid.bodies import DYNAMIC
-
-CONTACT_PASSES = 5
-"""Most solves in which contacts are dropped and taken up."""
 
 
 class NodeSolids(SolidBlock):
@@ -72,7 +70,7 @@ class NodeSolids(SolidBlock):
         self.lightness = 1.0 / min(coupled.density / density, float(np.min(heavy, initial=np.inf)))
         self.incremental = self.lightness < HEAVY_ENOUGH
         """Nodes follow the last pressure in a viscous step."""
-        self._active: ActiveSet | None = None
+        self._active: ContactRows | None = None
         self.viscosity = 0.0
         """Of a fluid of one viscosity, whose torque on prescribed solids counts their volume [Pa s]."""
 
@@ -111,7 +109,8 @@ class NodeSolids(SolidBlock):
         block.settle(start, np.zeros(0))
         self._drag[...] = 0.0
         contacts = coupled.contacts
-        self._active = None if contacts is None or not contacts.count else ActiveSet(block, contacts)
+        coupled.passes = 1
+        self._active = None if contacts is None or not contacts.count else ContactRows(block, contacts)
         if self._active is not None:
             self._active.choose(start + block.free_answer(self.walls.push(z_c)))
 
@@ -126,6 +125,7 @@ class NodeSolids(SolidBlock):
         start += change
         self._loose[...] = start
         self._drag[...], self.known[...], self._active = 0.0, 0.0, None
+        self.coupled.passes = 1
 
     def restart(self) -> None:
         block, active, v = self.block, self._active, self.v
@@ -150,17 +150,29 @@ class NodeSolids(SolidBlock):
         self.block.apply_inverse_mass(change, change)
         self.v += change
 
-    def accept(self, z_c: Array, attempt: int) -> bool:
-        active, block = self._active, self.block
-        self.coupled.passes = attempt
-        if active is None:
-            return True
-        led = self._start + block.free_answer(self.walls.push(z_c) + self._drag)
-        rubbed = led + block.free_answer(active.friction_push())
-        if active.accept(rubbed, self.v) or attempt == CONTACT_PASSES:
-            return True
-        active.choose(led)
-        return False
+    def active_sets(self, z_c: Array) -> Sequence[ActiveSet]:
+        return [TouchingNodes(self, z_c)] if self._active is not None else []
+
+    @property
+    def contact_rows(self) -> ContactRows:
+        """Of a solve with contacts."""
+        assert self._active is not None
+        return self._active
+
+    def led_to(self, z_c: Array) -> Array:
+        """Velocities (n + 2 m, 3) that all but contact leads to."""
+        return np.asarray(self._start + self.block.free_answer(self.walls.push(z_c) + self._drag))
+
+    def agrees(self, led: Array) -> bool:
+        """Whether contact may act as it did, all else leading to these velocities (n + 2 m, 3)."""
+        rows = self.contact_rows
+        return rows.accept(led + self.block.free_answer(rows.friction_push()), self.v)
+
+    def change_known(self, u_f: Array, z_c: Array, start_c: Array, dt: float) -> None:
+        """The walls of bodies among them have changed too."""
+        self.walls.take_bodies()
+        self.take_known(start_c, dt)
+        self.begin(u_f, z_c, dt)
 
     def note_drag(self, w: Mapping[str, Array]) -> None:
         assert self.dragged is not None
@@ -263,6 +275,26 @@ class NodeSolids(SolidBlock):
     def put_twists(self, out_b: Array) -> None:
         member = self.block.member_b
         out_b[member] = self.block.twists(self.walls.v)[member]
+
+
+class TouchingNodes:
+    """The contacts of nodes in one solve: an ``ActiveSet``. z_c: what it finds [Pa s]."""
+
+    def __init__(self, solids: NodeSolids, z_c: Array) -> None:
+        self.solids, self.z_c = solids, z_c
+        self._passes = 0
+        self._led = np.zeros(solids.block.shape)
+
+    def accepts(self) -> bool:
+        """Whether no row pulls, nothing closes and nothing slips that was to stick."""
+        self._passes += 1
+        self.solids.coupled.passes = self._passes
+        self._led[...] = self.solids.led_to(self.z_c)
+        return self.solids.agrees(self._led)
+
+    def choose(self) -> None:
+        """The rows that act by what all else led to."""
+        self.solids.contact_rows.choose(self._led)
 
 
 def make_node_solids(phase: Phase, coupled: CoupledSoft, rigid: RigidSolids) -> NodeSolids:

@@ -11,7 +11,7 @@ import numpy as np
 from undertow.coupling.bodies_in_fluid import BodiesInFluid
 from undertow.coupling.coupled_soft import CoupledSoft
 from undertow.coupling.node_solids import NodeSolids
-from undertow.coupling.one_sided import ActiveSet, Contacts, frames, gather, of_nodes
+from undertow.coupling.one_sided import ContactRows, Contacts, frames, gather, of_nodes
 from undertow.coupling.solid_velocities import Bound
 from undertow.errors import UserError
 from undertow.fluid import SolidForce
@@ -292,7 +292,7 @@ class NodesInFluid(Part):
         block, w = self.solids.block, self._velocities()
         block.join(near.bodies(block))
         block.set_masses(dt, 1.0)
-        active = ActiveSet(block, near)
+        active = ContactRows(block, near)
         active.choose(w)
         w += block.free_answer(active.friction_push())
         led = w.copy()

@@ -9,7 +9,7 @@ obey
 (Stewart and Trinkle 1996), solved by sweeps over the contacts. Rows whose impulse is 0 are dropped, those of contacts
 that stick are held along all three directions, those that slide along the normal alone, with the impulse of friction
 fixed; then fluid and solids are solved for with these rows held. A row that pulls there, or a contact that closes, is
-reason for another pass, of which there are few.
+reason for another pass, of which there are few (``linalg.active_set``).
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def frames(normal: Array) -> Array:
     return np.stack([normal, second, np.cross(normal, second)], axis=1)
 
 
-class ActiveSet:
+class ContactRows:
     """The contacts of a step and which of their rows are held; G N G^T is formed once per step."""
 
     def __init__(self, block: SolidVelocities, contacts: Contacts) -> None:

@@ -6,8 +6,9 @@ One pressure moves the fluid and every block of solids,
 
 see ``fluid.pressure``: solids are a list of ``SolidBlock``s, each with velocities, masses B, walls F and impulses J.
 Gravity of the fluid is balanced by its own hydrostatic pressure, and z is without that part, which acts on the bodies
-as a known impulse (``coupling.hydrostatic``). Rows of contact with nodes are one-sided: a few passes find which of them
-act. Contact of rigid bodies is staggered around the solve (``coupling.contact_in_fluid``).
+as a known impulse (``coupling.hydrostatic``). Rows of contact with nodes are one-sided, and so are those of walls that
+the air gets to (``fluid.separation``): a few passes find which of them act. Contact of rigid bodies is staggered around
+the solve (``coupling.contact_in_fluid``).
 
 The preconditioner is a multigrid cycle, with the pressure's level in closed regions, corrected for light nodes and then
 for light rigid bodies (``coupling.soft_preconditioner``, ``coupling.added_mass``).
@@ -38,12 +39,22 @@ from undertow.coupling.unsplit import Unsplit
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.pressure import PressureRows
+from undertow.fluid.separation import MOST_PASSES
 from undertow.fluid.solve import NOTABLE, SplitImplicit, exchange_of
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.viscosity import WallRows
 from undertow.fluid.viscous_step import Dragged, ViscousStep, expect, rows_between_faces
 from undertow.grid import Array, largest_entry
-from undertow.linalg import CoupledSystem, Multigrid, Refinement, RowBlock, SolveStats, VelocityBlock
+from undertow.linalg import (
+    ActiveSet,
+    CoupledSystem,
+    Multigrid,
+    Refinement,
+    RowBlock,
+    SolveStats,
+    VelocityBlock,
+    solve_in_passes,
+)
 from undertow.linalg.krylov import Preconditioner
 
 STILL = 1e-12
@@ -89,6 +100,10 @@ class CoupledProjection(SplitImplicit):
         self.unsplit: Unsplit | None = None
         self._target = 0.0
         """||K w - s|| that the solves of this step are stopped at [m3/s]."""
+        self._known_c: Array | None = None
+        """What the phase knows of the pressure before the solve [Pa s]."""
+        self._version = 0
+        """Of the stencil that the preconditioner is for."""
         self._start_f = np.zeros(phase.inv_mass_f.shape if nodes else (0, 0, 0, 0))
 
     def set_viscosity(self, viscosity: float | VariableViscosity, slip_b: np.ndarray, form: str = "split") -> None:
@@ -128,12 +143,17 @@ class CoupledProjection(SplitImplicit):
 
     def rebuild(self) -> None:
         self.rows.rebuild()
+        self._take_stencil()
+        if self.before is not None:
+            self.before.rebuild()
+
+    def _take_stencil(self) -> None:
+        """The preconditioner for the rows of now."""
         stencil = self.rows.stencil
+        self._version = stencil.version
         for cycle in self._cycles:
             stencil = cycle.build()
         self.multigrid.setup(stencil)
-        if self.before is not None:
-            self.before.rebuild()
 
     def place(self) -> None:
         self._target = 0.0
@@ -144,6 +164,7 @@ class CoupledProjection(SplitImplicit):
             self.before.place()
 
     def take_known(self, start_c: Array | None, dt: float) -> None:
+        self._known_c = start_c
         for block in self.blocks:
             block.take_known(start_c, dt)
 
@@ -188,26 +209,42 @@ class CoupledProjection(SplitImplicit):
     def _find(self, u_f: Array, z_c: Array, dt: float) -> list[SolveStats]:
         """w* -> w of blocks that have begun; dt [s]: of a step with viscosity and closed shells, 0 within one."""
         w = self._velocities(u_f)
-        one_sided = any(block.one_sided for block in self.blocks)
-        if one_sided:
+        if any(block.one_sided for block in self.blocks):
             np.copyto(self._start_f, u_f)
         found: list[SolveStats] = []
-        attempt = 0
-        accepted = False
-        while not accepted:
-            attempt += 1
-            if attempt > 1:
+
+        def solve_once() -> None:
+            if self.rows.stencil.version != self._version:
+                self._leave_walls(u_f, z_c, dt)
+            elif found:
                 np.copyto(u_f, self._start_f)
                 self._see_null_space()
                 for light in self._light:
                     light.correct()
             for block in self.blocks:
                 block.restart()
-            found += self._advance(w, z_c, dt)
-            accepted = all([block.accept(z_c, attempt) for block in self.blocks])
+            found.extend(self._advance(w, z_c, dt))
+
+        sets: list[ActiveSet] = [rows for block in self.blocks for rows in block.active_sets(z_c)]
+        if dt > 0.0 and self.unsplit is None:
+            # later in a step walls hold what they held in its first solve
+            sets += self.phase.one_sided(self.rows, w, z_c, dt, self.tolerance)
+        passes = solve_in_passes(sets, solve_once, MOST_PASSES)
+        if found:
+            found[-1].passes = passes
         for block in self.blocks:
             block.end(w, z_c)
         return found
+
+    def _leave_walls(self, u_f: Array, z_c: Array, dt: float) -> None:
+        """Walls hold other cells than before; z_c is 0, what was found so far being known."""
+        assert self._known_c is not None
+        self._take_stencil()
+        for block in self.blocks:
+            block.change_known(u_f, z_c, self._known_c, dt)
+        self._setup()
+        if self._start_f.size:
+            np.copyto(self._start_f, u_f)
 
     def _velocities(self, u_f: Array) -> dict[str, Array]:
         return {"fluid": u_f, **{block.block.name: block.v for block in self.blocks}}

@@ -56,6 +56,8 @@ class RigidSolids(SolidBlock):
         self.v, self._before, self._change, self._brought, self._drag = (
             np.zeros((bodies.count, 6)) for _ in range(5)
         )  # fmt: skip
+        self._given_b = np.zeros((bodies.count, 6))
+        """What was known of the pressure when the solve began [N s, N m s]."""
         self.lightness = float(np.max(self.displaced_b[dynamic] / bodies.mass_b[dynamic], initial=1.0))
         self._moved_by = 0.0
         """Largest speed that weight or buoyancy alone would give a body over the step [m/s]."""
@@ -83,8 +85,17 @@ class RigidSolids(SolidBlock):
         self._moved_by = float(np.max(acting / mass, where=coupled.bodies.kind_b == DYNAMIC, initial=0.0))
         coupled.impulse_b += self.known_b
         coupled.pressure_b += self.known_b
+        self._given_b[...] = self.known_b
         self.known_b[...] = 0.0
         self.take(u_f)
+
+    def change_known(self, u_f: Array, z_c: Array, start_c: Array, dt: float) -> None:
+        self.take_known(start_c, dt)
+        change = self.known_b - self._given_b
+        self.coupled.impulse_b += change
+        self.coupled.pressure_b += change
+        self._given_b[...] = self.known_b
+        self.known_b[...] = 0.0
 
     def begin_push(self) -> None:
         self.take(None)

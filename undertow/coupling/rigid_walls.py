@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,6 +29,21 @@ class SharesCells(Protocol):
         self, cut: BodyWalls, centre_b: Array, dynamic_b: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Array]:
         """Cells (k,), bodies (k,) and F (k, 6) that are left to the bodies beyond what they have alone."""
+
+
+class LeftOut(NamedTuple):
+    """F of cells that have no row: its entries among those of the walls are 0."""
+
+    cell: np.ndarray  # (n,)
+    entry: np.ndarray  # (m,) where their F is among that of the walls
+    place: np.ndarray  # (m,) where its cell is among ``cell``
+    f: Array  # (m, 6) what it was
+
+    @staticmethod
+    def none() -> LeftOut:
+        """No cell is left out."""
+        none = np.zeros(0, np.int64)
+        return LeftOut(none, none, none, np.zeros((0, 6)))
 
 
 class RigidWalls(WallFlux):
@@ -55,6 +70,7 @@ class RigidWalls(WallFlux):
         self.elsewhere_b: np.ndarray | None = None
         self.stencil: Stencil | None = None
         """Of the fluid around the bodies where they are now."""
+        self.out = LeftOut.none()
 
     def rebuild(self, stencil: Stencil) -> None:
         self.stencil = stencil
@@ -66,6 +82,25 @@ class RigidWalls(WallFlux):
         if shared is not None:
             self.cut.add(*shared)
         self.cut.close(stencil, dynamic_b, self.bodies.x_b)
+        self.out = LeftOut.none()
+
+    def leave_out(self, cell: np.ndarray, stencil: Stencil) -> None:
+        if not len(cell) and not len(self.out.cell):
+            return
+        f, size = self.cut.spec.f, self.cut.size
+        f[self.out.entry] = self.out.f
+        entry = np.flatnonzero(np.isin(self.cut.spec.cell[:size], cell))
+        place = np.searchsorted(cell, self.cut.spec.cell[entry])
+        self.out = LeftOut(cell, entry, place, f[entry])
+        f[entry] = 0.0
+        self.cut.close(stencil, (self.bodies.kind_b == DYNAMIC).astype(np.int64), self.bodies.x_b)
+
+    def left_out(self, v: Array) -> Array:
+        out = self.out
+        moved = v if self.elsewhere_b is None else v * ~self.elsewhere_b[:, None]
+        found = np.zeros(len(out.cell))
+        np.add.at(found, out.place, np.einsum("mc,mc->m", out.f, moved[self.cut.spec.body[out.entry]]))
+        return found
 
     def release(self, target_c: Array) -> None:
         self.cut.clear(target_c)

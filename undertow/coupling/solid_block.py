@@ -8,12 +8,13 @@ A kind of solids is one ``SolidBlock``, and the projection has a list of them. R
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from undertow.fluid.viscous_step import Dragged
 from undertow.fluid.wall_flux import WallFlux
 from undertow.grid import Array
+from undertow.linalg import ActiveSet
 from undertow.linalg.coupled import MassBlock
 
 
@@ -65,9 +66,13 @@ class SolidBlock(ABC):
     def absorb(self, z_c: Array) -> None:
         """v <- v + B^-1 (J + F^T z) of the impulses J beside the pressure that v has not yet."""
 
-    def accept(self, z_c: Array, attempt: int) -> bool:
-        """Whether the rows that were held in this pass are the right ones; else those of the next are chosen."""
-        return True
+    def active_sets(self, z_c: Array) -> Sequence[ActiveSet]:
+        """The rows that may be dropped and taken up, in a solve for z_c [Pa s]."""
+        return ()
+
+    @abstractmethod
+    def change_known(self, u_f: Array, z_c: Array, start_c: Array, dt: float) -> None:
+        """Begin anew, the walls having left other cells out: what is known of the pressure is start_c [Pa s]."""
 
     @abstractmethod
     def note_drag(self, w: Mapping[str, Array]) -> None:

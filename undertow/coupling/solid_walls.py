@@ -48,6 +48,9 @@ class SolidWalls(WallFlux):
         self.flux: Any = None
         self.force: Any = None
         self._nodes_flux: Any = None
+        self._held_flux: Any = None
+        """F of the nodes in cells that are not left out."""
+        self._out = np.zeros(0, np.int64)
         self.soft_area = np.zeros((3, int(np.prod(self.domain.grid.padded))))
         self._stencil: Stencil | None = None
 
@@ -71,21 +74,41 @@ class SolidWalls(WallFlux):
             nodes_flux = (sparse.diags(has_pressure.astype(float)) @ nodes_flux).tocsr()
         for axis in range(3):
             self.soft_area[axis] = nodes_flux @ np.tile(np.eye(3)[axis], self.solids.soft.count)
-        self._nodes_flux = nodes_flux
+        self._nodes_flux = self._held_flux = nodes_flux
+        self._out = np.zeros(0, np.int64)
+
+    def leave_out(self, cell: np.ndarray, stencil: Stencil) -> None:
+        import scipy.sparse as sparse
+
+        if not len(cell) and not len(self._out):
+            return
+        self._out, held = cell, np.ones(self._nodes_flux.shape[0])
+        held[cell] = 0.0
+        self._held_flux = (sparse.diags(held) @ self._nodes_flux).tocsr()
+
+    def left_out(self, v: Array) -> Array:
+        solids, nodes = self.solids, v[: self.solids.soft.count]
+        found = np.asarray(self._nodes_flux[self._out] @ nodes.reshape(-1))
+        if solids.rigid.count and len(self._out):
+            out = self.rigid.out
+            body = self.rigid.cut.spec.body[out.entry]
+            twist = solids.twists(v)[body] * solids.member_b[body, None]
+            np.add.at(found, out.place, np.einsum("mc,mc->m", out.f, twist))
+        return found
 
     def take_bodies(self) -> None:
         """F of the nodes, and of the bodies that are unknowns with them now."""
         import scipy.sparse as sparse
 
-        solids, self.flux = self.solids, self._nodes_flux
+        solids, self.flux = self.solids, self._held_flux
         if solids.rigid.count:
             cell, body, f = (array[: self.rigid.cut.size] for array in self.rigid.cut.spec)
             here = solids.member_b[body]
             cell, body, f = cell[here], body[here], f[here]
             rows, columns = np.broadcast_to(cell[:, None], f.shape), 6 * body[:, None] + np.arange(6)
-            shape = (self._nodes_flux.shape[0], 6 * solids.rigid.count)
+            shape = (self._held_flux.shape[0], 6 * solids.rigid.count)
             flux = sparse.csr_matrix((f.reshape(-1), (rows.reshape(-1), columns.reshape(-1))), shape=shape)
-            self.flux = sparse.hstack([self._nodes_flux, flux], format="csr")
+            self.flux = sparse.hstack([self._held_flux, flux], format="csr")
         self.force = self.flux.T.tocsr()
 
     def share_cells(

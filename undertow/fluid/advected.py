@@ -144,7 +144,7 @@ class Extent(AdvectedField, ABC):
     def add_sources(self, time: float, dt: float) -> None:
         """Volume that is made in the step."""
 
-    def refresh_walls(self) -> None:
+    def after_solve(self) -> None:
         """After the solve."""
 
     @abstractmethod

@@ -268,7 +268,7 @@ class Flow(Part):
         report.row_before = self.largest_row(u_f)
         solve.take_known(known_c, dt)
         report.solves += solve.solve(u_f, self.z_c, dt)
-        self.extent.refresh_walls()
+        self.extent.after_solve()
         report.row_after = self.largest_row(u_f)
         if self.solids is not None and solve.rows.target is not None:
             report.leak = measure.wall_leak(self.grid, self.row_c, solve.rows.target, self.solids.body_c)

@@ -19,16 +19,23 @@ start from z = z_s, which is taken out of u* before, and the solve finds the res
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit
 
 from undertow.errors import UserError
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.phase import Phase
+from undertow.fluid.separation import PartingCells
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, SIDE_NAMES, Array, share_face_rows, share_rows
 from undertow.grid.jitting import borrowing, helper
 from undertow.linalg import Stencil, used_planes
+
+if TYPE_CHECKING:
+    from undertow.fluid.pressure import PressureRows
 
 SMALLEST_THETA = 1e-3
 """Surfaces nearer to a liquid centre than this part of a cell count as being there: it bounds the mass from below."""
@@ -47,7 +54,9 @@ class FreeSurface(Phase):
     cells. level: c [m^2/s^2], the mean of g.x over the surface. source_c: volume made per time in each cell [m^3/s],
     taken up in liquid cells that are joined to the surface. wet_rows (ny nz,): 1 for rows of cells with liquid, 2 where
     no air is beside them either; what is done to liquid, or to its surface, alone is left out in other rows.
-    displaced: solids that are liquid to the pressure and that the surface keeps out of.
+    displaced: solids that are liquid to the pressure and that the surface keeps out of. parted_c (Z, Y, X): 1 in wall
+    cells whose wall is dry, 2 in those that have been, before the last solve, else 0. open_cells (n,): liquid cells,
+    flat, that walls do not hold (``fluid.separation``); at_air: wall cells at the air, were none open.
     """
 
     moves = True
@@ -70,15 +79,36 @@ class FreeSurface(Phase):
         self._known_c = grid.cell_field()
         self._levels = np.zeros((grid.spec.nz * grid.spec.ny, 2))
         self.wet_rows = np.zeros(grid.spec.nz * grid.spec.ny, dtype=np.uint8)
+        self.parted_c = np.zeros(grid.padded, dtype=np.uint8)
+        self.marked = self.at_air = np.zeros(0, np.int64)
+        """Where ``parted_c`` is not 0."""
+        self._nowhere_c = np.zeros((0, 0, 0), dtype=np.uint8)
 
     def build(self, stencil: Stencil) -> None:
         """Masses, stencil and mean level of the present surface and solids."""
         d = self.domain
         share_face_rows(d.grid, _compute_surface_masses, self.phi_c, d.inv_mass_f, SMALLEST_THETA, self.inv_mass_f)
+        parted = self.marked[self.parted_c.reshape(-1)[self.marked] == 1]
+        parted = parted[self.phi_c.reshape(-1)[parted] <= 0.0]
+        self.open(stencil, parted[self.wall_cells.are_cut(parted)])
+
+    def open(self, stencil: Stencil, cell: np.ndarray) -> None:
+        """The stencil with these liquid cells (n,), flat and sorted, open and all others not: what is beside them is
+        at p = 0."""
+        d = self.domain
         share_rows(
             d.grid, _compute_surface_stencil, self.phi_c, d.area_f, self.inv_mass_f, d.grid.face_area, self.gravity,
             stencil.face_f, stencil.dirichlet_c, self.liquid_c, self._levels, self.wet_rows,
         )  # fmt: skip
+        self.at_air = self.wall_cells.at_air(self.wet_rows, stencil.dirichlet_c) if self.separates else cell
+        self.open_cells = cell
+        dirichlet = stencil.dirichlet_c.reshape(-1)
+        for axis in d.grid.axes:
+            face, step = stencil.face_f[axis].reshape(-1), self.wall_cells.stride[axis]
+            for at, beside in ((cell, cell - step), (cell + step, cell + step)):
+                dirichlet[beside] += face[at]
+                face[at] = 0.0
+        dirichlet[cell] = self.liquid_c.reshape(-1)[cell] = 0.0
         stencil.setup()
         total, count = self._levels.sum(axis=0)
         self.level = float(total / count) if count > 0 else 0.0
@@ -125,17 +155,71 @@ class FreeSurface(Phase):
             scale, out_c,
         )  # fmt: skip
 
+    def mark_parted(self, cell: np.ndarray, before: np.ndarray) -> None:
+        """The walls in these cells (n,) are dry, those in other cells of ``before``, which were, are so no longer."""
+        parted, back = self.parted_c.reshape(-1), np.setdiff1d(before, cell)
+        parted[self.marked] = 0
+        parted[back], parted[cell] = 2, 1
+        self.marked = np.union1d(cell, back)
+
+    def marked_c(self) -> np.ndarray:
+        """``parted_c``, or an empty array where that is 0."""
+        return self.parted_c if len(self.marked) else self._nowhere_c
+
+    def restore_parted(self, parted_c: np.ndarray) -> None:
+        """``parted_c`` as it was saved."""
+        self.parted_c[...] = parted_c
+        self.marked = np.flatnonzero(self.parted_c)
+
+    @property
+    def separates(self) -> bool:
+        """Whether the liquid leaves walls: not where solids are part of it."""
+        return not self.displaced
+
+    def one_sided(
+        self, rows: PressureRows, w: Mapping[str, Array], z_c: Array, dt: float, tolerance: float
+    ) -> list[PartingCells]:
+        return [PartingCells(self, rows, w, z_c, dt, tolerance)] if self.separates else []
+
+    def impulse_without_pressure(self, cell: np.ndarray, dt: float) -> Array:
+        """z (n,) [Pa s] of cells whose centres have p = 0."""
+        level = self.wall_cells.potential(cell, self.gravity) - self.level
+        return np.asarray(-dt * self.domain.density * level)
+
+    def impulse_in(self, z_c: Array, cell: np.ndarray) -> Array:
+        """z (n,) of cells [Pa s], with what is known of it."""
+        return np.asarray(z_c.reshape(-1)[cell] + self._known_c.reshape(-1)[cell])
+
+    def add_known(self, z_c: Array) -> None:
+        """What was solved for so far is known from now on; z_c: 0 on exit [Pa s]."""
+        for known, found in zip(used_planes(self._known_c), used_planes(z_c), strict=True):
+            known += found
+            found[...] = 0.0
+
+    def release(self, cell: np.ndarray, dt: float, u_f: Array) -> None:
+        """Cells (n,) lose their pressure: u -= beta^-1 K^T of what that takes from z."""
+        known, d = self._known_c.reshape(-1), self.domain
+        wanted = self.impulse_without_pressure(cell, dt)
+        taken = d.grid.face_area * (wanted - known[cell])
+        known[cell] = wanted
+        for axis in d.grid.axes:
+            u, m, area = (x[axis].reshape(-1) for x in (u_f, self.inv_mass_f, d.area_f))
+            for at, way in ((cell, 1.0), (cell + self.wall_cells.stride[axis], -1.0)):
+                u[at] -= way * m[at] * area[at] * taken
+
     def guess(self, p_c: Array, dt: float, out_c: Array) -> None:
         """0 before anything has been solved for."""
         self._known_c[...], out_c[...] = 0.0, 0.0
         if p_c.any():
             self.dual_of(p_c, dt, self._known_c, out_c)
+            out_c.reshape(-1)[self.open_cells] = self.impulse_without_pressure(self.open_cells, dt)
 
     def give_known(self, p_c: Array, dt: float, stencil: Stencil, z_c: Array, u_f: Array) -> Array | None:
         """The values at the surface (thesis 6.3.7), and those of cells that start from them."""
         known = self._known_c
         self.start_from_surface(dt, known)
         self.add_surface_impulse(dt, known, u_f)
+        self.release(self.open_cells, dt, u_f)
         self.dual_of(p_c, dt, known, z_c)
         if not p_c.any():
             # nothing has been solved for yet: the water at rest is the guess

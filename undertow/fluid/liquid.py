@@ -52,6 +52,9 @@ STRAY_DEPTH = 0.1
 INSIDE = 2.5
 """So far water that begins where a solid ends goes on inside it [cells]."""
 
+MOVED = 0.02
+"""Surfaces that are put on walls from further away are made distances at once [cells]."""
+
 NEXT, NEAR, AIR, WATER = np.int64(1), np.int64(2), np.int64(1), np.int64(-1)
 """Where cells inside solids look for air and for water [cells], and for which of them."""
 
@@ -223,14 +226,16 @@ class LiquidSurface(Extent):
     def arrays(self) -> dict[str, Array]:
         emitted = np.array([self.emitted_volume])
         tracked = {"volume_error_c": self.tracker.error_c, "volume_source_c": self.phase.source_c}
+        parted: dict[str, Array] = {"parted_c": self.phase.parted_c}  # type: ignore[dict-item]
         start = np.array([self.start_volume])
-        return {"emitted_volume": emitted, "start_volume": start, **tracked, **self.surface.arrays()}
+        return {"emitted_volume": emitted, "start_volume": start, **tracked, **parted, **self.surface.arrays()}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         self.emitted_volume, self.start_volume = (float(arrays[f"{key}_volume"][0]) for key in ("emitted", "start"))
         self.surface.restore(dict(arrays))
         self.tracker.error_c[...] = arrays["volume_error_c"]
         self.phase.source_c[...] = arrays["volume_source_c"]
+        self.phase.restore_parted(arrays["parted_c"])
 
     def resume(self) -> None:
         if self.shells is not None:
@@ -247,6 +252,7 @@ class LiquidSurface(Extent):
 
     def emit(self, time: float, u_f: Array) -> None:
         """Fill the regions of the emitters and set their velocity."""
+        self.part_from_walls()
         surface = self.surface
         on = [emitter for emitter in self.emitters if emitter.is_on(time)]
         self.tracker.skip([emitter.distance_c for emitter in on])
@@ -338,8 +344,47 @@ class LiquidSurface(Extent):
             extended = self.row_c
             np.copyto(extended, phi)
             self.extrapolation.centred(extended, self.open_c, 1)
-        share_rows(self.grid, _follow_outside, extended, self.domain.area_f, self.open_c, phi)
+        share_rows(
+            self.grid, _follow_outside, extended, self.domain.area_f, self.open_c, self.solid_c, self.phase.marked_c(),
+            phi,
+        )  # fmt: skip
         self.surface.level_set.fill_ghosts(phi)
+
+    def after_solve(self) -> None:
+        """Walls that the water has left are dry, and those that it comes back to are wet again."""
+        phase = self.phase
+        if not (len(phase.open_cells) or len(phase.marked)):
+            return
+        before = phase.marked[phase.parted_c.reshape(-1)[phase.marked] == 1]
+        stays = np.zeros(0, np.int64)
+        if self.solid_c is not None:
+            stays = self._find_dry(phase.wall_cells.around(np.union1d(before, phase.open_cells)))
+        phase.mark_parted(np.union1d(phase.open_cells, stays), before)
+
+    def part_from_walls(self) -> None:
+        """The surface is on the walls that the water has left, before it moves on: that far no volume changes."""
+        phase, phi = self.phase, self.surface.phi_c.reshape(-1)
+        cell = phase.marked[phase.parted_c.reshape(-1)[phase.marked] == 1]
+        cell = cell[phi[cell] <= 0.0]
+        if not len(cell):
+            return
+        assert self.solid_c is not None
+        solid = self.solid_c.reshape(-1)
+        room, around = solid[cell], phase.wall_cells.around(cell)
+        inside = around[solid[around] < 0.0]
+        phi[inside] = np.maximum(phi[inside], -solid[inside])
+        changed = phi[cell] < -room - MOVED * self.grid.dx
+        phi[cell] = np.maximum(phi[cell], -room)
+        if changed.any():
+            self.surface.level_set.redistance(self.surface.phi_c)
+
+    def _find_dry(self, cell: np.ndarray) -> np.ndarray:
+        """Those of cells near walls that the water has left where there is a gap between it and the wall."""
+        phi, walls = self.surface.phi_c.reshape(-1), self.phase.wall_cells
+        assert self.solid_c is not None
+        cell = cell[(phi[cell] > 0.0) & (phi[cell] > -self.solid_c.reshape(-1)[cell])]
+        cell = cell[walls.are_cut(cell)]
+        return np.asarray(cell[(phi[cell[:, None] + walls.offsets] <= 0.0).any(axis=1)])
 
     def add_sources(self, time: float, dt: float) -> None:
         """Rates that correct the volume, and those of volume sources, spread evenly over the liquid cells of their
@@ -408,7 +453,8 @@ class LiquidSurface(Extent):
         self.extrapolation.velocity(out_f, self.wet_f, SURFACE_LAYERS - 1)
         if self.solids is not None:
             share_face_rows(
-                self.grid, _follow_walls, self.solid_c, self.solids.distance_f, self.solids.inner_c, u_f, out_f
+                self.grid, _follow_walls, self.solid_c, self.solids.distance_f, self.solids.inner_c,
+                self.phase.marked_c(), u_f, out_f,
             )  # fmt: skip
         self.sides.fill_velocity(out_f)
 
@@ -526,6 +572,23 @@ def _is_beside(spec, phi, open_c, k0, j0, i0, reach, sign):  # type: ignore[no-u
 
 
 @borrowing
+def _parted_near(spec, parted, k0, j0, i0):  # type: ignore[no-untyped-def]
+    """1 beside a wall that is dry because water has left it, 2 beside one that it has come back to, else 0."""
+    if parted.size == 0:
+        return 0
+    found = 0
+    over = 1 if spec.dimensions == 3 else 0
+    for k in range(k0 - over, k0 + over + 1):
+        for j in range(j0 - 1, j0 + 2):
+            for i in range(i0 - 1, i0 + 2):
+                if parted[k, j, i] == 1:
+                    return 1
+                if parted[k, j, i] == 2:
+                    found = 2
+    return found
+
+
+@borrowing
 def _continue_inward(spec, area, open_c, phi, k, j, i):  # type: ignore[no-untyped-def]
     """Mean of phi over the neighbours whose centre is outside solids, those across open faces if there are any: the
     others are on the far side of a thin solid; phi itself without any."""
@@ -550,9 +613,14 @@ def _continue_inward(spec, area, open_c, phi, k, j, i):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def _follow_outside(spec, extended, area, open_c, phi, start, stop):  # type: ignore[no-untyped-def]
+def _follow_outside(  # type: ignore[no-untyped-def]
+    spec, extended, area, open_c, solid, parted, phi, start, stop
+):
     """In cells inside solids, e being the value continued from outside: e if all around is water, at least e - dx, and
     e if that is air and no water is within two cells: then the surface inside a thin wall has drifted through it.
+
+    Walls that the water has left, parted = 1, stay dry as long as they are further from the water than from outside the
+    solid. Where it is back, and beside walls that were dry before the last solve, parted = 2, it is water again.
 
     extended: the values e where shells hide neighbours, else empty: one layer, from neighbours that are left alone.
 
@@ -564,8 +632,13 @@ def _follow_outside(spec, extended, area, open_c, phi, start, stop):  # type: ig
         for i in range(GHOSTS, GHOSTS + spec.nx):
             if open_c[k, j, i] == 1:
                 continue
+            near = _parted_near(spec, parted, k, j, i)
+            if near == 1 and phi[k, j, i] > -solid[k, j, i]:
+                continue
             e = extended[k, j, i] if extended.size > 0 else _continue_inward(spec, area, open_c, phi, k, j, i)
-            if e > 0.0:
+            if near > 0 and e <= 0.0:
+                phi[k, j, i] = e
+            elif e > 0.0:
                 # a distance cannot change by more than a cell between neighbours
                 phi[k, j, i] = max(phi[k, j, i], e - spec.dx)
                 if phi[k, j, i] <= 0.0 and not _is_beside(spec, phi, open_c, k, j, i, NEAR, WATER):
@@ -665,15 +738,16 @@ def _mean_across(spec, u, a, b, k, j, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _follow_walls(spec, solid, distance, wall, u, out, start, stop):  # type: ignore[no-untyped-def]
-    """out = u - n n.(u - v) at faces inside solids where that is outward: walls that move at v give no water."""
+def _follow_walls(spec, solid, distance, wall, parted, u, out, start, stop):  # type: ignore[no-untyped-def]
+    """out = u - n n.(u - v) at faces inside solids where that is outward: walls that move at v give no water, but
+    those that the water leaves, parted = 1, follow it."""
     rows_y = spec.ny + 1
     for row in range(start, stop):
         k = row // rows_y + GHOSTS
         j = row % rows_y + GHOSTS
         for a in range(spec.dimensions):
             for i in range(GHOSTS, GHOSTS + spec.nx + 1):
-                if distance[a, k, j, i] >= 0.0:
+                if distance[a, k, j, i] >= 0.0 or _parted_near(spec, parted, k, j, i) == 1:
                     continue
                 kl, jl, il = k - int(a == 2), j - int(a == 1), i - int(a == 0)
                 square, across, own = 0.0, 0.0, 0.0

@@ -138,6 +138,7 @@ def solve_quantities(report: FlowReport, cell_volume: float) -> Iterator[Quantit
     yield Quantity("incompatibility", report.incompatibility, merge="max")
     yield Quantity("iterations", report.iterations)
     yield Quantity("residual", report.residual, merge="max")
+    yield Quantity("passes", report.passes, merge="max")
 
 
 def add_wall_forces(

@@ -9,14 +9,19 @@ place multiplies by the density of the fluid.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numba import njit
 
 from undertow.fluid.domain import FluidDomain
+from undertow.fluid.separation import WallCells
 from undertow.grid import GHOSTS, PERIODIC, Array, share_rows
-from undertow.linalg import Stencil
+from undertow.linalg import ActiveSet, Stencil
+
+if TYPE_CHECKING:
+    from undertow.fluid.pressure import PressureRows
 
 Amount = TypeVar("Amount", float, Array)
 
@@ -41,6 +46,8 @@ class Phase(ABC):
 
     def __init__(self, domain: FluidDomain, gravity: tuple[float, float, float]) -> None:
         self.domain, self.inv_mass_f = domain, domain.inv_mass_f
+        self.wall_cells = WallCells(domain)
+        self.open_cells = np.zeros(0, np.int64)
         x, y, z = (float(g) if axis in domain.grid.axes else 0.0 for axis, g in enumerate(gravity))
         self.gravity = (x, y, z)
 
@@ -76,6 +83,21 @@ class Phase(ABC):
     @abstractmethod
     def pressure_of(self, z_c: Array, dt: float, out_c: Array) -> None:
         """out = the pressure [Pa] by what the solve found for z [Pa s], with what was known of it."""
+
+    def one_sided(
+        self, rows: PressureRows, w: Mapping[str, Array], z_c: Array, dt: float, tolerance: float
+    ) -> Sequence[ActiveSet]:
+        """Bounds on the pressure of a solve for z_c [Pa s], in which w changes, over dt: none."""
+        return ()
+
+    def open(self, stencil: Stencil, cell: np.ndarray) -> None:
+        """The stencil with these cells (n,) open and all others not."""
+        raise TypeError(f"{type(self).__name__} has no cells that walls let go of")
+
+    def mark_open(self, liquid: float) -> None:
+        """liquid_c of the open cells, where there are any: 1.0 while wanted rows are found, else 0.0."""
+        if len(self.open_cells):
+            self.liquid_c.reshape(-1)[self.open_cells] = liquid
 
     def mass_of(self, volume: Amount) -> Amount:
         """Mass [kg; 2D kg/m] of so much of the fluid [m3; 2D m2]."""

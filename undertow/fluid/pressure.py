@@ -52,12 +52,59 @@ class PressureRows:
         self.unmet: Array = np.zeros(0)
         """Net flux of every region [m3/s; 2D m2/s] that prescribed walls leave and no pressure can take up: the last
         solve spread it over the cells (Guendelman et al. 2005, 4.3). Empty without any."""
+        self._open = np.zeros(0, np.int64)
+        """Cells that have no row because walls do not hold them (``fluid.separation``)."""
+        self._open_target = np.zeros(0)
 
     def rebuild(self) -> None:
         """Stencil of A0 and F of the walls where they are now."""
         self.phase.build(self.stencil)
         for wall in self.walls:
             wall.rebuild(self.stencil)
+        self._leave_out()
+
+    def _leave_out(self) -> None:
+        """Walls are not felt in the open cells."""
+        self._open = self.phase.open_cells
+        for wall in self.walls:
+            wall.leave_out(self._open, self.stencil)
+
+    def open(self, cell: np.ndarray) -> None:
+        """These cells (n,), flat and sorted, are open and all others are not; wanted rows are as they were set."""
+        self._put_target(self._open, self._open_target)
+        self.phase.open(self.stencil, cell)
+        self._leave_out()
+        self._take_target()
+
+    def _put_target(self, cell: np.ndarray, value: Array) -> None:
+        if self.target is not None:
+            self.target.reshape(-1)[cell] = value
+
+    def _take_target(self) -> None:
+        """Open cells have no wanted row: it is kept for when they are closed."""
+        if self.target is not None:
+            self._open_target = self.target.reshape(-1)[self._open]
+            self._put_target(self._open, np.zeros(len(self._open)))
+
+    def left_in_open(self, w: Mapping[str, Array]) -> Array:
+        """K w - s (n,) of the open cells, as if they had a row."""
+        d, cell, left = self.domain, self._open, -self._open_target
+        for axis in d.grid.axes:
+            area, u = d.area_f[axis].reshape(-1), w["fluid"][axis].reshape(-1)
+            high = cell + self.phase.wall_cells.stride[axis]
+            left += d.grid.face_area * (area[cell] * u[cell] - area[high] * u[high])
+        for wall in self.walls:
+            left -= wall.left_out(wall.velocity_in(w))
+        return np.asarray(left)
+
+    def diagonal_in(self, cell: np.ndarray) -> Array:
+        """The diagonal (n,) that the rows of cells have under water."""
+        d, found = self.domain, np.zeros(len(cell))
+        for axis in d.grid.axes:
+            area, m = (x[axis].reshape(-1) for x in (d.area_f, d.inv_mass_f))
+            for face in (cell, cell + self.phase.wall_cells.stride[axis]):
+                found += (d.grid.face_area * area[face]) ** 2 * m[face]
+        return found
 
     def set_wall_flux(self) -> None:
         """s: the flux through walls that move as prescribed, from their present velocity, less volume that is made."""
@@ -67,13 +114,17 @@ class PressureRows:
         if d.solids is None:
             target[...] = 0.0
         else:
+            liquid = self.phase.liquid_c
+            self.phase.mark_open(1.0)
             share_rows(
                 d.grid, _compute_wall_flux, d.area_f, d.solids.body_c, d.solids.velocity_c, d.grid.face_area,
-                self.phase.liquid_c, target,
+                liquid, target,
             )  # fmt: skip
+            self.phase.mark_open(0.0)
         for wall in self.walls:
             wall.release(target)
         self.phase.add_sources(self.stencil, target)
+        self._take_target()
 
     def take_unmet(self, asked_c: Array, unmet_c: Array | None) -> None:
         """asked_c: rows before the solve. unmet_c: the part of them that no pressure can change; None: nothing."""

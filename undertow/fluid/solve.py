@@ -14,12 +14,13 @@ import numpy as np
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.pressure import PressureRows
+from undertow.fluid.separation import MOST_PASSES
 from undertow.fluid.state import FlowSettings
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.fluid.viscous_step import ViscousStep, expect, rows_between_faces
 from undertow.grid import Array
-from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock
+from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock, solve_in_passes
 
 NOTABLE = 1e-6
 """Part of the rows that no pressure can change, above which it is told."""
@@ -127,11 +128,24 @@ class PressureSolve(SplitImplicit):
             self.before.place()
 
     def solve(self, u_f: Array, z_c: Array, viscous_dt: float) -> list[SolveStats]:
-        found = self.system.solve({"fluid": u_f}, {"pressure": z_c}, self.tolerance)
-        target = self.rows.target
+        w: dict[str, Array] = {"fluid": u_f}
+        found: list[SolveStats] = []
+
+        def solve_once() -> None:
+            scale = None
+            if found:
+                self.multigrid.setup(self.rows.stencil)
+                # what is left after the first pass has a small right-hand side of its own
+                scale = found[0].residual / found[0].relative if found[0].relative > 0.0 else None
+            found.append(self.system.solve(w, {"pressure": z_c}, self.tolerance, scale=scale))
+
+        one_sided = self.phase.one_sided(self.rows, w, z_c, viscous_dt, self.tolerance)
+        passes = solve_in_passes(one_sided, solve_once, MOST_PASSES)
+        last, target = found[-1], self.rows.target
+        last.passes = passes
         if target is not None:
-            self.rows.take_unmet(target, target if found.regions_singular and found.incompatibility > NOTABLE else None)
-        return [found]
+            self.rows.take_unmet(target, target if last.regions_singular and last.incompatibility > NOTABLE else None)
+        return found
 
 
 def exchange_of(viscosity: float | VariableViscosity) -> float | Array:

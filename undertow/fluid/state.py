@@ -120,5 +120,10 @@ class FlowReport:
         return max((last[rows] / scale[rows] for rows in last if scale[rows] > 0), default=0.0)
 
     @property
+    def passes(self) -> int:
+        """Most passes of a solve with one-sided rows."""
+        return max((s.passes for s in self.solves), default=0)
+
+    @property
     def incompatibility(self) -> float:
         return max((s.incompatibility for s in self.solves), default=0.0)

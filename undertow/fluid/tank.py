@@ -60,7 +60,7 @@ class Tank(Extent):
         self.advection.one_sided.uncover(u_f, values_c, rest, dt)
         return True
 
-    def refresh_walls(self) -> None:
+    def after_solve(self) -> None:
         if self.viscous:
             self.solve.refresh_walls()
 

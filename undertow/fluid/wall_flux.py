@@ -33,6 +33,15 @@ class WallFlux(ABC):
     def release(self, target_c: Array) -> None:
         """Take the flux of these walls, as if they moved as prescribed, out of the wanted rows: it is unknown."""
 
+    @abstractmethod
+    def leave_out(self, cell: np.ndarray, stencil: Stencil) -> None:
+        """F is 0 in these cells (n,), flat and sorted, which have no row, and what it was in all others; stencil: as
+        for ``rebuild``."""
+
+    @abstractmethod
+    def left_out(self, v: Array) -> Array:
+        """What the walls sweep (n,) of the cells that are left out [m3/s; 2D m2/s]."""
+
     def velocity_in(self, w: Mapping[str, Array]) -> Array:
         """The walls' velocities among those of a system, or what stands in for them."""
         return w.get(self.block, self.v)

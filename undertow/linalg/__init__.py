@@ -1,5 +1,6 @@
 """Rows on velocities and how to solve them: CoupledSystem, conjugate gradients, MINRES, multigrid."""
 
+from undertow.linalg.active_set import ActiveSet, Bounds, solve_in_passes
 from undertow.linalg.constraints import ConstrainedInverse, HeldRows
 from undertow.linalg.coupled import (
     ActsOn,
@@ -24,8 +25,9 @@ from undertow.linalg.stencil import Overlay, Stencil
 from undertow.linalg.vectors import VectorSpace, used_planes, used_ranges
 
 __all__ = [
-    "ActsOn", "Columns", "ConjugateGradients", "ConstrainedInverse", "CoupledSystem", "DenseBlock", "FoldedRowBlock",
-    "HasDiagonal", "HasRegions", "HeldRows", "Identity", "InverseMass", "KrylovStats", "MassBlock", "Minres",
-    "Multigrid", "NullSpace", "Operator", "Overlay", "Preconditioner", "Refinement", "RowBlock", "SolveStats",
-    "Stencil", "StructuredRows", "VectorSpace", "VelocityBlock", "Woodbury", "used_planes", "used_ranges",
+    "ActiveSet", "ActsOn", "Bounds", "Columns", "ConjugateGradients", "ConstrainedInverse", "CoupledSystem",
+    "DenseBlock", "FoldedRowBlock", "HasDiagonal", "HasRegions", "HeldRows", "Identity", "InverseMass", "KrylovStats",
+    "MassBlock", "Minres", "Multigrid", "NullSpace", "Operator", "Overlay", "Preconditioner", "Refinement", "RowBlock",
+    "SolveStats", "Stencil", "StructuredRows", "VectorSpace", "VelocityBlock", "Woodbury", "solve_in_passes",
+    "used_planes", "used_ranges",
 ]  # fmt: skip

@@ -46,10 +46,10 @@ class SolveStats:
 
     residual_start, residual: ||b - A z|| with the first guess and at the end (true residuals), relative: residual /
     ||b||, or over what a caller's tolerance is of. One row block: the plain 2-norm. Several: entries divided by the
-    root of the operator's diagonal, so that rows of different units count alike. regions_singular: null vectors that
-    are constant over regions. incompatibility: the part of the right-hand side removed to make it compatible, relative
-    to ||b||. reduction: "dual", "primal" or "saddle". rows: names of the dual rows, which say what the residual is one
-    of.
+    root of the operator's diagonal, so that rows of different units count alike. passes: of the active sets of
+    one-sided rows, this solve being in the last of them. regions_singular: null vectors that are constant over regions.
+    incompatibility: the part of the right-hand side removed to make it compatible, relative to ||b||. reduction:
+    "dual", "primal" or "saddle". rows: names of the dual rows, which say what the residual is one of.
     """
 
     iterations: int
@@ -61,6 +61,7 @@ class SolveStats:
     incompatibility: float
     reduction: str
     rows: str = ""
+    passes: int = 1
 
 
 class MassBlock(Protocol):
