@@ -84,7 +84,7 @@ class NodeSolids(SolidBlock):
         # rows on the whole strain give no torque to a body that turns with its fluid: no row of turning
         turning = rigid.volume_b if isinstance(self.phase, FullTank) else np.zeros(rigid.bodies.count)
         return [
-            SoftDrag(self.phase.domain, self.fields, exchange, rigid.bodies.count),
+            SoftDrag(seen, self.fields, exchange, rigid.bodies.count),
             RigidDrag(self.block, seen, rigid.bodies, exchange, slip_b, turning),
         ]
 

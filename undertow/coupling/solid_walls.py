@@ -67,7 +67,10 @@ class SolidWalls(WallFlux):
         nodes_flux = sparse.csr_matrix((value.reshape(-1), (cells.reshape(-1), columns.reshape(-1))), shape=shape)
         voxel = self.fields.voxel
         if len(voxel.face):
+            passed = self.fields.shares.passed
+            beside = np.flatnonzero(np.diff(passed.indptr))
             nodes_flux = nodes_flux + voxel.flux(self.fields.voxel_open, self.domain.periodic_axes)
+            nodes_flux = nodes_flux + voxel.pass_through(beside, passed[beside], self.domain.periodic_axes)
             nodes_flux = (sparse.diags(has_pressure.astype(float)) @ nodes_flux).tocsr()
         for axis in range(3):
             self.soft_area[axis] = nodes_flux @ np.tile(np.eye(3)[axis], self.solids.soft.count)
@@ -161,10 +164,12 @@ class SolidWalls(WallFlux):
         return wet[lower], wet[upper]
 
     def carried_mass(self) -> Array:
-        """Mass (r,) [kg] of the fluid of the faces that shells couple: half a cell for every side with fluid."""
+        """Mass (r,) [kg] of the fluid that moves with the faces that shells couple, of the sides that have some."""
         lower, upper = self.wet_sides()
         grid, fields = self.domain.grid, self.fields
-        return self.phase.mass_of(0.5 * (lower + upper) * grid.cell_volume * fields.voxel_open)
+        carried = fields.shares.carried
+        part = lower * carried[:, 0] + upper * carried[:, 1]
+        return self.phase.mass_of(part * grid.cell_volume * fields.voxel_open)
 
     def lumped_mass(self) -> Any:
         """J^T beta J (3 n, 3 n), sparse, of the fluid that coupled faces carry; None without any."""
@@ -191,13 +196,14 @@ class SolidWalls(WallFlux):
 
     def buoyancy(self) -> Array:
         """Force (n + 2 m, 3) [N] of the hydrostatic pressure on nodes: -rho (g.x - c) s at the middle of each piece s
-        of a closed surface, exact since the potential is linear and pieces are flat; on shells, of the fluid on either
-        side of a coupled face,
+        of a closed surface, exact since the potential is linear and pieces are flat; on shells, of the fluid behind and
+        before it,
 
-            A rho (g.x_f - c) (side below - side above),      x_f = J x,
+            rho (g.x - c) s (behind - before),
 
         which is nothing with fluid on both sides, and with fluid on one of them the weight of all that stands on the
-        shell, up to where the shell is. That on rigid bodies is known from their volume, and is not here.
+        shell, up to where the shell is. Coupled faces say where there is fluid; pieces beside them go with the others
+        of their element. That on rigid bodies is known from their volume, and is not here.
         """
         fields, total = self.fields, np.zeros(self.solids.shape)
         pieces, element = fields.pieces.arrays(), fields.closed
@@ -222,14 +228,44 @@ class SolidWalls(WallFlux):
 
     def _add_shells(self, out: Array) -> None:
         """The part of ``buoyancy`` that acts on shells."""
-        import scipy.sparse as sparse
+        fields, soft = self.fields, self.solids.soft
+        voxel, periodic, count = fields.voxel, self.domain.periodic_axes, len(fields.shells)
+        face, element, weight, area = voxel.pieces
+        assert self._stencil is not None
+        wet = self.phase.is_wet(self._stencil)
+        lower, upper = (wet[cell] for cell in voxel.sides(periodic, face))
+        row = voxel.find_rows(face)
+        # fluid behind the shell less that before it, by what stands on either side of coupled faces
+        behind = np.sign(area) * (lower - upper)
+        element = element % count
+        known = np.where(row >= 0, np.abs(area), 0.0)
+        mean = _continue(fields.shells, np.bincount(element, known * behind, count), np.bincount(element, known, count))
+        behind = np.where(row >= 0, behind, mean[element])
+        opening = np.where(row >= 0, fields.voxel_open[row], 1.0)
+        nodes = fields.shells[element]
+        weight = weight[:, : nodes.shape[1]]
+        depth = (weight * (soft.x @ np.array(self.phase.gravity))[nodes]).sum(axis=1) - self.phase.level
+        push = self.phase.mass_of(area * behind * opening * depth)
+        axis = face // int(np.prod(self.domain.grid.padded))
+        np.add.at(out, (nodes, axis[:, None]), weight * push[:, None])
 
-        fields, soft, wall = self.fields, self.solids.soft, self.fields.voxel.wall
-        lower, upper = self.wet_sides()
-        nodes = sparse.csr_matrix((wall.data, wall.indices // 3, wall.indptr), (wall.shape[0], soft.count))
-        depth = nodes @ (soft.x @ np.array(self.phase.gravity)) - self.phase.level
-        push = self.phase.mass_of(self.domain.grid.face_area * fields.voxel_open * depth * (lower - upper))
-        out[self.solids.nodes] += (wall.T @ push).reshape(-1, 3)
+
+def _continue(element: np.ndarray, total: Array, weight: Array) -> Array:
+    """Means (m,) total / weight of the elements (m, k); of those without a weight that of elements beside them."""
+    mean = total / np.where(weight > 0.0, weight, 1.0)
+    known = weight > 0.0
+    nodes = int(element.max(initial=-1)) + 1
+    while known.any() and not known.all():
+        corner = element[known].reshape(-1)
+        count = np.bincount(corner, minlength=nodes)
+        at_node = np.bincount(corner, np.repeat(mean[known], element.shape[1]), nodes) / np.maximum(count, 1)
+        number = (count[element] > 0).sum(axis=1)
+        new = ~known & (number > 0)
+        if not new.any():
+            break
+        mean[new] = at_node[element[new]].sum(axis=1) / number[new]
+        known |= new
+    return np.asarray(mean)
 
 
 def rigid_alone(domain: FluidDomain) -> FluidDomain:
