@@ -1,18 +1,18 @@
-"""Open fractions of the faces beside shells: both sides of a thin wall as cut cells, with one velocity per face.
+"""Open fractions of the faces beside rigid shells: both sides of a thin wall as cut cells, one velocity per face.
 
-The section of a plane of faces across an axis is divided by a shell. The face that holds the velocity of a side is the
-last one whose line between cell centres the shell leaves alone. It stands for the section up to the shell: what it
-takes from, or leaves to, the next face is tau,
+A shell divides the section of a plane of faces across an axis. A face whose line between cell centres it leaves alone
+stands for the section of its side up to the shell: what it takes from the next face, or leaves to it, is tau,
 
     phi_f = 1 + sum tau,      o_f = 1 - phi_f,      F_f = A o_f J,      masses rho dx^d phi_f,
 
-J being the shell's velocity where it crosses the plane. A coupled face lets A J v pass as before (o = 1), and carries of
-its fluid what no face beside it stands for: near places where the shell lies across the axis, and fluid moves with it.
-The masses of a plane add up to its fluid, and a uniform motion of all meets the rows. That is the Galerkin form of cut
-cells on both sides with the pressure of parts that a shell cuts off from their cell continued linearly from the cells
-beside them, so that no unknowns are added; on voxel faces alone a body of sheet has an added mass of first order.
+J v being the velocity of the shell where it crosses the plane. A coupled face lets A J v pass as before (o = 1), and
+carries of its fluid what no face beside it stands for: near places where the shell lies across the axis and the fluid
+moves with it. The masses of a plane add up to its fluid, and a uniform motion of all meets the rows. It is the Galerkin
+form of cut cells on both sides, the pressure of a part that the shell cuts off from its cell being continued linearly
+from the cells beside it, so that there are no more unknowns. Voxel faces alone hold half a cell of fluid on either side
+to the shell's velocity along it as well, and their steps stir the fluid: errors of first order (record 143).
 
-Crossings with lines between faces of a plane find the section: exact in 2D; in 3D the midpoint rule along the two
+Crossings with the lines between faces of a plane find the section: exact in 2D; in 3D the midpoint rule along the two
 axes of the plane, weighted by the squares of the normal.
 """
 
@@ -80,81 +80,80 @@ def find_single(grid: Grid, found: Any, surface: SurfaceSpec, across: int, along
     return Crossings(face[one], np.clip(place[one], 0.0, 1.0), part, element[one], weight[one]), face
 
 
-def share_sections(voxel: VoxelFaces, surface: SurfaceSpec, free_f: np.ndarray, area_f: Array) -> Shares:
-    """Open fractions of the faces beside a shell, in area_f, and what goes with them. free_f (3, Z, Y, X): faces that could be coupled.
-    """
+def share_sections(
+    voxel: VoxelFaces, surface: SurfaceSpec, rigid: np.ndarray, free_f: np.ndarray, area_f: Array
+) -> Shares:
+    """Open fractions of the faces beside rigid shells, in area_f, and what goes with them. rigid (m,): elements of
+    rigid shells. free_f (3, Z, Y, X): faces that could be coupled."""
     import scipy.sparse as sparse
 
     grid = voxel.grid
-    cells, stride = int(np.prod(grid.padded)), _strides(grid)
-    coupled = np.zeros(3 * cells, dtype=bool)
-    coupled[voxel.face] = True
+    cells, strides = int(np.prod(grid.padded)), _strides(grid)
+    row = np.full(3 * cells, -1, np.int64)
+    row[voxel.face] = np.arange(len(voxel.face))
+    coupled = row >= 0
     whole = (free_f.reshape(-1) > 0) & (area_f.reshape(-1) == 1.0) & ~coupled
-    number = np.full(3 * cells, -1, np.int64)
-    number[voxel.face] = np.arange(len(voxel.face))
-    kept = np.full((len(voxel.face), 2), 0.5)
-    to, of, part, element, at = [], [], [], [], []
+    carried = np.full((len(voxel.face), 2), 0.5)
+    takes = []
     for across in grid.axes:
-        found = voxel.cross_planes(across, surface)
-        open_a, coupled_a, number_a = (x[across * cells : (across + 1) * cells] for x in (whole, coupled, number))
+        found, first = voxel.cross_planes(across, surface), across * cells
         for along in grid.axes:
             if along == across:
                 continue
             one, crossed = find_single(grid, found, surface, across, along)
+            used = rigid[one.element % len(rigid)]
+            one = Crossings(*(array[used] for array in one))
             cut = np.zeros(cells, dtype=bool)
             cut[crossed] = True
-            step, beside = stride[along], coupled[along * cells : (along + 1) * cells]
-            for side in (0, 1):
-                # from the face on this side of the crossing to the one beyond it
-                near = one.face - (step if side == 0 else 0)
-                far = one.face - (0 if side == 0 else step)
-                next_ = near + (-step if side == 0 else step)
-                theta = one.place if side == 0 else 1.0 - one.place
-                uncut = ~cut[near if side == 0 else next_]
-                given = [
-                    (open_a[near] & (open_a | coupled_a)[far], near, far, np.maximum(theta - 0.5, 0.0)),
-                    (coupled_a[near] & open_a[next_] & uncut, next_, near, np.minimum(theta + 0.5, 1.0)),
-                ]
-                # the shell divides what a coupled face has
-                mine = number_a[near]
-                held = np.flatnonzero(mine >= 0)
-                above = ~beside[near if side == 0 else near + step]
-                above = above.astype(np.int64)
-                shift = one.weight * np.minimum(theta, 0.5)
-                np.add.at(kept, (mine[held], above[held]), shift[held])
-                np.add.at(kept, (mine[held], 1 - above[held]), -shift[held])
-                for chosen, who, whose, tau in given:
+            for side in (-1, 1):
+                # from the face on this side of the crossing towards the one beyond it
+                step = side * strides[along]
+                near = one.face - (strides[along] if side < 0 else 0)
+                far, behind = near - step, near + step
+                theta = one.place if side < 0 else 1.0 - one.place
+                is_free = whole[first + near] & (whole | coupled)[first + far]
+                is_behind = coupled[first + near] & whole[first + behind] & ~cut[near if side < 0 else behind]
+                for chosen, to, of, tau in (
+                    (is_free, near, far, np.maximum(theta - 0.5, 0.0)),
+                    (is_behind, behind, near, np.minimum(theta + 0.5, 1.0)),
+                ):
                     k = np.flatnonzero(chosen & (tau > 0.0))
-                    to.append(across * cells + who[k])
-                    of.append(across * cells + whose[k])
-                    part.append((one.weight * tau)[k])
-                    element.append(one.element[k])
-                    at.append(one.at[k])
-                    # of which half the coupled face loses it
-                    lost = number_a[whose[k]]
-                    half = ~beside[(whose if side == 0 else whose + step)[k]]
-                    used = lost >= 0
-                    np.add.at(kept, (lost[used], half.astype(np.int64)[used]), -(one.weight * tau)[k][used])
-    who, whose, tau = np.concatenate(to), np.concatenate(of), np.concatenate(part)
-    # no face loses all
-    change = np.bincount(who, tau, 3 * cells)
-    loss = np.bincount(whose, tau, 3 * cells)
-    scale = np.minimum(1.0, np.where(coupled, 1.0, 1.0 - LEAST) / np.maximum(loss, 1e-300))
-    tau = tau * scale[whose]
-    change = np.bincount(who, tau, 3 * cells) - np.bincount(whose, tau, 3 * cells) * ~coupled
-    area_f.reshape(-1)[...] += change
-    element_, at_ = np.concatenate(element), np.concatenate(at)
-    m, corners = len(surface.element), surface.element.shape[1]
-    nodes = surface.element[element_ % max(m, 1)]
-    taken = ~coupled[whose]
-    rows = np.concatenate([who, whose[taken]])
-    value = np.concatenate([-tau, tau[taken]])[:, None] * np.concatenate([at_, at_[taken]])[:, :corners]
-    columns = 3 * np.concatenate([nodes, nodes[taken]]) + (rows // cells)[:, None]
+                    takes.append((first + to[k], first + of[k], (one.weight * tau)[k], one.element[k], one.at[k]))
+                    _carry(carried, row, coupled, first + of[k], along * cells + of[k], side, strides, along,
+                           -(one.weight * tau)[k])  # fmt: skip
+                # the shell is beyond the middle of a coupled face
+                more = one.weight * np.minimum(theta, 0.5)
+                for sign, beyond in ((1.0, False), (-1.0, True)):
+                    _carry(carried, row, coupled, first + near, along * cells + near, side, strides, along,
+                           sign * more, beyond)  # fmt: skip
+    to, of, tau, element, at = (np.concatenate(part) for part in zip(*takes, strict=True))
+    # no face loses all that it has
+    most = np.where(coupled[of], 1.0, 1.0 - LEAST)
+    tau = tau * np.minimum(1.0, most / np.maximum(np.bincount(of, tau, 3 * cells)[of], 1e-300))
+    free = ~coupled[of]
+    face, part = np.concatenate([to, of[free]]), np.concatenate([tau, -tau[free]])
+    area_f.reshape(-1)[...] += np.bincount(face, part, 3 * cells)
+    corners = surface.element.shape[1]
+    nodes = surface.element[element % max(len(surface.element), 1)]
+    value = -part[:, None] * np.concatenate([at, at[free]])[:, :corners]
+    columns = 3 * np.concatenate([nodes, nodes[free]]) + (face // cells)[:, None]
     shape = (3 * cells, 3 * voxel.nodes)
-    passed = sparse.csr_matrix(
-        (value.reshape(-1), (np.repeat(rows, corners), columns.reshape(-1))), shape=shape
-    )
-    return Shares(passed, np.maximum(kept, 0.0))
+    rows = np.repeat(face, corners)
+    passed = sparse.csr_matrix((value.reshape(-1), (rows, columns.reshape(-1))), shape=shape)
+    return Shares(passed, np.maximum(carried, 0.0))
+
+
+def _carry(
+    carried: Array, row: np.ndarray, coupled: np.ndarray, face: np.ndarray, beside: np.ndarray, side: int,
+    strides: tuple[int, int, int], along: int, part: Array, beyond: bool = False,
+) -> None:  # fmt: skip
+    """Add parts (k,) to what coupled faces (k,) carry on the side of the shell that their neighbour on this side is on,
+    or ``beyond`` it. beside (k,): of the axis along, the lower faces of the cells above them."""
+    used = row[face] >= 0
+    # of the two cells of a coupled face one is on the side of the neighbour: no coupled face is between them
+    above = ~coupled[beside + (strides[along] if side > 0 else 0)]
+    half = (above ^ beyond).astype(np.int64)
+    np.add.at(carried, (row[face][used], half[used]), part[used])
 
 
 def no_shares(grid: Grid, nodes: int, coupled: int = 0) -> Shares:

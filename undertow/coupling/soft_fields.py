@@ -76,6 +76,8 @@ class SoftFields(SolidFields):
         """Open fractions without what faces beside shells take from each other: those of viscosity (3, Z, Y, X)."""
         if len(self.shells):
             self.voxel_area_f = self.area_f.copy()
+        self.rigid_shells = bodies.mass[self.shells[:, 0]] == 0.0
+        """Whether elements of shells are those of rigid ones, whose mass their body has (m,)."""
         self._free_f = _free_faces(grid, sides)
         self.rows_distance_f = np.full((3, *grid.padded), AWAY * grid.dx)
         self.surface = SurfaceSpec(self.element, bodies.x, np.zeros((1, 3)))
@@ -118,7 +120,9 @@ class SoftFields(SolidFields):
         self.set_velocities()
         if len(self.shells):
             self.voxel_area_f[...] = self.area_f
-            self.shares = share_sections(self.voxel, self.surface._replace(element=self.shells), free, self.area_f)
+            self.shares = share_sections(
+                self.voxel, self.surface._replace(element=self.shells), self.rigid_shells, free, self.area_f
+            )
             self.close_seam(self.area_f)
         return True
 

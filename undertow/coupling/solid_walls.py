@@ -196,14 +196,14 @@ class SolidWalls(WallFlux):
 
     def buoyancy(self) -> Array:
         """Force (n + 2 m, 3) [N] of the hydrostatic pressure on nodes: -rho (g.x - c) s at the middle of each piece s
-        of a closed surface, exact since the potential is linear and pieces are flat; on shells, of the fluid behind and
-        before it,
+        of a closed surface, exact since the potential is linear and pieces are flat. On shells, of the fluid on either
+        side of a coupled face,
 
-            rho (g.x - c) s (behind - before),
+            A rho (g.x_f - c) (side below - side above),      x_f = J x,
 
         which is nothing with fluid on both sides, and with fluid on one of them the weight of all that stands on the
-        shell, up to where the shell is. Coupled faces say where there is fluid; pieces beside them go with the others
-        of their element. That on rigid bodies is known from their volume, and is not here.
+        shell, up to where the shell is; on rigid ones the same by pieces. That on rigid bodies is known from their
+        volume, and is not here.
         """
         fields, total = self.fields, np.zeros(self.solids.shape)
         pieces, element = fields.pieces.arrays(), fields.closed
@@ -215,6 +215,7 @@ class SolidWalls(WallFlux):
                 np.add.at(total, element[e, a], pieces.weight[:, a, None] * force)
         if len(fields.voxel.face):
             self._add_shells(total)
+            self._add_rigid_shells(total)
         return total
 
     def _inside(self, cell: np.ndarray) -> Array:
@@ -227,20 +228,34 @@ class SolidWalls(WallFlux):
         return found
 
     def _add_shells(self, out: Array) -> None:
-        """The part of ``buoyancy`` that acts on shells."""
-        fields, soft = self.fields, self.solids.soft
-        voxel, periodic, count = fields.voxel, self.domain.periodic_axes, len(fields.shells)
+        """The part of ``buoyancy`` that acts on sheets that deform: by coupled faces, as the rows have it."""
+        import scipy.sparse as sparse
+
+        fields, soft, wall = self.fields, self.solids.soft, self.fields.voxel.wall
+        lower, upper = self.wet_sides()
+        nodes = sparse.csr_matrix((wall.data, wall.indices // 3, wall.indptr), (wall.shape[0], soft.count))
+        depth = nodes @ (soft.x @ np.array(self.phase.gravity)) - self.phase.level
+        soft_faces = nodes @ (soft.mass > 0.0) > 0.5
+        area = self.domain.grid.face_area * fields.voxel_open * soft_faces
+        push = self.phase.mass_of(area * depth * (lower - upper))
+        out[self.solids.nodes] += (wall.T @ push).reshape(-1, 3)
+
+    def _add_rigid_shells(self, out: Array) -> None:
+        """That on rigid shells, of which the sum counts: by all pieces. What stands on either side of coupled faces
+        goes for the pieces in them, and its mean for others of the same element."""
+        fields, soft, voxel = self.fields, self.solids.soft, self.fields.voxel
         face, element, weight, area = voxel.pieces
+        element = element % len(fields.shells)
+        used = fields.rigid_shells[element]
+        face, element, weight, area = (x[used] for x in (face, element, weight, area))
         assert self._stencil is not None
         wet = self.phase.is_wet(self._stencil)
-        lower, upper = (wet[cell] for cell in voxel.sides(periodic, face))
+        lower, upper = (wet[cell] for cell in voxel.sides(self.domain.periodic_axes, face))
         row = voxel.find_rows(face)
-        # fluid behind the shell less that before it, by what stands on either side of coupled faces
         behind = np.sign(area) * (lower - upper)
-        element = element % count
-        known = np.where(row >= 0, np.abs(area), 0.0)
-        mean = _continue(fields.shells, np.bincount(element, known * behind, count), np.bincount(element, known, count))
-        behind = np.where(row >= 0, behind, mean[element])
+        seen = np.where(row >= 0, np.abs(area), 0.0)
+        total, count = (np.bincount(element, x, len(fields.shells)) for x in (seen * behind, seen))
+        behind = np.where(row >= 0, behind, _continue(fields.shells, total, count)[element])
         opening = np.where(row >= 0, fields.voxel_open[row], 1.0)
         nodes = fields.shells[element]
         weight = weight[:, : nodes.shape[1]]

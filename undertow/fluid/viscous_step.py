@@ -108,8 +108,9 @@ def expect(rows: PressureRows) -> Expectation:
 def rows_between_faces(
     phase: Phase, viscosity: float | VariableViscosity, half: bool = False, domain: FluidDomain | None = None
 ) -> ViscousRows | StrainRows:
-    """domain: with the open fractions that they see, None: that of the phase. Of the whole rate of strain under a free surface, which has no traction; of the Laplacian in a full tank, where
-    they give the same motion for fewer rows."""
+    """Of the whole rate of strain under a free surface, which has no traction; of the Laplacian in a full tank, where
+    they give the same motion for fewer rows. domain: with the open fractions that they see; None: that of the
+    phase."""
     if isinstance(phase, FreeSurface):
         return StrainRows(phase, viscosity)
     assert isinstance(viscosity, float)
