@@ -95,13 +95,20 @@ def share_sections(
     whole = (free_f.reshape(-1) > 0) & (area_f.reshape(-1) == 1.0) & ~coupled
     carried = np.full((len(voxel.face), 2), 0.5)
     takes = []
+
+    def is_above(face: np.ndarray, along: int, side: int) -> np.ndarray:
+        """1 if the neighbour on this side of faces (k,) is on the side of the shell of the cell above them, else 0: no
+        coupled face is between them then."""
+        return (~coupled[along * cells + face + (strides[along] if side > 0 else 0)]).astype(np.int64)
+
     for across in grid.axes:
         found, first = voxel.cross_planes(across, surface), across * cells
         for along in grid.axes:
             if along == across:
                 continue
             one, crossed = find_single(grid, found, surface, across, along)
-            used = rigid[one.element % len(rigid)]
+            inside = free_f[across].reshape(-1) > 0
+            used = (inside[one.face] | inside[one.face - strides[along]]) & rigid[one.element % len(rigid)]
             one = Crossings(*(array[used] for array in one))
             cut = np.zeros(cells, dtype=bool)
             cut[crossed] = True
@@ -118,19 +125,22 @@ def share_sections(
                     (is_behind, behind, near, np.minimum(theta + 0.5, 1.0)),
                 ):
                     k = np.flatnonzero(chosen & (tau > 0.0))
-                    takes.append((first + to[k], first + of[k], (one.weight * tau)[k], one.element[k], one.at[k]))
-                    _carry(carried, row, coupled, first + of[k], along * cells + of[k], side, strides, along,
-                           -(one.weight * tau)[k])  # fmt: skip
-                # the shell is beyond the middle of a coupled face
-                more = one.weight * np.minimum(theta, 0.5)
-                for sign, beyond in ((1.0, False), (-1.0, True)):
-                    _carry(carried, row, coupled, first + near, along * cells + near, side, strides, along,
-                           sign * more, beyond)  # fmt: skip
-    to, of, tau, element, at = (np.concatenate(part) for part in zip(*takes, strict=True))
+                    half = is_above(of[k], along, side)
+                    takes.append((first + to[k], first + of[k], (one.weight * tau)[k], one.element[k], one.at[k], half))
+                # the shell is beyond the middle of a coupled face: more of it is on this side
+                k = np.flatnonzero(coupled[first + near])
+                half, more = is_above(near[k], along, side), (one.weight * np.minimum(theta, 0.5))[k]
+                np.add.at(carried, (row[first + near[k]], half), more)
+                np.add.at(carried, (row[first + near[k]], 1 - half), -more)
+    to, of, tau, element, at, half = (np.concatenate(part) for part in zip(*takes, strict=True))
     # no face loses all that it has
     most = np.where(coupled[of], 1.0, 1.0 - LEAST)
     tau = tau * np.minimum(1.0, most / np.maximum(np.bincount(of, tau, 3 * cells)[of], 1e-300))
     free = ~coupled[of]
+    np.add.at(carried, (row[of[~free]], half[~free]), -tau[~free])
+    # of elements that do not quite agree: what one half has too little the other gives
+    short = np.minimum(carried, 0.0)
+    carried += short[:, ::-1] - short
     face, part = np.concatenate([to, of[free]]), np.concatenate([tau, -tau[free]])
     area_f.reshape(-1)[...] += np.bincount(face, part, 3 * cells)
     corners = surface.element.shape[1]
@@ -140,20 +150,7 @@ def share_sections(
     shape = (3 * cells, 3 * voxel.nodes)
     rows = np.repeat(face, corners)
     passed = sparse.csr_matrix((value.reshape(-1), (rows, columns.reshape(-1))), shape=shape)
-    return Shares(passed, np.maximum(carried, 0.0))
-
-
-def _carry(
-    carried: Array, row: np.ndarray, coupled: np.ndarray, face: np.ndarray, beside: np.ndarray, side: int,
-    strides: tuple[int, int, int], along: int, part: Array, beyond: bool = False,
-) -> None:  # fmt: skip
-    """Add parts (k,) to what coupled faces (k,) carry on the side of the shell that their neighbour on this side is on,
-    or ``beyond`` it. beside (k,): of the axis along, the lower faces of the cells above them."""
-    used = row[face] >= 0
-    # of the two cells of a coupled face one is on the side of the neighbour: no coupled face is between them
-    above = ~coupled[beside + (strides[along] if side > 0 else 0)]
-    half = (above ^ beyond).astype(np.int64)
-    np.add.at(carried, (row[face][used], half[used]), part[used])
+    return Shares(passed, np.maximum(carried, 0.0))  # rounding
 
 
 def no_shares(grid: Grid, nodes: int, coupled: int = 0) -> Shares:

@@ -254,7 +254,9 @@ class SolidWalls(WallFlux):
         row = voxel.find_rows(face)
         behind = np.sign(area) * (lower - upper)
         seen = np.where(row >= 0, np.abs(area), 0.0)
-        total, count = (np.bincount(element, x, len(fields.shells)) for x in (seen * behind, seen))
+        m = len(fields.shells)
+        total: Array = np.bincount(element, seen * behind, m)
+        count: Array = np.bincount(element, seen, m)
         behind = np.where(row >= 0, behind, _continue(fields.shells, total, count)[element])
         opening = np.where(row >= 0, fields.voxel_open[row], 1.0)
         nodes = fields.shells[element]
