@@ -255,8 +255,7 @@ class SolidWalls(WallFlux):
         behind = np.sign(area) * (lower - upper)
         seen = np.where(row >= 0, np.abs(area), 0.0)
         m = len(fields.shells)
-        total: Array = np.bincount(element, seen * behind, m)
-        count: Array = np.bincount(element, seen, m)
+        total, count = (np.bincount(element, x, m).astype(np.float64) for x in (seen * behind, seen))
         behind = np.where(row >= 0, behind, _continue(fields.shells, total, count)[element])
         opening = np.where(row >= 0, fields.voxel_open[row], 1.0)
         nodes = fields.shells[element]
