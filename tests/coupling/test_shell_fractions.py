@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import undertow as ut
+from undertow.coupling import shell_fractions, soft_fields
 from undertow.validation.shell_acceleration import case
 
 OFFSETS = [(0.0, 0.0, 0.0), (0.37, 0.11, 0.23), (0.52, 0.83, 0.61)]
@@ -51,6 +52,16 @@ def test_masses_of_fluid_and_shell_add_up_and_a_common_motion_meets_the_rows(dim
         rows.apply(w, left)
         middle = left[grid.interior][..., 2:-2, 2:-2]
         assert np.abs(middle).max() < 1e-13
+
+
+def test_with_voxel_faces_alone_a_light_shell_is_slow(monkeypatch):
+    """What the case ``shell-acceleration`` must see."""
+
+    def no_shares(voxel, surface, rigid, free_f, area_f):
+        return shell_fractions.no_shares(voxel.grid, voxel.nodes, len(voxel.face))
+
+    monkeypatch.setattr(soft_fields, "share_sections", no_shares)
+    assert case.error(("full", "solid"), 2, 6, case.RATIOS[:1], 4) > 0.08
 
 
 def test_the_volume_inside_is_that_of_the_form(tmp_path):
