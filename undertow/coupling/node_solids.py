@@ -81,7 +81,7 @@ class NodeSolids(SolidBlock):
         # rows on the whole strain give no torque to a body that turns with its fluid: no row of turning
         turning = rigid.volume_b if isinstance(self.phase, FullTank) else np.zeros(rigid.bodies.count)
         return [
-            SoftDrag(self.phase.domain, self.fields, exchange, rigid.bodies.count),
+            SoftDrag(seen, self.fields, exchange, rigid.bodies.count),
             RigidDrag(self.block, seen, rigid.bodies, exchange, slip_b, turning),
         ]
 
@@ -192,17 +192,28 @@ class NodeSolids(SolidBlock):
         touched = np.zeros(block.shape) if self._active is None else self._active.contacts.push(block.shape)
         coupled.touched += touched
         self._measure_dissipation(w)
-        # what is left of the change of momentum: joints, and nodes that bodies carry
-        change = np.asarray(block.matrix @ (v - self._loose).reshape(-1)).reshape(block.shape)
-        change -= pushed + self._drag + touched
-        joint_b = block.twists(change).copy()
-        self._add_parts(change, joint_b)
-        moved = member & (rigid.bodies.kind_b == DYNAMIC)
-        rigid.joint_b[moved] += joint_b[moved]
+        self.take_joint_impulses(v - self._loose, pushed + self._drag + touched)
         block.give(v)
         self.walls.v[...] = v
         self.fields.refresh_velocities()
-        self.walls.set_lumped_faces(w["fluid"], v)
+        self.move_carried(w["fluid"], v)
+
+    def take_joint_impulses(self, change: Array, known: Array) -> Array:
+        """What is left of a change of the velocities (n + 2 m, 3) beside the impulses that are known: on bodies, that
+        of joints and of nodes that they carry. The impulses left [N s, N m s]."""
+        block, rigid = self.block, self.rigid.coupled
+        left = np.asarray(block.matrix @ change.reshape(-1)).reshape(block.shape) - known
+        joint_b = block.twists(left).copy()
+        self._add_parts(left, joint_b)
+        moved = block.member_b & (rigid.bodies.kind_b == DYNAMIC)
+        rigid.joint_b[moved] += joint_b[moved]
+        return left
+
+    def move_carried(self, u_f: Array, v: Array) -> None:
+        """The faces that shells couple take the velocities v of their nodes, J v; what their fluid loses, J^T beta
+        (u - J v), is a force of the fluid on the shells."""
+        self.coupled.pressure += self.walls.lumped_momentum(u_f, v)[self.block.nodes]
+        self.walls.set_lumped_faces(u_f, v)
 
     def hold_all(self, v: Any) -> None:
         self.block.hold_all()

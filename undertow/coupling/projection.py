@@ -111,8 +111,8 @@ class CoupledProjection(SplitImplicit):
         ``coupled``: in one system with the pressure (``coupling.unsplit``), after which the projection mends what its
         tolerance left of rows; else in a step before it."""
         domain, rigid, exchange = self.domain, self.rigid, exchange_of(viscosity)
-        between = rows_between_faces(self.phase, viscosity)
         seen = self._seen_by_rows()
+        between = rows_between_faces(self.phase, viscosity, domain=seen)
         still = np.where(rigid.walls.dragged_b(slip_b), 1, slip_b).astype(np.int64)
         walls = WallRows(seen, exchange, still, folded=True, half=False)
         rigid.dragged = DraggedBodies(rigid, rigid.walls.make_drag(seen, exchange, rigid.coupled, slip_b))
@@ -133,12 +133,14 @@ class CoupledProjection(SplitImplicit):
             )  # fmt: skip
 
     def _seen_by_rows(self) -> FluidDomain:
-        """The domain with the rigid solids as rows to their walls see them: not where a soft surface is nearer."""
+        """The domain with the rigid solids as rows to their walls see them: not where a soft surface is nearer. Beside
+        shells faces are whole: they have the velocity of their own place."""
         domain = self.domain
         for block in self.nodes:
             walls = copy(block.fields)
             walls.distance_f = block.fields.rows_distance_f
             domain = seeing(domain, walls)
+            domain.area_f = block.fields.voxel_area_f
         return domain
 
     def rebuild(self) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from undertow.coupling.pieces import SurfacePieces, SurfaceSpec
+from undertow.coupling.shell_fractions import no_shares, share_sections
 from undertow.coupling.voxel import VoxelFaces
 from undertow.geometry import Occlusion, Solid, SolidFields
 from undertow.geometry.hiding import ThinSolids, is_sheet, measure_soft_thickness
@@ -70,6 +71,13 @@ class SoftFields(SolidFields):
             self.occlusion = Occlusion(grid, self.shells, bodies.count)
         self.voxel_open = np.zeros(0)
         """Open fraction that the coupled faces had (r,)."""
+        self.shares = no_shares(grid, bodies.count)
+        self.voxel_area_f = self.area_f
+        """Open fractions without what faces beside shells take from each other: those of viscosity (3, Z, Y, X)."""
+        if len(self.shells):
+            self.voxel_area_f = self.area_f.copy()
+        self.rigid_shells = bodies.mass[self.shells[:, 0]] == 0.0
+        """Whether elements of shells are those of rigid ones, whose mass their body has (m,)."""
         self._free_f = _free_faces(grid, sides)
         self.rows_distance_f = np.full((3, *grid.padded), AWAY * grid.dx)
         self.surface = SurfaceSpec(self.element, bodies.x, np.zeros((1, 3)))
@@ -106,11 +114,16 @@ class SoftFields(SolidFields):
             self.area_f *= self._open_f
             self.volume_c *= self._open_c
         self._find_near()
-        if len(self.shells):
-            self._couple_shells()
+        free = self._couple_shells() if len(self.shells) else self._free_f
         self.place_occlusion(t)
         self._choose_walls()
         self.set_velocities()
+        if len(self.shells):
+            self.voxel_area_f[...] = self.area_f
+            self.shares = share_sections(
+                self.voxel, self.surface._replace(element=self.shells), self.rigid_shells, free, self.area_f
+            )
+            self.close_seam(self.area_f)
         return True
 
     def _images(self) -> Array:
@@ -139,14 +152,15 @@ class SoftFields(SolidFields):
         x = self.bodies.x if self.thin is None else np.concatenate([self.bodies.x, self.thin.place(t)])
         self.occlusion.place(x, self.find_images(x[np.unique(self.occlusion.element)]))
 
-    def _couple_shells(self) -> None:
-        """Close the faces between cells that shells separate."""
+    def _couple_shells(self) -> np.ndarray:
+        """Close the faces between cells that shells separate; those that could be (3, Z, Y, X)."""
         free = self._free_f * (self.area_f > 0.0)
         self.voxel.find(self.surface._replace(element=self.shells), free)
         flat, face = self.area_f.reshape(-1), self.voxel.face
         self.voxel_open = flat[face]
         flat[face] = 0.0
         self.close_seam(self.area_f)
+        return free
 
     def close_seam(self, field_f: Array) -> None:
         """The two ends of a periodic axis are one face: the last takes the value of the first."""

@@ -36,7 +36,7 @@ class DraggedSolids:
         self.soft, self.block, self.drags, self.fluid = soft, soft.block, drags, fluid
         self.inverse = NodesInverse(drags, soft.block)
         shape = soft.block.shape
-        self._before, self._ahead = np.zeros(shape), np.zeros(shape)
+        self._loose, self._ahead = np.zeros(shape), np.zeros(shape)
 
     def rebuild(self, inv_mass_f: Array) -> None:
         for drag in self.drags:
@@ -57,6 +57,7 @@ class DraggedSolids:
         block.take(v)
         brought = soft.walls.lumped_momentum(u_f, v)
         start = v + block.loose_answer(brought)
+        self._loose[...] = start
         block.settle(start, np.zeros(0))
         if z_c is None or not soft.incremental or (contacts is not None and contacts.count):
             v[...] = start
@@ -67,7 +68,6 @@ class DraggedSolids:
             block.twists(brought)[block.member_b] += known[block.member_b]
             soft.add_forces(v, dt, brought)
             block.settle(v, np.zeros(0))
-        self._before[...] = v
         np.subtract(v, start, out=self._ahead)
         self.set_time_step(dt)
         return v
@@ -85,14 +85,14 @@ class DraggedSolids:
         u_f, v, block, coupled = w["fluid"], w[BLOCK], self.block, self.soft.coupled
         rigid, moved = coupled.rigid, block.member_b
         drag = self.impulse(w)
-        changed = np.asarray(block.matrix @ (v - self._before).reshape(-1)).reshape(block.shape)
-        coupled.viscous += drag[block.nodes]
         rigid.viscous_b[moved] += block.twists(drag)[moved]
-        rigid.joint_b[moved] += block.twists(changed - drag)[moved]
         coupled.dissipated += self.dissipation(w)
         v -= self._ahead
+        left = self.soft.take_joint_impulses(v - self._loose, drag)
+        # what the solve's tolerance left is theirs: nodes of their own got all that changed their momentum
+        coupled.viscous += np.where(block.inv_mass > 0.0, drag + left, drag)[block.nodes]
         block.give(v)
-        self.soft.walls.set_lumped_faces(u_f, v)
+        self.soft.move_carried(u_f, v)
 
     def dissipation(self, w: Mapping[str, Array]) -> float:
         """What viscosity takes at these velocities over the step [J]."""

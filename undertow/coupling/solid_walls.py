@@ -70,7 +70,10 @@ class SolidWalls(WallFlux):
         nodes_flux = sparse.csr_matrix((value.reshape(-1), (cells.reshape(-1), columns.reshape(-1))), shape=shape)
         voxel = self.fields.voxel
         if len(voxel.face):
+            passed = self.fields.shares.passed
+            beside = np.flatnonzero(np.diff(passed.indptr))
             nodes_flux = nodes_flux + voxel.flux(self.fields.voxel_open, self.domain.periodic_axes)
+            nodes_flux = nodes_flux + voxel.pass_through(beside, passed[beside], self.domain.periodic_axes)
             nodes_flux = (sparse.diags(has_pressure.astype(float)) @ nodes_flux).tocsr()
         for axis in range(3):
             self.soft_area[axis] = nodes_flux @ np.tile(np.eye(3)[axis], self.solids.soft.count)
@@ -186,10 +189,12 @@ class SolidWalls(WallFlux):
         return wet[lower], wet[upper]
 
     def carried_mass(self) -> Array:
-        """Mass (r,) [kg] of the fluid of the faces that shells couple: half a cell for every side with fluid."""
+        """Mass (r,) [kg] of the fluid that moves with the faces that shells couple, of the sides that have some."""
         lower, upper = self.wet_sides()
         grid, fields = self.domain.grid, self.fields
-        return self.phase.mass_of(0.5 * (lower + upper) * grid.cell_volume * fields.voxel_open)
+        carried = fields.shares.carried
+        part = lower * carried[:, 0] + upper * carried[:, 1]
+        return self.phase.mass_of(part * grid.cell_volume * fields.voxel_open)
 
     def lumped_mass(self) -> Any:
         """J^T beta J (3 n, 3 n), sparse, of the fluid that coupled faces carry; None without any."""
@@ -216,13 +221,14 @@ class SolidWalls(WallFlux):
 
     def buoyancy(self) -> Array:
         """Force (n + 2 m, 3) [N] of the hydrostatic pressure on nodes: -rho (g.x - c) s at the middle of each piece s
-        of a closed surface, exact since the potential is linear and pieces are flat; on shells, of the fluid on either
+        of a closed surface, exact since the potential is linear and pieces are flat. On shells, of the fluid on either
         side of a coupled face,
 
             A rho (g.x_f - c) (side below - side above),      x_f = J x,
 
         which is nothing with fluid on both sides, and with fluid on one of them the weight of all that stands on the
-        shell, up to where the shell is. That on rigid bodies is known from their volume, and is not here.
+        shell, up to where the shell is; on rigid ones the same by pieces. That on rigid bodies is known from their
+        volume, and is not here.
         """
         fields, total = self.fields, np.zeros(self.solids.shape)
         pieces, element = fields.pieces.arrays(), fields.closed
@@ -234,6 +240,7 @@ class SolidWalls(WallFlux):
                 np.add.at(total, element[e, a], pieces.weight[:, a, None] * force)
         if len(fields.voxel.face):
             self._add_shells(total)
+            self._add_rigid_shells(total)
         return total
 
     def _inside(self, cell: np.ndarray) -> Array:
@@ -246,15 +253,60 @@ class SolidWalls(WallFlux):
         return found
 
     def _add_shells(self, out: Array) -> None:
-        """The part of ``buoyancy`` that acts on shells."""
+        """The part of ``buoyancy`` that acts on sheets that deform: by coupled faces, as the rows have it."""
         import scipy.sparse as sparse
 
         fields, soft, wall = self.fields, self.solids.soft, self.fields.voxel.wall
         lower, upper = self.wet_sides()
         nodes = sparse.csr_matrix((wall.data, wall.indices // 3, wall.indptr), (wall.shape[0], soft.count))
         depth = nodes @ (soft.x @ np.array(self.phase.gravity)) - self.phase.level
-        push = self.phase.mass_of(self.domain.grid.face_area * fields.voxel_open * depth * (lower - upper))
+        soft_faces = nodes @ (soft.mass > 0.0) > 0.5
+        area = self.domain.grid.face_area * fields.voxel_open * soft_faces
+        push = self.phase.mass_of(area * depth * (lower - upper))
         out[self.solids.nodes] += (wall.T @ push).reshape(-1, 3)
+
+    def _add_rigid_shells(self, out: Array) -> None:
+        """That on rigid shells, of which the sum counts: by all pieces. What stands on either side of coupled faces
+        goes for the pieces in them, and its mean for others of the same element."""
+        fields, soft, voxel = self.fields, self.solids.soft, self.fields.voxel
+        face, element, weight, area = voxel.pieces
+        element = element % len(fields.shells)
+        used = fields.rigid_shells[element]
+        face, element, weight, area = (x[used] for x in (face, element, weight, area))
+        assert self._stencil is not None
+        wet = self.phase.is_wet(self._stencil)
+        lower, upper = (wet[cell] for cell in voxel.sides(self.domain.periodic_axes, face))
+        row = voxel.find_rows(face)
+        behind = np.sign(area) * (lower - upper)
+        seen = np.where(row >= 0, np.abs(area), 0.0)
+        m = len(fields.shells)
+        total, count = (np.bincount(element, x, m).astype(np.float64) for x in (seen * behind, seen))
+        behind = np.where(row >= 0, behind, _continue(fields.shells, total, count)[element])
+        opening = np.where(row >= 0, fields.voxel_open[row], 1.0)
+        nodes = fields.shells[element]
+        weight = weight[:, : nodes.shape[1]]
+        depth = (weight * (soft.x @ np.array(self.phase.gravity))[nodes]).sum(axis=1) - self.phase.level
+        push = self.phase.mass_of(area * behind * opening * depth)
+        axis = face // int(np.prod(self.domain.grid.padded))
+        np.add.at(out, (nodes, axis[:, None]), weight * push[:, None])
+
+
+def _continue(element: np.ndarray, total: Array, weight: Array) -> Array:
+    """Means (m,) total / weight of the elements (m, k); of those without a weight that of elements beside them."""
+    mean = total / np.where(weight > 0.0, weight, 1.0)
+    known = weight > 0.0
+    nodes = int(element.max(initial=-1)) + 1
+    while known.any() and not known.all():
+        corner = element[known].reshape(-1)
+        count = np.bincount(corner, minlength=nodes)
+        at_node = np.bincount(corner, np.repeat(mean[known], element.shape[1]), nodes) / np.maximum(count, 1)
+        number = (count[element] > 0).sum(axis=1)
+        new = ~known & (number > 0)
+        if not new.any():
+            break
+        mean[new] = at_node[element[new]].sum(axis=1) / number[new]
+        known |= new
+    return np.asarray(mean)
 
 
 def rigid_alone(domain: FluidDomain) -> FluidDomain:

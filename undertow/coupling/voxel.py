@@ -29,6 +29,15 @@ class CrossingSpec(NamedTuple):
     weight: np.ndarray  # (r, 3) of the nodes of the element; sums to one
 
 
+class DualPieces(NamedTuple):
+    """Parts of elements in the dual cells of faces, coupled or not."""
+
+    face: np.ndarray  # (k,) flat index of the padded face field
+    element: np.ndarray  # (k,)
+    weight: np.ndarray  # (k, 3) of the nodes of the element at the middle; sums to one
+    area: np.ndarray  # (k,) of the area vector, along the axis of the face [m2; 2D m]
+
+
 def _make_crossings(room: int) -> CrossingSpec:
     return CrossingSpec(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros((room, 3)))
 
@@ -44,6 +53,7 @@ class VoxelFaces:
         self.grid, self.nodes, self.equal = grid, nodes, equal
         self.face = np.zeros(0, np.int64)
         self.wall: Any = None
+        self.pieces = DualPieces(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros(0))
         self._crossings = _make_crossings(0)
         self._pieces = [SurfacePieces(grid) for _ in range(3)]
 
@@ -51,56 +61,79 @@ class VoxelFaces:
         """For a surface where it is now; free_f (3, Z, Y, X): faces that are not prescribed and can be coupled."""
         import scipy.sparse as sparse
 
-        spec = self.grid.spec
-        while True:
-            size = int(_find_crossings(spec, surface, self._crossings))
-            if size <= len(self._crossings.face):
-                break
-            self._crossings = _make_crossings(2 * size)
-        crossing = CrossingSpec(*(array[:size] for array in self._crossings))
+        crossing = self._cross(self.grid.spec, surface)
         used = free_f.reshape(-1)[crossing.face] > 0
         self.face = np.unique(crossing.face[used])
-        # a line that only touches a rim may have no piece in its dual cell: the crossing itself counts then
-        face, element, weight = [crossing.face[used]], [crossing.element[used]], [crossing.weight[used]]
-        size_of = [np.full(int(used.sum()), 1e-12 * self.grid.face_area)]
         cells = int(np.prod(self.grid.padded))
-        for axis in self.grid.axes:
-            found = self._cut(axis, surface)
-            face.append(found.cell + axis * cells)
-            element.append(found.element)
-            weight.append(found.weight)
-            size_of.append(np.linalg.norm(found.area, axis=1))
-        place = np.searchsorted(self.face, np.concatenate(face))
-        place = np.minimum(place, max(len(self.face) - 1, 0))
-        own = self.face[place] == np.concatenate(face) if len(self.face) else np.zeros(len(place), dtype=bool)
-        size_all = np.concatenate(size_of)[own]
-        total = np.bincount(place[own], size_all, len(self.face))
-        part = size_all / total[place[own]] if len(self.face) else size_all
+        found = [self._cut(axis, surface) for axis in self.grid.axes]
+        axes = np.repeat(self.grid.axes, [len(one.cell) for one in found])
+        cell, own_element, own_weight = (
+            np.concatenate([getattr(one, name) for one in found]) for name in ("cell", "element", "weight")
+        )
+        size = np.concatenate([np.linalg.norm(one.area, axis=1) for one in found])
+        area = np.concatenate([one.area[:, axis] for axis, one in zip(self.grid.axes, found, strict=True)])
+        usable = free_f.reshape(-1)[cell + axes * cells] > 0
+        self.pieces = DualPieces(*(x[usable] for x in (cell + axes * cells, own_element, own_weight, area)))
+        # a line that only touches a rim may have no piece in its dual cell: the crossing itself counts then
+        face = np.concatenate([crossing.face[used], cell + axes * cells])
+        element = np.concatenate([crossing.element[used], own_element])
+        weight = np.concatenate([crossing.weight[used], own_weight])
+        size = np.concatenate([np.full(int(used.sum()), 1e-12 * self.grid.face_area), size])
+        place = self.find_rows(face)
+        own = place >= 0
+        place, size, face, element, weight = (x[own] for x in (place, size, face, element, weight))
+        part = size / np.bincount(place, size, len(self.face))[place]
         corners = surface.element.shape[1]
-        nodes = surface.element[np.concatenate(element)[own] % max(len(surface.element), 1)]
-        value = part[:, None] * (1.0 / corners if self.equal else np.concatenate(weight)[own][:, :corners])
+        nodes = surface.element[element % max(len(surface.element), 1)]
+        value = part[:, None] * (1.0 / corners if self.equal else weight[:, :corners])
         value = np.broadcast_to(value, nodes.shape)
-        rows = np.broadcast_to(place[own][:, None], nodes.shape)
-        columns = 3 * nodes + (np.concatenate(face)[own] // cells)[:, None]
+        rows = np.broadcast_to(place[:, None], nodes.shape)
+        columns = 3 * nodes + (face // cells)[:, None]
         shape = (len(self.face), 3 * self.nodes)
         self.wall = sparse.csr_matrix((value.reshape(-1), (rows.reshape(-1), columns.reshape(-1))), shape=shape)
 
+    def find_rows(self, face: np.ndarray) -> np.ndarray:
+        """Rows (k,) of faces (k,), -1 of those that are not coupled."""
+        if not len(self.face):
+            return np.full(len(face), -1, np.int64)
+        place = np.minimum(np.searchsorted(self.face, face), len(self.face) - 1)
+        return np.where(self.face[place] == face, place, -1)
+
+    def _cross(self, spec: Any, surface: SurfaceSpec) -> CrossingSpec:
+        """Crossings with the lines between centres of the cells of ``spec``."""
+        while True:
+            size = int(_find_crossings(spec, surface, self._crossings))
+            if size <= len(self._crossings.face):
+                return CrossingSpec(*(array[:size] for array in self._crossings))
+            self._crossings = _make_crossings(2 * size)
+
+    def cross_planes(self, axis: int, surface: SurfaceSpec) -> CrossingSpec:
+        """Crossings with the lines between centres of the faces across an axis; faces are those of their dual cells."""
+        return self._cross(self._dual(axis), surface)
+
+    def _dual(self, axis: int) -> Any:
+        """The grid of the dual cells of the faces across an axis."""
+        spec = self.grid.spec
+        half = 0.5 * spec.dx
+        return (
+            spec._replace(x0=spec.x0 - half), spec._replace(y0=spec.y0 - half), spec._replace(z0=spec.z0 - half)
+        )[axis]  # fmt: skip
+
     def _cut(self, axis: int, surface: SurfaceSpec) -> Any:
         """Pieces of the surface in the dual cells of the faces along an axis."""
-        pieces, spec = self._pieces[axis], self.grid.spec
-        half = 0.5 * spec.dx
-        moved = (spec._replace(x0=spec.x0 - half), spec._replace(y0=spec.y0 - half), spec._replace(z0=spec.z0 - half))
+        pieces, spec = self._pieces[axis], self._dual(axis)
         while True:
-            pieces.size = int(_clip_elements(moved[axis], surface, pieces.spec))
+            pieces.size = int(_clip_elements(spec, surface, pieces.spec))
             if pieces.size <= len(pieces.spec.cell):
                 return pieces.arrays()
             pieces.spec = make_pieces(2 * pieces.size)
 
-    def sides(self, periodic: tuple[bool, bool, bool]) -> tuple[Any, Any]:
-        """Flat indices of the cells below and above every coupled face."""
+    def sides(self, periodic: tuple[bool, bool, bool], face: np.ndarray | None = None) -> tuple[Any, Any]:
+        """Flat indices of the cells below and above faces (k,); None: every coupled face."""
+        face = self.face if face is None else face
         padded = self.grid.padded
         cells = int(np.prod(padded))
-        axis, upper = self.face // cells, self.face % cells
+        axis, upper = face // cells, face % cells
         stride = np.array([1, padded[2], padded[1] * padded[2]])[axis]
         index = np.stack(np.unravel_index(upper, padded))[2 - axis, np.arange(len(axis))]
         turns = (index == GHOSTS) & np.array(periodic)[axis]
@@ -108,17 +141,22 @@ class VoxelFaces:
         return lower, upper
 
     def flux(self, opening: Array, periodic: tuple[bool, bool, bool]) -> Any:
-        """Rows of the cells on both sides (cells, 3 n) [m2; 2D m]: what crosses coupled faces, open by ``opening``
-        (r,), leaves the lower cell and enters the upper one."""
+        """Rows of the cells on both sides (cells, 3 n) [m2; 2D m] of coupled faces, open by ``opening`` (r,)."""
         import scipy.sparse as sparse
 
-        lower, upper = self.sides(periodic)
-        area = self.grid.face_area * opening
-        rows = np.concatenate([lower, upper])
-        columns = np.concatenate([np.arange(len(self.face))] * 2)
-        shape = (int(np.prod(self.grid.padded)), len(self.face))
-        both = sparse.csr_matrix((np.concatenate([area, -area]), (rows, columns)), shape=shape)
-        return (both @ self.wall).tocsr()
+        return self.pass_through(self.face, sparse.diags(opening) @ self.wall, periodic)
+
+    def pass_through(self, face: np.ndarray, rows: Any, periodic: tuple[bool, bool, bool]) -> Any:
+        """Rows of cells (cells, 3 n) [m2; 2D m]: what crosses faces (k,), by rows (k, 3 n), leaves the lower cell and
+        enters the upper one."""
+        import scipy.sparse as sparse
+
+        lower, upper = self.sides(periodic, face)
+        area = np.full(len(face), self.grid.face_area)
+        at, number = np.concatenate([lower, upper]), np.concatenate([np.arange(len(face))] * 2)
+        shape = (int(np.prod(self.grid.padded)), len(face))
+        both = sparse.csr_matrix((np.concatenate([area, -area]), (at, number)), shape=shape)
+        return (both @ rows).tocsr()
 
 
 @njit(cache=True)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from undertow.fluid.domain import FluidDomain
 from undertow.fluid.free_surface import FreeSurface
 from undertow.fluid.phase import Phase
 from undertow.fluid.pressure import PressureRows
@@ -105,14 +106,15 @@ def expect(rows: PressureRows) -> Expectation:
 
 
 def rows_between_faces(
-    phase: Phase, viscosity: float | VariableViscosity, half: bool = False
+    phase: Phase, viscosity: float | VariableViscosity, half: bool = False, domain: FluidDomain | None = None
 ) -> ViscousRows | StrainRows:
     """Of the whole rate of strain under a free surface, which has no traction; of the Laplacian in a full tank, where
-    they give the same motion for fewer rows."""
+    they give the same motion for fewer rows. domain: with the open fractions that they see; None: that of the
+    phase."""
     if isinstance(phase, FreeSurface):
         return StrainRows(phase, viscosity)
     assert isinstance(viscosity, float)
-    return ViscousRows(phase.domain, viscosity, folded=True, half=half)
+    return ViscousRows(phase.domain if domain is None else domain, viscosity, folded=True, half=half)
 
 
 class Dragged(Protocol):

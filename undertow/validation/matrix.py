@@ -275,14 +275,8 @@ class Known:
         return set(self.levels) <= set(cell)
 
 
-_CARRIED = (
-    "the force that is reported on thin solids leaves out J^T beta (u* - J v), what the fluid of the faces they carry "
-    "gives them (node_solids.py); with it the error is 0 without viscosity, and 0.03 with it"
-)
 _REMOVED = "energy grows by 0.04 to 0.05 of a fall by a cell in the step after a body is removed; not explained yet"
 KNOWN: tuple[Known, ...] = (
-    Known("momentum", ("shell",), _CARRIED),
-    Known("momentum", ("cloth",), _CARRIED),
     Known("energy", ("water", "joints", "lumped", "one solve", "body removed"), _REMOVED),
     Known("leak", ("water", "joints", "lumped", "one solve", "body removed"), "1.5e-6 m2/s in the same step"),
     Known("energy", ("viscous water", "joints", "rigid_fluid", "one solve", "body removed"), _REMOVED),
