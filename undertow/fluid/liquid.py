@@ -304,10 +304,15 @@ class LiquidSurface(Extent):
                 cells &= self.interior_c
                 count = int(np.count_nonzero(cells))
                 if count:
-                    phase.source_c[cells] += source.rate / count
-                    # the flux of the next step takes it out again
-                    self.tracker.error_c[cells] += source.rate * dt / (count * self.grid.cell_volume)
+                    self.make_volume(cells, source.rate / count, dt)
                     self.count_volume(source.rate * dt)
+
+    def make_volume(self, cells: tuple[Array, ...] | np.ndarray, rate: Array | float, dt: float) -> None:
+        """Liquid cells, given as an index into fields, make volume at a rate each [m3/s; 2D m2/s] in a step of dt [s];
+        who asks for it counts it."""
+        self.phase.source_c[cells] += rate
+        # the flux of the next step takes it out again
+        self.tracker.error_c[cells] += rate * dt / self.grid.cell_volume
 
     def count_volume(self, volume: float) -> None:
         """Note that sources added a volume [m^3]: the volume correction, where it is on, must not undo it."""

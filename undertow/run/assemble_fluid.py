@@ -36,6 +36,7 @@ from undertow.rigid.table import BodyTable
 from undertow.run import build
 from undertow.run.assemble_solids import make_rigid, make_soft
 from undertow.run.assemble_water import check_water, make_liquid, set_velocity, viscosity_contents
+from undertow.run.assemble_waves import wave_contents
 from undertow.run.assembly import Assembly
 from undertow.run.machine import check_memory
 from undertow.scene import Scene, SoftBody
@@ -75,7 +76,7 @@ class _Box:
         """The fluid around solids that are ``fields``, which fills the domain or has a surface; kept_out: further
         solids that the surface keeps out of."""
         scene, grid = self.scene, self.grid
-        contents = [*viscosity_contents(scene, grid), *build.smoke_contents(scene, grid)]
+        contents = [*viscosity_contents(scene, grid), *build.smoke_contents(scene, grid), *wave_contents(scene)]
         settings = build.flow_settings(scene)
         if not scene.has_surface:
             return Flow(grid, self.sides, fields, settings, contents, self.side_velocity, make_solve)

@@ -61,17 +61,18 @@ from undertow.scene.shapes import (
 from undertow.scene.shells import Bowl, Plate, Polyline, Shell, Skiff, Tub
 from undertow.scene.soft import Cloth, Hold, Rope, Soft, SoftBody
 from undertow.scene.sph import Sph
+from undertow.scene.waves import Beach, IrregularWave, RegularWave, WaveMaker
 
 __all__ = [
-    "MATERIALS", "SOLID_MATERIALS", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Compound",
-    "CompoundPart", "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "Fluid", "FluxProbe", "ForceLoad",
-    "ForceProbe", "GaugeProbe", "Gear", "Hold", "Hull", "Inflow", "Joint", "JointAxis", "Keyframes", "LineProbe",
-    "Lumped", "Material", "Mesh", "MeshSequence", "Monolithic", "Open", "Outflow", "Output", "Periodic", "Plane",
-    "Plate", "PointProbe", "Polygon", "Polyline", "PrescribedVelocity", "PressureLoad", "Region", "RigidBody",
-    "RigidFluid", "Rope", "Rotation", "Scene", "ShapeModel", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody",
-    "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Tetrahedra", "Time",
-    "TorqueLoad", "Torus", "TractionLoad", "Tub", "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names",
-    "with_frames",
+    "MATERIALS", "SOLID_MATERIALS", "Beach", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth",
+    "Compound", "CompoundPart", "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "Fluid", "FluxProbe",
+    "ForceLoad", "ForceProbe", "GaugeProbe", "Gear", "Hold", "Hull", "Inflow", "IrregularWave", "Joint",
+    "JointAxis", "Keyframes", "LineProbe", "Lumped", "Material", "Mesh", "MeshSequence", "Monolithic", "Open",
+    "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polygon", "Polyline", "PrescribedVelocity",
+    "PressureLoad", "Region", "RegularWave", "RigidBody", "RigidFluid", "Rope", "Rotation", "Scene", "ShapeModel",
+    "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody", "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere",
+    "Static", "Surface", "Table", "Tetrahedra", "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "View",
+    "Wall", "Water", "WaterSource", "WaveMaker", "find_scene", "gallery_names", "with_frames",
 ]  # fmt: skip
 
 

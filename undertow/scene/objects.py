@@ -44,6 +44,7 @@ from undertow.scene.materials import SOLID_MATERIALS, check_density
 from undertow.scene.motion import Keyframes, Motion, Rotation, Static
 from undertow.scene.shapes import RigidShape, Shape
 from undertow.scene.soft import Cloth, Rope, SoftBody
+from undertow.scene.waves import Beach, WaveMaker
 
 
 def _check_inertia(value: Any) -> Any:
@@ -417,9 +418,22 @@ SceneObject = Annotated[
     | Annotated[SoftBody, Tag("<soft_body>")]
     | Annotated[Cloth, Tag("<cloth>")]
     | Annotated[Rope, Tag("<rope>")]
-    | Annotated[SphFluid, Tag("<sph_fluid>")],
+    | Annotated[SphFluid, Tag("<sph_fluid>")]
+    | Annotated[WaveMaker, Tag("<wave_maker>")]
+    | Annotated[Beach, Tag("<beach>")],
     BY_TYPE,
     check_type(
-        "rigid_body", "joint", "emitter", "water", "water_source", "drain", "soft_body", "cloth", "rope", "sph_fluid"
+        "rigid_body",
+        "joint",
+        "emitter",
+        "water",
+        "water_source",
+        "drain",
+        "soft_body",
+        "cloth",
+        "rope",
+        "sph_fluid",
+        "wave_maker",
+        "beach",
     ),
 ]

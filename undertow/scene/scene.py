@@ -55,6 +55,10 @@ from undertow.scene.rigid_fluid import RigidFluid
 from undertow.scene.shells import check_shells
 from undertow.scene.soft import Cloth, Rope, Soft, SoftBody, check_soft
 from undertow.scene.sph import Sph, check_sph, check_without_sph
+from undertow.scene.waves import Beach, WaveMaker, check_waves
+
+Zone = Beach | WaveMaker
+"""Objects that are regions along the sides of the domain."""
 
 MOST_OBJECTS = 100_000
 """Of a scene: more take longer to describe than a solver of this kind can be of use for."""
@@ -263,7 +267,7 @@ class Scene(Model):
         """2 or 3: that of the domain, and without one that of the positions."""
         if self.domain is not None:
             return self.domain.dimensions
-        return max((len(item.position) for item in self.objects.values()), default=3)
+        return max((len(item.position) for item in self.objects.values() if not isinstance(item, Zone)), default=3)
 
     def need_domain(self) -> Domain:
         """The domain of a scene that has a fluid."""
@@ -305,6 +309,11 @@ class Scene(Model):
     def water_regions(self) -> dict[str, WaterSource | Drain]:
         """Sources and drains of water by name, in order."""
         return {name: item for name, item in self.objects.items() if isinstance(item, WaterSource | Drain)}
+
+    @cached_property
+    def wave_zones(self) -> dict[str, Beach | WaveMaker]:
+        """Makers of waves and beaches by name, in order."""
+        return {name: item for name, item in self.objects.items() if isinstance(item, Zone)}
 
     @property
     def mixes_viscosities(self) -> bool:
@@ -404,9 +413,10 @@ class Scene(Model):
         check_nodes_in_fluid(self)
         self._check_smoke()
         self._check_water()
+        check_waves(self, domain)
         check_probes(self, domain)
         for name, item in self.objects.items():
-            if not isinstance(item, Joint | SoftBody | Cloth | Rope):
+            if not isinstance(item, Joint | SoftBody | Cloth | Rope | Zone):
                 self._check_inside(name, item, domain)
         if self.output.fields is None and not self.sph_fluids:
             smoke = ("smoke", "temperature") if self.smoke else ()
@@ -450,7 +460,7 @@ class Scene(Model):
         """Shapes fit the dimensions; joints need bodies."""
         dimensions = self.dimensions
         for name, item in self.objects.items():
-            if not isinstance(item, Joint | SoftBody | Cloth | Rope):
+            if not isinstance(item, Joint | SoftBody | Cloth | Rope | Zone):
                 item.shape.check_dimensions(f"objects.{name}.shape", dimensions)
         check_groups(self.bodies)
         for name, body in self.bodies.items():
@@ -492,7 +502,7 @@ class Scene(Model):
     def _check_places(self, dimensions: int) -> None:
         """Places and sizes all have the same number of components: a z that one of them lacks has been forgotten."""
         for name, item in self.objects.items():
-            places = {"position": item.position}
+            places = {} if isinstance(item, Zone) else {"position": item.position}
             shape = getattr(item, "shape", None)
             places |= {} if shape is None else {f"shape.{key}": place for key, place in shape.places().items()}
             if isinstance(item, Rope):
@@ -523,6 +533,8 @@ class Scene(Model):
                 found += [(f"domain.sides.{name}.velocity", v) for v in values_of(side.velocity)]
         for name, item in self.objects.items():
             path = f"objects.{name}"
+            if isinstance(item, Zone):
+                continue
             found.append((f"{path}.position", item.position))
             if isinstance(item, Joint | SoftBody | Cloth | Rope):
                 continue
