@@ -17,8 +17,9 @@ from undertow.grid import Array
 NEWTON = 50
 """Most steps of Newton's method for a wave number; it needs about five."""
 
-LOWEST, HIGHEST = 0.5, 3.0
-"""Frequencies of irregular waves, over that of the peak: 98.5% of the energy of a Pierson-Moskowitz spectrum."""
+LOWEST, HIGHEST, NARROWEST = 0.5, 2.5, 1.5
+"""Frequencies of irregular waves, over that of the peak: 97% of the energy of a Pierson-Moskowitz spectrum. However
+coarse the grid, the highest is not below the last one."""
 
 DEEP = 100.0
 """k h from which on water is deep: hyperbolic functions of larger arguments overflow."""
@@ -145,16 +146,23 @@ def jonswap(frequency: Array, peak: float, peakedness: float) -> Array:
     return np.asarray(x**-5.0 * np.exp(-1.25 * x**-4.0) * enhanced)
 
 
+def highest_frequency(period: float, depth: float, gravity: float, shortest: float) -> float:
+    """Of irregular waves of a peak period [s], none of which is to be shorter than ``shortest`` [m]; 1/s."""
+    carried = wave_speed(shortest, depth, gravity) / shortest
+    return min(max(carried, NARROWEST / period), HIGHEST / period)
+
+
 def irregular(
-    height: float, period: float, peakedness: float, count: int, seed: int, depth: float, gravity: float, ramp: float
-) -> WaveField:
+    height: float, period: float, peakedness: float, count: int, seed: int, depth: float, gravity: float, ramp: float,
+    highest: float,
+) -> WaveField:  # fmt: skip
     """Waves of a significant height H_s [m] = 4 sqrt(m_0) and peak period [s], of random phases.
 
-    Frequencies lie at random places in ``count`` equal parts of the spectrum, so that nothing repeats; each has the
-    energy of its part, a^2 / 2 = S df.
+    Frequencies lie at random places in ``count`` equal parts of the spectrum up to ``highest`` [1/s], so that nothing
+    repeats; each has the energy of its part, a^2 / 2 = S df, and all together that of H_s.
     """
     random, peak = np.random.default_rng(seed), 1.0 / period
-    edges = np.linspace(LOWEST * peak, HIGHEST * peak, count + 1)
+    edges = np.linspace(LOWEST * peak, highest, count + 1)
     frequency = edges[:-1] + random.random(count) * np.diff(edges)
     fine = 64
     inner = edges[:-1, None] + (np.arange(fine) + 0.5) / fine * np.diff(edges)[:, None]
@@ -163,3 +171,10 @@ def irregular(
     omega = 2.0 * np.pi * frequency
     phase = 2.0 * np.pi * random.random(count)
     return WaveField(amplitude, omega, wave_number(omega, depth, gravity), phase, depth, ramp)
+
+
+def part_above(highest: float, period: float, peakedness: float) -> float:
+    """Part of the energy of a spectrum above a frequency [1/s]."""
+    x = np.linspace(0.4, 12.0, 6000) / period
+    energy = jonswap(x, 1.0 / period, peakedness)
+    return float(energy[x > highest].sum() / energy.sum())

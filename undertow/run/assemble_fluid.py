@@ -36,7 +36,7 @@ from undertow.rigid.table import BodyTable
 from undertow.run import build
 from undertow.run.assemble_solids import make_rigid, make_soft
 from undertow.run.assemble_water import check_water, make_liquid, set_velocity, viscosity_contents
-from undertow.run.assemble_waves import wave_contents
+from undertow.run.assemble_waves import tell_waves, wave_contents
 from undertow.run.assembly import Assembly
 from undertow.run.machine import check_memory
 from undertow.scene import Scene, SoftBody
@@ -85,7 +85,7 @@ class _Box:
         liquid = make_liquid(scene, grid, self.sides, make_phase, hidden)
         flow = Flow(grid, self.sides, fields, settings, contents, self.side_velocity, make_solve, liquid)
         set_velocity(scene, flow)
-        self.notes += check_water(scene, flow) if self.starts else []
+        self.notes += [*check_water(scene, flow), *tell_waves(scene, flow)] if self.starts else []
         return flow
 
 

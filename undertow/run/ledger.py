@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from undertow.part import ANGULAR_SPEED, FORCE, LENGTH, SPEED, TIME, TORQUE, ZERO, Unit
-from undertow.run.sampling import flux, sample, surface_height
+from undertow.run.sampling import flux, sample, surface_height, wetted_length
 from undertow.run.tables import Cell
 from undertow.scene import FluxProbe, ForceProbe, GaugeProbe, LineProbe, PointProbe
 
@@ -66,7 +66,8 @@ def _probe_values(
     if isinstance(probe, FluxProbe):
         return [(0, "flux", flux(sim.flow, "xyz".index(probe.axis), probe.position))]
     if isinstance(probe, GaugeProbe):
-        return [(0, "height", surface_height(sim.flow, probe.position))]
+        height, wetted = (find(sim.flow, probe.position) for find in (surface_height, wetted_length))
+        return [(0, "height", height), (0, "wetted_length", wetted)]
     if isinstance(probe, ForceProbe):
         there = [name for _, name in sim.solids()]
         forces = [sim.body_forces(name) for name in probe.objects if name in there]

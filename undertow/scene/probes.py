@@ -44,7 +44,8 @@ class FluxProbe(Model):
 
 
 class GaugeProbe(Model):
-    """A wave gauge: height of the highest surface of the water on the vertical through a point, by cells."""
+    """A wave gauge: height of the highest surface of the water on the vertical through a point, and how much of that
+    vertical is wet, which spray over the water does not change as much; by cells, outside solids."""
 
     type: Literal["gauge"] = "gauge"
     position: Point = Field(description="a point of the vertical [m]; its height does not count")

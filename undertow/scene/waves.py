@@ -83,7 +83,7 @@ class WaveMaker(Model):
     )
     ramp: Instant | None = Field(None, description="time in which the waves grow from nothing [s]; absent: two periods")
     level: Position | None = Field(
-        None, description="height of the still water [m]; absent: mean height of the surface in it at the start"
+        None, description="height of the still water [m]; absent: mean height of the surface at the start"
     )
     depth: Metres | None = Field(None, description="depth of the still water [m]; absent: down to the domain's floor")
 
@@ -95,6 +95,11 @@ def check_waves(scene: Scene, domain: Domain) -> None:
         path = f"objects.{name}"
         if not scene.has_surface:
             raise complain(f"{path}: waves need water with a surface; add an object of type 'water', or remove it")
+        down = scene.gravity
+        if not down[1] < 0.0 or any(g != 0.0 for n, g in enumerate(down) if n != 1):
+            raise complain(
+                f"{path}: gravity = {list(down)} does not point along -y; waves run on water that lies level"
+            )
         axis = AXES.index(item.side[0])
         if axis >= scene.dimensions:
             raise complain(f"{path}.side = {item.side!r}: a 2D scene has no z sides; use 'x_low' or 'x_high'")

@@ -20,7 +20,7 @@ HEIGHT, PERIOD, DEPTH = 0.04, 1.2, 0.5
 PERIODS = 40
 """Of irregular waves that are measured."""
 IRREGULAR_CELLS = 72
-"""Per wavelength of the peak: eight for the shortest wave of the sum."""
+"""Per wavelength of the peak."""
 SMOKE = {"PERIODS": 1, "REGULAR": {"deep": (1.0, 0.5, 0.05)}}
 
 
