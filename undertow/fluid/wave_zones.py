@@ -24,9 +24,6 @@ from undertow.fluid.liquid import LiquidSurface
 from undertow.fluid.waves import WaveField
 from undertow.grid import GHOSTS, Array, Grid
 
-GROWTH = 2.0
-"""sigma grows with this power of the way into the region."""
-
 
 @dataclass(frozen=True)
 class ZoneSide:
@@ -84,13 +81,18 @@ def box_of(across: tuple[slice, slice, slice], side: ZoneSide, along: slice) -> 
 
 
 class WaveZone(AdvectedField):
-    """Water beside one side, led towards ``wave``; damping: int sigma ds [m/s]. It has no state."""
+    """Water beside one side, led towards ``wave``. It has no state.
 
-    def __init__(self, context: FieldContext, side: ZoneSide, wave: WaveField, damping: float) -> None:
+    damping: int sigma ds [m/s]; growth: power of the way into the region with which sigma grows.
+    """
+
+    def __init__(
+        self, context: FieldContext, side: ZoneSide, wave: WaveField, damping: float, growth: float
+    ) -> None:  # fmt: skip
         assert isinstance(context.extent, LiquidSurface)
         self.name = f"zone.{side.name}"
         self.grid, self.liquid, self.side, self.wave = context.grid, context.extent, side, wave
-        self.damping = damping
+        self.damping, self.growth = damping, growth
         self.middle = 0.0
         """Time to which the velocity of the next solve belongs [s]."""
         self._columns, self._faces = slab(self.grid, side), slab(self.grid, side, 0.0, 1)
@@ -98,7 +100,7 @@ class WaveZone(AdvectedField):
     def _rate(self, s: Array) -> Array:
         """sigma [1/s] at s [m] from the side: 0 at the inner end of the region."""
         length = self.side.length
-        return np.asarray(self.damping * (GROWTH + 1.0) / length * (1.0 - s / length) ** GROWTH)
+        return np.asarray(self.damping * (self.growth + 1.0) / length * (1.0 - s / length) ** self.growth)
 
     def add_sources(self, time: float, dt: float) -> None:
         """Volume of the highest liquid cells that leads the surface over the step dt [s] after ``time``."""

@@ -16,9 +16,9 @@ from undertow.scene import Beach, IrregularWave, RegularWave, Scene, WaveMaker
 LONGEST = 0.5
 """Longest wave that a beach absorbs, over its length."""
 
-CROSSINGS = {"beach": 3.0, "wave_maker": 6.0}
-"""int sigma ds over the speed of the longest wave: what comes back from a beach crosses it twice, what a maker fails to
-make at its side once (decision 142)."""
+CROSSINGS, GROWTH = {"beach": 3.0, "wave_maker": 12.0}, {"beach": 2.0, "wave_maker": 1.0}
+"""int sigma ds over the speed of the longest wave, and with which power of the way sigma grows: what comes back from a
+beach crosses it twice; a maker leads its wave up to its end, where the grid would take from it (decision 142)."""
 
 MAKER = 1.5
 """Length of a maker, over that of its wave: the side itself, which stands still, sends out a near field that falls by
@@ -50,7 +50,7 @@ def _make_zone(scene: Scene, name: str, item: Beach | WaveMaker, context: FieldC
     if isinstance(item, Beach):
         speed = waves.wave_speed(LONGEST * item.length, depth, gravity)
         side = ZoneSide(name, axis, end, item.length, level)
-        return WaveZone(context, side, waves.still(depth), CROSSINGS[item.type] * speed)
+        return WaveZone(context, side, waves.still(depth), CROSSINGS[item.type] * speed, GROWTH[item.type])
     omega = 2.0 * np.pi / item.wave.period
     wave = _make_wave(scene, name, item, depth, gravity, grid.dx)
     longest = 2.0 * np.pi / float(waves.wave_number(omega, depth, gravity))
@@ -62,7 +62,9 @@ def _make_zone(scene: Scene, name: str, item: Beach | WaveMaker, context: FieldC
             "lower wave.period, or give the maker a length"
         )
     speed = waves.group_speed(omega, depth, gravity)
-    return WaveZone(context, ZoneSide(name, axis, end, length, level), wave, CROSSINGS[item.type] * speed)
+    return WaveZone(
+        context, ZoneSide(name, axis, end, length, level), wave, CROSSINGS[item.type] * speed, GROWTH[item.type]
+    )
 
 
 def _make_wave(scene: Scene, name: str, item: WaveMaker, depth: float, gravity: float, dx: float) -> waves.WaveField:

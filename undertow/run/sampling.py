@@ -131,6 +131,19 @@ def wetted_length(flow: Flow, point: Sequence[float]) -> float:
     return float(part @ length)
 
 
+def wall_pressure(flow: Flow, points: Array, normal: Array) -> Array:
+    """Pressure (n,) [Pa] at points (n, 3) [m] of a wall whose normal (3,) points into the fluid.
+
+    That half a cell inside, and in water its weight from there to the wall, dp/dn = rho g.n; 0 in the air.
+    """
+    inner = points + 0.5 * flow.grid.dx * normal
+    pressure = sample(flow, "pressure", inner)
+    if flow.extent.phi_c is None:
+        return pressure
+    weight = flow.settings.density * ((points - inner) @ np.array(flow.phase.gravity))
+    return np.asarray(np.where(sample(flow, "level_set", inner) <= 0.0, pressure + weight, 0.0))
+
+
 def _along_vertical(flow: Flow, point: Sequence[float]) -> tuple[Array, Array]:
     """Heights y of the centres of cells on the vertical through a point, and there the level set of the water outside
     solids [m]."""

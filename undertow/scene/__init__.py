@@ -28,7 +28,7 @@ from undertow.scene.objects import (
     Water,
     WaterSource,
 )
-from undertow.scene.probes import FluxProbe, ForceProbe, GaugeProbe, LineProbe, PointProbe
+from undertow.scene.probes import FaceProbe, FluxProbe, ForceProbe, GaugeProbe, LineProbe, PointProbe
 from undertow.scene.rigid_fluid import RigidFluid
 from undertow.scene.scene import (
     Camera,
@@ -65,14 +65,14 @@ from undertow.scene.waves import Beach, IrregularWave, RegularWave, WaveMaker
 
 __all__ = [
     "MATERIALS", "SOLID_MATERIALS", "Beach", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth",
-    "Compound", "CompoundPart", "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "Fluid", "FluxProbe",
-    "ForceLoad", "ForceProbe", "GaugeProbe", "Gear", "Hold", "Hull", "Inflow", "IrregularWave", "Joint",
-    "JointAxis", "Keyframes", "LineProbe", "Lumped", "Material", "Mesh", "MeshSequence", "Monolithic", "Open",
-    "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polygon", "Polyline", "PrescribedVelocity",
-    "PressureLoad", "Region", "RegularWave", "RigidBody", "RigidFluid", "Rope", "Rotation", "Scene", "ShapeModel",
-    "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody", "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere",
-    "Static", "Surface", "Table", "Tetrahedra", "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "View",
-    "Wall", "Water", "WaterSource", "WaveMaker", "find_scene", "gallery_names", "with_frames",
+    "Compound", "CompoundPart", "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "FaceProbe", "Fluid",
+    "FluxProbe", "ForceLoad", "ForceProbe", "GaugeProbe", "Gear", "Hold", "Hull", "Inflow", "IrregularWave",
+    "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Material", "Mesh", "MeshSequence", "Monolithic",
+    "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polygon", "Polyline",
+    "PrescribedVelocity", "PressureLoad", "Region", "RegularWave", "RigidBody", "RigidFluid", "Rope", "Rotation",
+    "Scene", "ShapeModel", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody", "SolidMaterial", "Solids", "Sph",
+    "SphFluid", "Sphere", "Static", "Surface", "Table", "Tetrahedra", "Time", "TorqueLoad", "Torus", "TractionLoad",
+    "Tub", "View", "Wall", "Water", "WaterSource", "WaveMaker", "find_scene", "gallery_names", "with_frames",
 ]  # fmt: skip
 
 

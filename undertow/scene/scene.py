@@ -49,7 +49,16 @@ from undertow.scene.objects import (
     WaterSource,
     check_groups,
 )
-from undertow.scene.probes import ForceProbe, GaugeProbe, LineProbe, PointProbe, Probe, check_force_probes, check_probes
+from undertow.scene.probes import (
+    FaceProbe,
+    ForceProbe,
+    GaugeProbe,
+    LineProbe,
+    PointProbe,
+    Probe,
+    check_force_probes,
+    check_probes,
+)
 from undertow.scene.renamed import check_renamed
 from undertow.scene.rigid_fluid import RigidFluid
 from undertow.scene.shells import check_shells
@@ -552,9 +561,11 @@ class Scene(Model):
             elif isinstance(item.motion, Keyframes):
                 found += [(f"{path}.motion.positions", v) for v in item.motion.positions]
         for name, probe in self.probes.items():
-            if isinstance(probe, PointProbe | GaugeProbe):
+            if isinstance(probe, PointProbe | GaugeProbe | FaceProbe):
                 found.append((f"probes.{name}.position", probe.position))
-            elif isinstance(probe, LineProbe):
+            if isinstance(probe, FaceProbe):
+                found.append((f"probes.{name}.normal", probe.normal))
+            if isinstance(probe, LineProbe):
                 found += [(f"probes.{name}.start", probe.start), (f"probes.{name}.end", probe.end)]
         if self.view.camera is not None and dimensions == 3:
             camera = self.view.camera

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from undertow.fluid import wave_zones
 from undertow.fluid.liquid import LiquidSurface
 from undertow.fluid.wave_zones import WaveZone
 from undertow.validation import broken, stepping
@@ -35,9 +34,8 @@ DEFECTS = {
     "a wall in the place of the beach": broken.together(
         broken.replaced(WaveZone, "add_sources", _no_beach), broken.replaced(WaveZone, "add_forces", _no_beach)
     ),
-    "damping sets in at once": broken.together(
-        broken.replaced(wave_zones, "GROWTH", lambda growth: 0.0),
-        broken.replaced(WaveZone, "__init__", lambda make: lambda z, c, s, w, d: make(z, c, s, w, 4.0 * d)),
+    "damping sets in at once": broken.replaced(
+        WaveZone, "__init__", lambda make: lambda z, c, s, w, d, g: make(z, c, s, w, 4.0 * d, 0.0)
     ),
     "volume of the regions is not counted": broken.replaced(
         LiquidSurface, "count_volume", lambda count: lambda liquid, volume: None
