@@ -25,12 +25,13 @@ _use_kernel_cache()
 _SCENE = (
     "Beach", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Compound", "CompoundPart", "Control",
     "Cylinder", "Domain", "Drain", "Driven", "Emitter", "FaceProbe", "Fluid", "FluxProbe", "ForceLoad",
-    "ForceProbe", "GaugeProbe", "Gear", "Hold", "Hull", "Inflow", "IrregularWave", "Joint", "JointAxis",
-    "Keyframes", "LineProbe", "Lumped", "Mesh", "MeshSequence", "Monolithic", "Open", "Outflow", "Output",
-    "Periodic", "Plane", "Plate", "PointProbe", "Polygon", "Polyline", "PrescribedVelocity", "PressureLoad",
-    "Region", "RegularWave", "RigidBody", "RigidFluid", "Rope", "Rotation", "Scene", "Shell", "Sine", "Skiff",
-    "Smoke", "Soft", "SoftBody", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Tetrahedra",
-    "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "View", "Wall", "Water", "WaterSource", "WaveMaker",
+    "ForceProbe", "GaugeProbe", "Gear", "Heights", "HeightSine", "HeightTable", "Hold", "Hull", "Inflow",
+    "IrregularWave", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Mesh", "MeshSequence", "Monolithic",
+    "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polygon", "Polyline",
+    "PrescribedVelocity", "PressureLoad", "Region", "RegularWave", "RigidBody", "RigidFluid", "Rope", "Rotation",
+    "Scene", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody", "Solids", "Sph", "SphFluid", "Sphere", "Static",
+    "Surface", "Table", "Tetrahedra", "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "VelocityTable", "View",
+    "Wall", "Water", "WaterSource", "WaveMaker",
 )  # fmt: skip
 _HOME = {
     **dict.fromkeys(_SCENE, "undertow.scene"),

@@ -489,10 +489,24 @@ class Scene(Model):
             if dimensions == 2 and joint.kind == "hinge" and any(joint.axis[:2]):
                 raise complain(f"objects.{name}.axis: in a 2D scene bodies turn about z only; use [0, 0, 1]")
 
+    def _check_velocity_fields(self) -> None:
+        for name, item in {**self.waters, **self.sph_fluids}.items():
+            field, path = item.velocity_field, f"objects.{name}.velocity_field"
+            if field is None:
+                continue
+            if field.components != self.dimensions:
+                raise complain(
+                    f"{path}.values: velocities of {field.components} components in a {self.dimensions}D scene; give "
+                    f"{self.dimensions}"
+                )
+            if self.dimensions == 2 and field.z is not None:
+                raise complain(f"{path}.z: a 2D scene has no z; remove it")
+
     def _check_components(self) -> None:
         """Vectors have as many components as the scene has dimensions; in 2D a third one may be 0, not of places."""
         dimensions = self.dimensions
         self._check_places(dimensions)
+        self._check_velocity_fields()
         for path, vector in self._vectors():
             if dimensions == 3 and len(vector) != 3:
                 raise complain(f"{path} = {list(vector)}: must have 3 components in a 3D scene")
