@@ -67,18 +67,33 @@ def subtract_scaled(inv_mass_f: Array, force_f: Array, dt: float, u_f: Array) ->
         share(_subtract_scaled, high - low, high - low, m[low:high], f[low:high], dt, u[low:high])
 
 
-def sums(phase: Phase, u_f: Array) -> Iterator[Quantity]:
-    """Volume, momentum, angular momentum about the origin and kinetic energy of a fluid that fills the domain."""
+def sums(phase: Phase, u_f: Array, beside: tuple[np.ndarray, Array]) -> Iterator[Quantity]:
+    """Volume, momentum, angular momentum about the origin and kinetic energy of a fluid that fills the domain.
+
+    beside: faces (k,), flat, and the momentum (k,) [N s] of what the solve's masses have beside their open areas.
+    """
     domain, grid = phase.domain, phase.domain.grid
     partial = grid.row_sums(8)
     partial[...] = 0.0
     mass = phase.mass_of(grid.cell_volume)
     share_rows(grid, _sum_rows, domain.area_f, domain.volume_c, u_f, partial)
     total = partial.sum(axis=0)
+    face, more = beside
+    axis, place = _faces(grid, face)
+    given = more[:, None] * np.eye(3)[axis]
     yield Quantity("fluid_volume", float(total[0] * grid.cell_volume), VOLUME)
-    yield from components("momentum", total[1:4] * mass, MOMENTUM)
-    yield from components("angular_momentum", total[4:7] * mass, ANGULAR_MOMENTUM)
-    yield Quantity("kinetic_energy", float(0.5 * total[7] * mass), ENERGY)
+    yield from components("momentum", total[1:4] * mass + given.sum(axis=0), MOMENTUM)
+    yield from components("angular_momentum", total[4:7] * mass + np.cross(place, given).sum(axis=0), ANGULAR_MOMENTUM)
+    yield Quantity("kinetic_energy", float(0.5 * (total[7] * mass + more @ u_f.reshape(-1)[face])), ENERGY)
+
+
+def _faces(grid: Grid, face: np.ndarray) -> tuple[np.ndarray, Array]:
+    """Axis (k,) and place (k, 3) [m] of faces (k,), flat indices of a face field; z = 0 in 2D."""
+    axis, *index = np.unravel_index(face, (3, *grid.padded))
+    shift = 0.5 * (np.arange(3) != axis[:, None])
+    place = np.array(grid.lower) + grid.dx * (np.stack(index[::-1], axis=1) - GHOSTS + shift)
+    place[:, grid.dimensions :] = 0.0
+    return axis, place
 
 
 def liquid_sums(phase: Phase, phi_c: Array, open_c: Array, u_f: Array) -> Iterator[Quantity]:
