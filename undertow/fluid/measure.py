@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -96,14 +96,50 @@ def _faces(grid: Grid, face: np.ndarray) -> tuple[np.ndarray, Array]:
     return axis, place
 
 
-def liquid_sums(phase: Phase, phi_c: Array, open_c: Array, u_f: Array) -> Iterator[Quantity]:
-    """Momentum, angular momentum about the origin, kinetic energy, and potential energy against the domain's lower
-    corner, of a liquid under the level set phi_c [m]; open_c: part of each cell outside all solids."""
+class Rest(NamedTuple):
+    """A liquid as it would lie at rest.
+
+    place (3,): a point of its surface [m]; moment (3,): sum of volume times the way from that point [m4; 2D m3].
+    """
+
+    place: Array
+    moment: Array
+
+
+def liquid_at_rest(phase: Phase, volume: float, open_c: Array) -> Rest:
+    """So much liquid [m3; 2D m2] in the lowest open parts of cells (Z, Y, X), whether or not it can get there."""
+    grid, g = phase.domain.grid, np.array(phase.gravity)
+    size = float(np.linalg.norm(g))
+    centre = np.stack([np.broadcast_to(x, grid.cells[::-1]).ravel() for x in grid.cell_centres()], axis=1)
+    centre[:, grid.dimensions :] = 0.0
+    if size == 0.0:
+        return Rest(np.zeros(3), np.zeros(3))
+    room = open_c[grid.interior].ravel() * grid.cell_volume
+    # layers of cells of one height, the lowest first
+    height = np.round(centre @ g * (-1e6 / (size * grid.dx)))
+    heights, layer = np.unique(height, return_inverse=True)
+    layers = np.bincount(layer, room, len(heights))
+    filled = np.clip(volume - (np.cumsum(layers) - layers), 0.0, layers)
+    part = np.divide(filled, layers, out=np.ones_like(filled), where=layers > 0.0)
+    last = int(np.flatnonzero(filled > 0.0)[-1]) if volume > 0.0 else 0
+    # the part of a layer lies below its middle, as in the sums of the liquid
+    down = 0.5 * (1.0 - part) * grid.dx
+    surface = (heights[last] * 1e-6 + part[last] - 0.5) * grid.dx
+    place = -surface * g / size
+    weight = room * part[layer]
+    moment = weight @ (centre + (down[layer])[:, None] * g / size - place)
+    return Rest(place, moment)
+
+
+def liquid_sums(phase: Phase, phi_c: Array, open_c: Array, u_f: Array, rest: Rest) -> Iterator[Quantity]:
+    """Momentum, angular momentum about the origin, kinetic energy, and potential energy above that at rest, of a liquid
+    under the level set phi_c [m]; open_c: part of each cell outside all solids."""
     grid = phase.domain.grid
     partial = grid.row_sums(8)
     partial[...] = 0.0
-    share_rows(grid, _sum_liquid_rows, phi_c, open_c, u_f, phase.gravity, partial)
+    share_rows(grid, _sum_liquid_rows, phi_c, open_c, u_f, phase.gravity, rest.place, partial)
     total = partial.sum(axis=0) * phase.mass_of(grid.cell_volume)
+    total[7] += phase.mass_of(float(rest.moment @ np.array(phase.gravity)))
     yield from components("momentum", total[:3], MOMENTUM)
     yield from components("angular_momentum", total[3:6], ANGULAR_MOMENTUM)
     yield Quantity("kinetic_energy", float(total[6]), ENERGY)
@@ -431,8 +467,8 @@ def _sum_voxel_forces(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _sum_liquid_rows(spec, phi, volume, u, g, out, start, stop):  # type: ignore[no-untyped-def]
-    """Per row, in cells of water: momentum (3), angular momentum (3), u^2 / 2, -g.x from the lower corner.
+def _sum_liquid_rows(spec, phi, volume, u, g, place, out, start, stop):  # type: ignore[no-untyped-def]
+    """Per row, in cells of water: momentum (3), angular momentum (3), u^2 / 2, -g.x from a place.
 
     The liquid part of a cell is f = 1/2 - phi / dx between 0 and 1 and its centroid lies (1 - f) / 2 cells below the
     centre along the normal: exact for a level surface.
@@ -467,7 +503,7 @@ def _sum_liquid_rows(spec, phi, volume, u, g, out, start, stop):  # type: ignore
             out[row, 4] += z * mx - x * mz
             out[row, 5] += x * my - y * mx
             out[row, 6] += 0.25 * w * (ul * ul + uh * uh + vl * vl + vh * vh + wl * wl + wh * wh)
-            height = g[0] * (x - shift * nx - spec.x0) + g[1] * (y - shift * ny - spec.y0)
+            height = g[0] * (x - shift * nx - place[0]) + g[1] * (y - shift * ny - place[1])
             if spec.dimensions == 3:
-                height += g[2] * (z - shift * nz - spec.z0)
+                height += g[2] * (z - shift * nz - place[2])
             out[row, 7] -= w * height

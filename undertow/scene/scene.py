@@ -490,7 +490,8 @@ class Scene(Model):
                 raise complain(f"objects.{name}.axis: in a 2D scene bodies turn about z only; use [0, 0, 1]")
 
     def _check_velocity_fields(self) -> None:
-        for name, item in {**self.waters, **self.sph_fluids}.items():
+        liquids: dict[str, Water | SphFluid] = {**self.waters, **self.sph_fluids}
+        for name, item in liquids.items():
             field, path = item.velocity_field, f"objects.{name}.velocity_field"
             if field is None:
                 continue
