@@ -138,7 +138,7 @@ class LiquidSurface(Extent):
         self.solid_c = grid.cell_field() if self._all_solids else None
         self.emitted_volume = self.start_volume = 0.0
         self.hidden = tuple(hidden)
-        self.rest = measure.Rest(np.zeros(3), np.zeros(3))
+        self.lowest = measure.Rest(np.zeros(3), np.zeros(3))
         """Against which potential energy counts."""
 
     def start(self) -> None:
@@ -148,7 +148,7 @@ class LiquidSurface(Extent):
         # the volume correction keeps what is outside the solids
         self.surface.target_volume = self.start_volume = self.volume()
         self.tracker.measure(self.surface, self.solid_c, self.open_c, self.row_c)
-        self.rest = self._lie_down()
+        self.lowest = self._lie_down()
         self._check_regions()
 
     def _lie_down(self) -> measure.Rest:
@@ -182,12 +182,12 @@ class LiquidSurface(Extent):
         emitted = np.array([self.emitted_volume])
         tracked = {"volume_error_c": self.tracker.error_c, "volume_source_c": self.phase.source_c}
         start = np.array([self.start_volume])
-        rest = {"rest_place": self.rest.place, "rest_moment": self.rest.moment}
+        rest = {"rest_place": self.lowest.place, "rest_moment": self.lowest.moment}
         return {"emitted_volume": emitted, "start_volume": start, **rest, **tracked, **self.surface.arrays()}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         self.emitted_volume, self.start_volume = (float(arrays[f"{key}_volume"][0]) for key in ("emitted", "start"))
-        self.rest = measure.Rest(np.array(arrays["rest_place"]), np.array(arrays["rest_moment"]))
+        self.lowest = measure.Rest(np.array(arrays["rest_place"]), np.array(arrays["rest_moment"]))
         self.surface.restore(dict(arrays))
         self.tracker.error_c[...] = arrays["volume_error_c"]
         self.phase.source_c[...] = arrays["volume_source_c"]
@@ -445,7 +445,7 @@ class LiquidSurface(Extent):
     def sums(self, u_f: Array) -> Iterator[Quantity]:
         yield Quantity("fluid_volume", self.volume(), VOLUME)
         yield Quantity("spray_volume", self.surface.spray.total_volume, VOLUME)
-        yield from measure.liquid_sums(self.phase, self.surface.phi_c, self._open_volume(), u_f, self.rest)
+        yield from measure.liquid_sums(self.phase, self.surface.phi_c, self._open_volume(), u_f, self.lowest)
         yield Quantity("emitted_volume", self.emitted_volume, VOLUME)
         yield Quantity("volume_error", self.tracker.total, VOLUME)
 

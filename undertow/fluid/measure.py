@@ -96,6 +96,23 @@ def _faces(grid: Grid, face: np.ndarray) -> tuple[np.ndarray, Array]:
     return axis, place
 
 
+def wet_length(phi: Array, dx: float) -> float:
+    """Length [m] of a line that lies in liquid: phi (n,) is the level set in the middles of its n parts of dx [m], and
+    linear between them."""
+    ends = np.concatenate([phi[:1], phi, phi[-1:]])
+    low, high = ends[:-1], ends[1:]
+    change = np.where(low == high, 1.0, high - low)
+    part = np.where((low <= 0.0) == (high <= 0.0), low <= 0.0, np.where(low <= 0.0, -low / change, high / change))
+    length = np.full(len(part), dx)
+    length[[0, -1]] *= 0.5
+    return float(part @ length)
+
+
+def column_weight(phase: Phase, way: Array) -> Array:
+    """By how much the pressure (n,) [Pa] of a fluid at rest is higher at the end of ways (n, 3) [m]."""
+    return phase.mass_of(np.asarray(way @ np.array(phase.gravity)))
+
+
 class Rest(NamedTuple):
     """A liquid as it would lie at rest.
 

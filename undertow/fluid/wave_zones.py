@@ -51,7 +51,9 @@ def slab(grid: Grid, side: ZoneSide, offset: float = 0.5, more: int = 0) -> tupl
     return slice(GHOSTS + first, GHOSTS + last), s[first:last]
 
 
-def crossings(grid: Grid, phi_c: Array, dry_c: np.ndarray | None = None) -> tuple[tuple[Array, Array, Array], Array]:
+def crossings(
+    grid: Grid, phi_c: Array, dry_c: np.ndarray | None = None
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], Array]:  # fmt: skip
     """Where the surface faces up between two cells: the lower ones (z, y, x) of the cells (Z, Y, X) given, and the
     height of the surface over the domain's floor [m]. dry_c: cells that do not count."""
     wet = phi_c <= 0.0

@@ -156,8 +156,8 @@ def _fastest(item: SphFluid | WaterSource) -> tuple[float, ...]:
     field = item.velocity_field if isinstance(item, SphFluid) else None
     if field is None:
         return item.velocity
-    values = np.array(field.values, dtype=float).reshape(-1, field.components)
-    return tuple(float(v) for v in values[np.argmax(np.linalg.norm(values, axis=1))])
+    values: list[list[float]] = np.array(field.values, dtype=float).reshape(-1, field.components).tolist()
+    return tuple(max(values, key=lambda velocity: math.hypot(*velocity)))
 
 
 def _solid(entry: BodyEntry) -> geometry.Solid:

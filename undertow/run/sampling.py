@@ -121,14 +121,7 @@ def surface_height(flow: Flow, point: Sequence[float]) -> float:
 def wetted_length(flow: Flow, point: Sequence[float]) -> float:
     """Length of the vertical through a point that lies in water and outside solids [m], the level set being linear
     between the centres of cells."""
-    _, phi = _along_vertical(flow, point)
-    ends = np.concatenate([phi[:1], phi, phi[-1:]])
-    low, high = ends[:-1], ends[1:]
-    change = np.where(low == high, 1.0, high - low)
-    part = np.where((low <= 0.0) == (high <= 0.0), low <= 0.0, np.where(low <= 0.0, -low / change, high / change))
-    length = np.full(len(part), flow.grid.dx)
-    length[[0, -1]] *= 0.5
-    return float(part @ length)
+    return measure.wet_length(_along_vertical(flow, point)[1], flow.grid.dx)
 
 
 def wall_pressure(flow: Flow, points: Array, normal: Array) -> Array:
@@ -140,7 +133,7 @@ def wall_pressure(flow: Flow, points: Array, normal: Array) -> Array:
     pressure = sample(flow, "pressure", inner)
     if flow.extent.phi_c is None:
         return pressure
-    weight = flow.settings.density * ((points - inner) @ np.array(flow.phase.gravity))
+    weight = measure.column_weight(flow.phase, points - inner)
     return np.asarray(np.where(sample(flow, "level_set", inner) <= 0.0, pressure + weight, 0.0))
 
 

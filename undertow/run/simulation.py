@@ -487,7 +487,7 @@ class Simulation:
 
         places, single = sampling.check_points(points)
         inward = sampling.check_points(normal)[0][0]
-        size = float(np.linalg.norm(inward))
+        size = math.hypot(*inward)
         if not size > 0.0:
             raise UserError("wall_pressure: the normal is zero; give the direction into the fluid")
         fluid = self._sph()

@@ -140,4 +140,4 @@ class Tank:
                 times.append(sim.time)
                 eta.append(surface_heights(sim)[first:last] - self.depth)
         z = harmonics(np.array(times), np.array(eta), self.omega)
-        return separate((np.arange(first, last) + 0.5) * self.dx, z, self.k), sim
+        return separate(np.asarray((np.arange(first, last) + 0.5) * self.dx, dtype=float), z, self.k), sim
