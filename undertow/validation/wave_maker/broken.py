@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from undertow.fluid import waves
-from undertow.fluid.wave_zones import WaveZone
 from undertow.validation import broken
 from undertow.validation.analysis import Quantity, quantity
 from undertow.validation.wave_maker import case
@@ -21,9 +20,6 @@ def small() -> Iterator[Quantity]:
 DEFECTS = {
     "frozen": broken.frozen(),
     "velocities of the wave turned round": broken.scaled(waves.WaveField, "velocity", -1.0),
-    "surface is not led": broken.replaced(
-        WaveZone, "add_sources", lambda act: lambda zone, time, dt: setattr(zone, "middle", time + 0.5 * dt)
-    ),
     "strength halved": broken.scaled(waves.WaveField, "strength", 0.5),
     "dispersion of deep water with half of gravity": broken.scaled(waves, "wave_number", 2.0),
 }
