@@ -23,13 +23,15 @@ from undertow.run.kernel_cache import use_kernel_cache as _use_kernel_cache
 _use_kernel_cache()
 
 _SCENE = (
-    "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Compound", "CompoundPart", "Control", "Cylinder",
-    "Domain", "Drain", "Driven", "Emitter", "Fluid", "FluxProbe", "ForceLoad", "ForceProbe", "GaugeProbe", "Gear",
-    "Hold", "Hull", "Inflow", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Mesh", "MeshSequence",
-    "Monolithic", "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polygon", "Polyline",
-    "PrescribedVelocity", "PressureLoad", "Region", "RigidBody", "RigidFluid", "Rope", "Rotation", "Scene", "Shell",
-    "Sine", "Skiff", "Smoke", "Soft", "SoftBody", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table",
-    "Tetrahedra", "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "View", "Wall", "Water", "WaterSource",
+    "Beach", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Compound", "CompoundPart", "Control",
+    "Cylinder", "Domain", "Drain", "Driven", "Emitter", "FaceProbe", "Fluid", "FluxProbe", "ForceLoad",
+    "ForceProbe", "GaugeProbe", "Gear", "Heights", "HeightSine", "HeightTable", "Hold", "Hull", "Inflow",
+    "IrregularWave", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Mesh", "MeshSequence", "Monolithic",
+    "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polygon", "Polyline",
+    "PrescribedVelocity", "PressureLoad", "Region", "RegularWave", "RigidBody", "RigidFluid", "Rope", "Rotation",
+    "Scene", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody", "Solids", "Sph", "SphFluid", "Sphere", "Static",
+    "Surface", "Table", "Tetrahedra", "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "VelocityTable", "View",
+    "Wall", "Water", "WaterSource", "WaveMaker",
 )  # fmt: skip
 _HOME = {
     **dict.fromkeys(_SCENE, "undertow.scene"),

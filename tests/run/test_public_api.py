@@ -50,6 +50,7 @@ CALLS: dict[str, Callable[[ut.Simulation, Path], Any]] = {
     "replace_body": lambda sim, _: sim.replace_body(next(iter(sim.bodies.entries), "none"), color=(1.0, 0.0, 0.0)),
     "restore": lambda sim, _: sim.restore(sim.checkpoint()),
     "run": lambda sim, folder: None,  # whole runs have tests of their own
+    "wall_pressure": lambda sim, _: sim.wall_pressure([[0.5, 0.0]], [0.0, 1.0]),
     "sample": lambda sim, _: [sim.sample(name, [[0.5, 0.2]]) for name in ("velocity", "pressure", "density")],
     "save": lambda sim, folder: sim.save(folder / f"{sim.step_count}.h5"),
     "set_velocity": lambda sim, _: sim.set_velocity(_still),

@@ -255,7 +255,7 @@ def test_the_sound_speed_follows_every_motion_that_the_scene_gives() -> None:
         ({"objects": {"w": ut.Water(shape=ut.Box(size=(0.1, 0.1)), position=(0.1, 0.1))}}, "exclude each other"),
         ({"output": ut.Output(fields=("velocity",))}, "has no grid"),
         ({"view": ut.View(field="smoke")}, "'speed', 'pressure' or 'density'"),
-        ({"probes": {"p": ut.PointProbe(position=(0.1, 0.1))}}, "force probes only"),
+        ({"probes": {"p": ut.GaugeProbe(position=(0.1, 0.1))}}, "reads a grid"),
         ({"domain": ut.Domain(upper=(0.6, 0.6), resolution=20, sides={
             "y_high": "open", "x_low": {"type": "inflow", "velocity": [1, 0]}})}, "do not come in"),
         ({"objects": {"water": ut.Water(shape=ut.Box(size=(0.1, 0.1)), position=(0.1, 0.1))}}, "of an sph_fluid"),

@@ -149,6 +149,11 @@ class Poles:
         """out += rho dx^d d gamma (gamma^T u) [N s], of means (6 n,)."""
         self._put(self.domain.density * self.domain.grid.dx * self.area_p * mean_p, out_f)
 
+    def momentum(self, u_f: Array) -> tuple[np.ndarray, Array]:
+        """Faces (k,), flat, and what ``add_momentum`` gives them at u [N s]."""
+        value = self.domain.density * self.domain.grid.dx * self.area_p * self.mean(u_f)
+        return self._face, self._gamma * value[self._end]
+
     def _put(self, value: Array, out_f: Array) -> None:
         np.add.at(out_f.reshape(-1), self._face, self._gamma * value[self._end])
 

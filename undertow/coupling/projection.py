@@ -369,6 +369,10 @@ class CoupledProjection(SplitImplicit):
         for block in self.nodes:
             block.block.take(block.walls.v)
 
+    def momentum_beside(self, u_f: Array) -> tuple[np.ndarray, Array]:
+        poles = self.rigid.walls.poles
+        return super().momentum_beside(u_f) if poles is None else poles.momentum(u_f)
+
     def carried(self) -> tuple[np.ndarray, np.ndarray]:
         for block in self.nodes:
             lower, upper = block.walls.wet_sides()

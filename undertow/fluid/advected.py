@@ -87,6 +87,9 @@ class AdvectedField:
     def after_sweep(self, dt: float) -> None:
         """After solids have moved and ``values_c`` were taken anew where thin ones passed over."""
 
+    def add_sources(self, time: float, dt: float) -> None:
+        """Volume that is made in the step of dt [s] after ``time`` [s]; before ``add_forces``."""
+
     def add_forces(self, u_f: Array, dt: float) -> None:
         """Forces that the field makes, over dt, on u_f, whose ghosts are filled."""
 
@@ -140,9 +143,6 @@ class Extent(AdvectedField, ABC):
 
     def forget_closed(self, p_c: Array) -> None:
         """After the solve was rebuilt: cells that have no row any more have no pressure."""
-
-    def add_sources(self, time: float, dt: float) -> None:
-        """Volume that is made in the step."""
 
     def after_solve(self) -> None:
         """After the solve."""

@@ -233,6 +233,11 @@ class Flow(Part):
             for field in self.fields:
                 field.after_sweep(dt)
 
+    def add_sources(self, time: float, dt: float) -> None:
+        """Volume that what the flow carries makes in the step of dt [s] after ``time`` [s]."""
+        for field in self.fields:
+            field.add_sources(time, dt)
+
     def add_forces(self, u_f: Array, dt: float) -> None:
         """Body forces over dt on u_f, whose ghosts are filled on entry and out of date on exit."""
         for field in self.fields:

@@ -144,6 +144,8 @@ class LiquidSurface(Extent):
         self.solid_c = grid.cell_field() if self._all_solids else None
         self.emitted_volume = self.start_volume = 0.0
         self.hidden = tuple(hidden)
+        self.lowest = measure.Rest(np.zeros(3), np.zeros(3))
+        """Against which potential energy counts."""
 
     def start(self) -> None:
         if self.solids is not None and self.solids.occlusion is not None:
@@ -153,6 +155,7 @@ class LiquidSurface(Extent):
         # the volume correction keeps what is outside the solids
         self.surface.target_volume = self.start_volume = self.volume()
         self.tracker.measure(self.surface, self.solid_c, self.open_c, self.row_c)
+        self.lowest = self._lie_down()
         self._check_regions()
 
     def _meet_solids(self) -> None:
@@ -204,6 +207,14 @@ class LiquidSurface(Extent):
                 wet |= through & np.roll(water, 1 - 2 * end, axis=2 - axis)
         return is_open & ~wet
 
+    def _lie_down(self) -> measure.Rest:
+        """The liquid of now at rest around the solids of now, by the parts of cells that the ledger sums."""
+        open_c = self._open_volume().copy()
+        inside = self.grid.interior
+        part = np.clip(0.5 - self.surface.phi_c[inside] / self.grid.dx, 0.0, 1.0)
+        volume = float((part * open_c[inside]).sum()) * self.grid.cell_volume
+        return measure.liquid_at_rest(self.phase, volume, open_c)
+
     def _check_regions(self) -> None:
         """Emitters inside solids and drains without water are mistakes."""
         inside = self.grid.interior
@@ -228,10 +239,12 @@ class LiquidSurface(Extent):
         tracked = {"volume_error_c": self.tracker.error_c, "volume_source_c": self.phase.source_c}
         parted: dict[str, Array] = {"parted_c": self.phase.parted_c}  # type: ignore[dict-item]
         start = np.array([self.start_volume])
-        return {"emitted_volume": emitted, "start_volume": start, **tracked, **parted, **self.surface.arrays()}
+        rest = {"rest_place": self.lowest.place, "rest_moment": self.lowest.moment}
+        return {"emitted_volume": emitted, "start_volume": start, **rest, **tracked, **parted, **self.surface.arrays()}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         self.emitted_volume, self.start_volume = (float(arrays[f"{key}_volume"][0]) for key in ("emitted", "start"))
+        self.lowest = measure.Rest(np.array(arrays["rest_place"]), np.array(arrays["rest_moment"]))
         self.surface.restore(dict(arrays))
         self.tracker.error_c[...] = arrays["volume_error_c"]
         self.phase.source_c[...] = arrays["volume_source_c"]
@@ -402,10 +415,15 @@ class LiquidSurface(Extent):
                 cells &= self.interior_c
                 count = int(np.count_nonzero(cells))
                 if count:
-                    phase.source_c[cells] += source.rate / count
-                    # the flux of the next step takes it out again
-                    self.tracker.error_c[cells] += source.rate * dt / (count * self.grid.cell_volume)
+                    self.make_volume(cells, source.rate / count, dt)
                     self.count_volume(source.rate * dt)
+
+    def make_volume(self, cells: tuple[Array, ...] | np.ndarray, rate: Array | float, dt: float) -> None:
+        """Liquid cells, given as an index into fields, make volume at a rate each [m3/s; 2D m2/s] in a step of dt [s];
+        who asks for it counts it."""
+        self.phase.source_c[cells] += rate
+        # the flux of the next step takes it out again
+        self.tracker.error_c[cells] += rate * dt / self.grid.cell_volume
 
     def count_volume(self, volume: float) -> None:
         """Note that sources added a volume [m^3]: the volume correction, where it is on, must not undo it."""
@@ -526,7 +544,7 @@ class LiquidSurface(Extent):
     def sums(self, u_f: Array) -> Iterator[Quantity]:
         yield Quantity("fluid_volume", self.volume(), VOLUME)
         yield Quantity("spray_volume", self.surface.spray.total_volume, VOLUME)
-        yield from measure.liquid_sums(self.phase, self.surface.phi_c, self._open_volume(), u_f)
+        yield from measure.liquid_sums(self.phase, self.surface.phi_c, self._open_volume(), u_f, self.lowest)
         yield Quantity("emitted_volume", self.emitted_volume, VOLUME)
         yield Quantity("volume_error", self.tracker.total, VOLUME)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -67,28 +67,96 @@ def subtract_scaled(inv_mass_f: Array, force_f: Array, dt: float, u_f: Array) ->
         share(_subtract_scaled, high - low, high - low, m[low:high], f[low:high], dt, u[low:high])
 
 
-def sums(phase: Phase, u_f: Array) -> Iterator[Quantity]:
-    """Volume, momentum, angular momentum about the origin and kinetic energy of a fluid that fills the domain."""
+def sums(phase: Phase, u_f: Array, beside: tuple[np.ndarray, Array]) -> Iterator[Quantity]:
+    """Volume, momentum, angular momentum about the origin and kinetic energy of a fluid that fills the domain.
+
+    beside: faces (k,), flat, and the momentum (k,) [N s] of what the solve's masses have beside their open areas.
+    """
     domain, grid = phase.domain, phase.domain.grid
     partial = grid.row_sums(8)
     partial[...] = 0.0
     mass = phase.mass_of(grid.cell_volume)
     share_rows(grid, _sum_rows, domain.area_f, domain.volume_c, u_f, partial)
     total = partial.sum(axis=0)
+    face, more = beside
+    axis, place = _faces(grid, face)
+    given = more[:, None] * np.eye(3)[axis]
     yield Quantity("fluid_volume", float(total[0] * grid.cell_volume), VOLUME)
-    yield from components("momentum", total[1:4] * mass, MOMENTUM)
-    yield from components("angular_momentum", total[4:7] * mass, ANGULAR_MOMENTUM)
-    yield Quantity("kinetic_energy", float(0.5 * total[7] * mass), ENERGY)
+    yield from components("momentum", total[1:4] * mass + given.sum(axis=0), MOMENTUM)
+    yield from components("angular_momentum", total[4:7] * mass + np.cross(place, given).sum(axis=0), ANGULAR_MOMENTUM)
+    yield Quantity("kinetic_energy", float(0.5 * (total[7] * mass + more @ u_f.reshape(-1)[face])), ENERGY)
 
 
-def liquid_sums(phase: Phase, phi_c: Array, open_c: Array, u_f: Array) -> Iterator[Quantity]:
-    """Momentum, angular momentum about the origin, kinetic energy, and potential energy against the domain's lower
-    corner, of a liquid under the level set phi_c [m]; open_c: part of each cell outside all solids."""
+def _faces(grid: Grid, face: np.ndarray) -> tuple[np.ndarray, Array]:
+    """Axis (k,) and place (k, 3) [m] of faces (k,), flat indices of a face field; z = 0 in 2D."""
+    axis, *index = np.unravel_index(face, (3, *grid.padded))
+    shift = 0.5 * (np.arange(3) != axis[:, None])
+    place = np.array(grid.lower) + grid.dx * (np.stack(index[::-1], axis=1) - GHOSTS + shift)
+    place[:, grid.dimensions :] = 0.0
+    return axis, place
+
+
+def wet_length(phi: Array, dx: float) -> float:
+    """Length [m] of a line that lies in liquid: phi (n,) is the level set in the middles of its n parts of dx [m], and
+    linear between them."""
+    ends = np.concatenate([phi[:1], phi, phi[-1:]])
+    low, high = ends[:-1], ends[1:]
+    change = np.where(low == high, 1.0, high - low)
+    part = np.where((low <= 0.0) == (high <= 0.0), low <= 0.0, np.where(low <= 0.0, -low / change, high / change))
+    length = np.full(len(part), dx)
+    length[[0, -1]] *= 0.5
+    return float(part @ length)
+
+
+def column_weight(phase: Phase, way: Array) -> Array:
+    """By how much the pressure (n,) [Pa] of a fluid at rest is higher at the end of ways (n, 3) [m]."""
+    return phase.mass_of(np.asarray(way @ np.array(phase.gravity)))
+
+
+class Rest(NamedTuple):
+    """A liquid as it would lie at rest.
+
+    place (3,): a point of its surface [m]; moment (3,): sum of volume times the way from that point [m4; 2D m3].
+    """
+
+    place: Array
+    moment: Array
+
+
+def liquid_at_rest(phase: Phase, volume: float, open_c: Array) -> Rest:
+    """So much liquid [m3; 2D m2] in the lowest open parts of cells (Z, Y, X), whether or not it can get there."""
+    grid, g = phase.domain.grid, np.array(phase.gravity)
+    size = float(np.linalg.norm(g))
+    centre = np.stack([np.broadcast_to(x, grid.cells[::-1]).ravel() for x in grid.cell_centres()], axis=1)
+    centre[:, grid.dimensions :] = 0.0
+    if size == 0.0:
+        return Rest(np.zeros(3), np.zeros(3))
+    room = open_c[grid.interior].ravel() * grid.cell_volume
+    # layers of cells of one height, the lowest first
+    height = np.round(centre @ g * (-1e6 / (size * grid.dx)))
+    heights, layer = np.unique(height, return_inverse=True)
+    layers = np.bincount(layer, room, len(heights))
+    filled = np.clip(volume - (np.cumsum(layers) - layers), 0.0, layers)
+    part = np.divide(filled, layers, out=np.ones_like(filled), where=layers > 0.0)
+    last = int(np.flatnonzero(filled > 0.0)[-1]) if volume > 0.0 else 0
+    # the part of a layer lies below its middle, as in the sums of the liquid
+    down = 0.5 * (1.0 - part) * grid.dx
+    surface = (heights[last] * 1e-6 + part[last] - 0.5) * grid.dx
+    place = -surface * g / size
+    weight = room * part[layer]
+    moment = weight @ (centre + (down[layer])[:, None] * g / size - place)
+    return Rest(place, moment)
+
+
+def liquid_sums(phase: Phase, phi_c: Array, open_c: Array, u_f: Array, rest: Rest) -> Iterator[Quantity]:
+    """Momentum, angular momentum about the origin, kinetic energy, and potential energy above that at rest, of a liquid
+    under the level set phi_c [m]; open_c: part of each cell outside all solids."""
     grid = phase.domain.grid
     partial = grid.row_sums(8)
     partial[...] = 0.0
-    share_rows(grid, _sum_liquid_rows, phi_c, open_c, u_f, phase.gravity, partial)
+    share_rows(grid, _sum_liquid_rows, phi_c, open_c, u_f, phase.gravity, rest.place, partial)
     total = partial.sum(axis=0) * phase.mass_of(grid.cell_volume)
+    total[7] += phase.mass_of(float(rest.moment @ np.array(phase.gravity)))
     yield from components("momentum", total[:3], MOMENTUM)
     yield from components("angular_momentum", total[3:6], ANGULAR_MOMENTUM)
     yield Quantity("kinetic_energy", float(total[6]), ENERGY)
@@ -417,8 +485,8 @@ def _sum_voxel_forces(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _sum_liquid_rows(spec, phi, volume, u, g, out, start, stop):  # type: ignore[no-untyped-def]
-    """Per row, in cells of water: momentum (3), angular momentum (3), u^2 / 2, -g.x from the lower corner.
+def _sum_liquid_rows(spec, phi, volume, u, g, place, out, start, stop):  # type: ignore[no-untyped-def]
+    """Per row, in cells of water: momentum (3), angular momentum (3), u^2 / 2, -g.x from a place.
 
     The liquid part of a cell is f = 1/2 - phi / dx between 0 and 1 and its centroid lies (1 - f) / 2 cells below the
     centre along the normal: exact for a level surface.
@@ -453,7 +521,7 @@ def _sum_liquid_rows(spec, phi, volume, u, g, out, start, stop):  # type: ignore
             out[row, 4] += z * mx - x * mz
             out[row, 5] += x * my - y * mx
             out[row, 6] += 0.25 * w * (ul * ul + uh * uh + vl * vl + vh * vh + wl * wl + wh * wh)
-            height = g[0] * (x - shift * nx - spec.x0) + g[1] * (y - shift * ny - spec.y0)
+            height = g[0] * (x - shift * nx - place[0]) + g[1] * (y - shift * ny - place[1])
             if spec.dimensions == 3:
-                height += g[2] * (z - shift * nz - spec.z0)
+                height += g[2] * (z - shift * nz - place[2])
             out[row, 7] -= w * height

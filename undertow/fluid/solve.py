@@ -69,6 +69,10 @@ class ImplicitSolve(Protocol):
         """Walls that the solve moves have the velocities that their solids have now."""
         return
 
+    def momentum_beside(self, u_f: Array) -> tuple[np.ndarray, Array]:
+        """Faces (k,), flat, and the momentum [N s] of masses that the solve gives them beside their own: none here."""
+        return np.zeros(0, np.int64), np.zeros(0)
+
     def carried(self) -> tuple[np.ndarray, np.ndarray]:
         """Faces that move with thin solids, flat, and whether there is fluid beside them (n,): none here."""
         return np.zeros(0, np.int64), np.zeros(0, dtype=bool)

@@ -94,8 +94,8 @@ class FreeSurfaceStep(TwoHalves):
         f = self.flow
         f.transport_velocity(by_f, kick)  # (5.25)
         f.uncover(f.u_star, moved)
+        f.add_sources(time, dt)
         f.add_forces(f.u_star, kick)
-        f.extent.add_sources(time, dt)
         f.place_velocities(time)
         f.guess(kick)
         report = f.project(f.u_star, kick)  # (5.3) with thesis 6.3.7

@@ -111,4 +111,4 @@ class Tank(Extent):
         return sum(thin.leak(u_f) for thin in self.thin)
 
     def sums(self, u_f: Array) -> Iterator[Quantity]:
-        return measure.sums(self.phase, u_f)
+        return measure.sums(self.phase, u_f, self.solve.momentum_beside(u_f))

@@ -4,6 +4,7 @@ from undertow.geometry.bunny import make_bunny
 from undertow.geometry.compound import Compound, Part
 from undertow.geometry.fractions import measure_fractions
 from undertow.geometry.generated import make_boat, make_gear, make_hull
+from undertow.geometry.heights import Below, PlaceTable
 from undertow.geometry.meshes import AnimatedMesh, MeshShape, load_mesh, load_sequence, load_triangles, note_overlap
 from undertow.geometry.motion import (
     ConstantCurve,
@@ -23,9 +24,9 @@ from undertow.geometry.sheets import Sheet
 from undertow.geometry.solids import BAND, Solid, SolidFields, SolidSpec
 
 __all__ = [
-    "BAND", "AnalyticShape", "AnimatedMesh", "Box", "Capsule", "Compound", "ConstantCurve", "Curve", "Cylinder",
-    "Keyframes", "MeshShape", "Motion", "Occlusion", "Part", "Plane", "Shape", "Sheet", "SineCurve", "Solid",
-    "SolidFields", "SolidSpec", "Sphere", "Static", "TableCurve", "Torus", "VelocityCurves", "load_mesh",
-    "load_sequence", "load_triangles", "make_boat", "make_bunny", "make_gear", "make_hull", "measure_fractions",
-    "note_overlap", "rotation_matrix",
+    "BAND", "AnalyticShape", "AnimatedMesh", "Below", "Box", "Capsule", "Compound", "ConstantCurve", "Curve",
+    "Cylinder", "Keyframes", "MeshShape", "Motion", "Occlusion", "Part", "PlaceTable", "Plane", "Shape", "Sheet",
+    "SineCurve", "Solid", "SolidFields", "SolidSpec", "Sphere", "Static", "TableCurve", "Torus", "VelocityCurves",
+    "load_mesh", "load_sequence", "load_triangles", "make_boat", "make_bunny", "make_gear", "make_hull",
+    "measure_fractions", "note_overlap", "rotation_matrix",
 ]  # fmt: skip

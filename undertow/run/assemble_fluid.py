@@ -36,6 +36,7 @@ from undertow.rigid.table import BodyTable
 from undertow.run import build
 from undertow.run.assemble_solids import make_rigid, make_soft
 from undertow.run.assemble_water import check_water, make_liquid, set_velocity, viscosity_contents
+from undertow.run.assemble_waves import tell_waves, wave_contents
 from undertow.run.assembly import Assembly
 from undertow.run.memory import check_memory
 from undertow.scene import Scene, SoftBody
@@ -75,7 +76,7 @@ class _Box:
         """The fluid around solids that are ``fields``, which fills the domain or has a surface; kept_out: further
         solids that the surface keeps out of."""
         scene, grid = self.scene, self.grid
-        contents = [*viscosity_contents(scene, grid), *build.smoke_contents(scene, grid)]
+        contents = [*viscosity_contents(scene, grid), *build.smoke_contents(scene, grid), *wave_contents(scene)]
         settings = build.flow_settings(scene)
         if not scene.has_surface:
             return Flow(grid, self.sides, fields, settings, contents, self.side_velocity, make_solve)
@@ -84,7 +85,7 @@ class _Box:
         liquid = make_liquid(scene, grid, self.sides, make_phase, hidden)
         flow = Flow(grid, self.sides, fields, settings, contents, self.side_velocity, make_solve, liquid)
         set_velocity(scene, flow)
-        self.notes += check_water(scene, flow) if self.starts else []
+        self.notes += [*check_water(scene, flow), *tell_waves(scene, flow)] if self.starts else []
         return flow
 
 

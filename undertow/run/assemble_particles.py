@@ -73,7 +73,7 @@ def _assemble(
         for name, item in {**scene.sph_fluids, **scene.water_regions}.items()
     }
     first = {entry.name: _solid(entry) for entry in table.first}
-    fluids = [(shapes[name], build.vector3(item.velocity)) for name, item in scene.sph_fluids.items()]
+    fluids = [(shapes[name], build.start_velocity(item)) for name, item in scene.sph_fluids.items()]
     filling = fill(box, fluids, list(first.values()))
     settings, remarks = _read_settings(scene, table, box, shapes | first, moving, filling.full)
     notes += [*filling.notes, *remarks]
@@ -146,11 +146,20 @@ def _read_motions(scene: Scene, table: BodyTable, shapes: Shapes) -> list[Moving
     """What moves: fluids, sources, bodies."""
     pushed: dict[str, SphFluid | WaterSource] = dict(scene.sph_fluids)
     pushed |= {name: item for name, item in scene.water_regions.items() if isinstance(item, WaterSource)}
-    found = [Moving(shapes[name], item.velocity) for name, item in pushed.items()]
+    found = [Moving(shapes[name], _fastest(item)) for name, item in pushed.items()]
     for body in (entry.description for entry in table.first):
         moves = body.dynamic
         found.append(Moving(shapes[body.name], body.velocity, body.angular_velocity, not moves, falls=moves))
     return found
+
+
+def _fastest(item: SphFluid | WaterSource) -> tuple[float, ...]:
+    """The largest velocity that a fluid or source has [m/s]."""
+    field = item.velocity_field if isinstance(item, SphFluid) else None
+    if field is None:
+        return item.velocity
+    values: list[list[float]] = np.array(field.values, dtype=float).reshape(-1, field.components).tolist()
+    return tuple(max(values, key=lambda velocity: math.hypot(*velocity)))
 
 
 def _solid(entry: BodyEntry) -> geometry.Solid:

@@ -14,7 +14,7 @@ from undertow.fluid.advected import Content, FieldContext
 from undertow.fluid.drawing import padded_centres
 from undertow.fluid.liquid import LiquidSurface, MakePhase, VolumeSource, WaterEmitter
 from undertow.fluid.variable_viscosity import VariableViscosity, ViscositySource
-from undertow.grid import Array, Grid, Sides
+from undertow.grid import GHOSTS, Array, Grid, Sides
 from undertow.run import build
 from undertow.scene import Drain, Inflow, Open, Outflow, Scene, Water, WaterSource
 from undertow.surface import Surface, SurfaceSettings
@@ -92,11 +92,12 @@ def _regions(scene: Scene, grid: Grid) -> tuple[list[WaterEmitter], list[VolumeS
 def set_velocity(scene: Scene, flow: Flow) -> None:
     """Every body of water starts with its velocity, on the faces of its cells."""
     for name, item in scene.waters.items():
-        if any(item.velocity):
-            inside = _distance(flow.grid, {name: item}) <= 0.0
-            for axis in flow.grid.axes:
+        if any(item.velocity) or item.velocity_field is not None:
+            inside, grid, velocity = _distance(flow.grid, {name: item}) <= 0.0, flow.grid, build.start_velocity(item)
+            for axis in grid.axes:
                 faces = inside | np.roll(inside, 1, axis=2 - axis)
-                flow.state.u[axis][faces] = build.vector3(item.velocity)[axis]
+                index = np.argwhere(faces)[:, ::-1] - GHOSTS + 0.5 * (np.arange(3) != axis)
+                flow.state.u[axis][faces] = velocity(np.array(grid.lower) + grid.dx * index)[:, axis]
     flow.finish(flow.state.u)
 
 

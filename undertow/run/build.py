@@ -88,6 +88,17 @@ def initial_velocity(scene: Scene) -> Callable[[Array, Array, Array], tuple[Arra
     return velocity
 
 
+def start_velocity(item: Water | SphFluid) -> Callable[[Array], Array]:
+    """Velocity (n, 3) [m/s] at t = 0 of a liquid at places (n, 3) [m]."""
+    given = item.velocity_field
+    if given is None:
+        velocity = np.array(vector3(item.velocity))
+        return lambda points: np.broadcast_to(velocity, points.shape)
+    axes = [(n, x) for n, x in enumerate((given.x, given.y, given.z)) if x is not None]
+    table, width = geometry.PlaceTable(axes, given.values), given.components
+    return lambda points: np.column_stack([table(points), np.zeros((len(points), 3 - width))])
+
+
 def make_curve(curve: object) -> geometry.Curve:
     """A vector curve of the scene, with three components."""
     if isinstance(curve, Table):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from undertow.part import ANGULAR_SPEED, FORCE, LENGTH, SPEED, TIME, TORQUE, ZERO, Unit
-from undertow.run.sampling import flux, sample, surface_height
+from undertow.run.sampling import flux, surface_height, wetted_length
 from undertow.run.tables import Cell
-from undertow.scene import FluxProbe, ForceProbe, GaugeProbe, LineProbe, PointProbe
+from undertow.scene import FaceProbe, FluxProbe, ForceProbe, GaugeProbe, LineProbe, PointProbe
 
 if TYPE_CHECKING:
     from undertow.run.simulation import Simulation
@@ -62,13 +62,18 @@ def probe_rows(sim: Simulation) -> list[list[Cell]]:
 
 
 def _probe_values(
-    sim: Simulation, probe: PointProbe | LineProbe | FluxProbe | GaugeProbe | ForceProbe
+    sim: Simulation, probe: PointProbe | LineProbe | FluxProbe | GaugeProbe | FaceProbe | ForceProbe
 ) -> list[tuple[int, str, float]]:
     """(index of the point, quantity, value) for every scalar of a probe."""
     if isinstance(probe, FluxProbe):
-        return [(0, "flux", flux(sim.flow, "xyz".index(probe.axis), probe.position))]
+        with sim.scheme.synchronised():
+            return [(0, "flux", flux(sim.flow, "xyz".index(probe.axis), probe.position))]
+    if isinstance(probe, FaceProbe):
+        normal = (*probe.normal, 0.0)[:3]
+        return [(0, "pressure", float(np.mean(sim.wall_pressure(probe.points(sim.scene.dimensions), [normal]))))]
     if isinstance(probe, GaugeProbe):
-        return [(0, "height", surface_height(sim.flow, probe.position))]
+        height, wetted = (find(sim.flow, probe.position) for find in (surface_height, wetted_length))
+        return [(0, "height", height), (0, "wetted_length", wetted)]
     if isinstance(probe, ForceProbe):
         there = [name for _, name in sim.solids()]
         forces = [sim.body_forces(name) for name in probe.objects if name in there]
@@ -88,7 +93,7 @@ def _probe_values(
         points = np.linspace(probe.start, probe.end, probe.count)
     found: list[tuple[int, str, float]] = []
     for field in probe.fields:
-        values = sample(sim.flow, field, points)
+        values = np.asarray(sim.sample(field, points))
         for point, value in enumerate(values):
             if values.ndim == 1:
                 found.append((point, field, float(value)))

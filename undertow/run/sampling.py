@@ -106,17 +106,13 @@ def _check_inside(flow: Flow, places: Array) -> None:
 
 
 def surface_height(flow: Flow, point: Sequence[float]) -> float:
-    """Height y of the highest surface of the water on the vertical through a point [m].
+    """Height y of the highest surface of the water outside solids on the vertical through a point [m].
 
     Where the level set changes sign between the centres of cells; the domain's lower end without water there, its upper
     end where the highest cell is full.
     """
     grid = flow.grid
-    heights = grid.lower[1] + (np.arange(grid.cells[1]) + 0.5) * grid.dx
-    places = np.zeros((len(heights), 3))
-    places[:, : len(point)] = point
-    places[:, 1] = heights
-    phi = sample(flow, "level_set", places)
+    heights, phi = _along_vertical(flow, point)
     wet = np.flatnonzero(phi <= 0.0)
     if len(wet) == 0:
         return float(grid.lower[1])
@@ -124,6 +120,39 @@ def surface_height(flow: Flow, point: Sequence[float]) -> float:
     if j == len(heights) - 1:
         return float(grid.upper[1])
     return float(heights[j] + grid.dx * phi[j] / (phi[j] - phi[j + 1]))
+
+
+def wetted_length(flow: Flow, point: Sequence[float]) -> float:
+    """Length of the vertical through a point that lies in water and outside solids [m], the level set being linear
+    between the centres of cells."""
+    return measure.wet_length(_along_vertical(flow, point)[1], flow.grid.dx)
+
+
+def wall_pressure(flow: Flow, points: Array, normal: Array) -> Array:
+    """Pressure (n,) [Pa] at points (n, 3) [m] of a wall whose normal (3,) points into the fluid.
+
+    That half a cell inside, and in water its weight from there to the wall, dp/dn = rho g.n; 0 in the air.
+    """
+    inner = points + 0.5 * flow.grid.dx * normal
+    pressure = sample(flow, "pressure", inner)
+    if flow.extent.phi_c is None:
+        return pressure
+    weight = measure.column_weight(flow.phase, points - inner)
+    return np.asarray(np.where(sample(flow, "level_set", inner) <= 0.0, pressure + weight, 0.0))
+
+
+def _along_vertical(flow: Flow, point: Sequence[float]) -> tuple[Array, Array]:
+    """Heights y of the centres of cells on the vertical through a point, and there the level set of the water outside
+    solids [m]."""
+    grid, solid_c = flow.grid, getattr(flow.extent, "solid_c", None)
+    heights = grid.coordinates(1, 0.5)
+    places = np.zeros((len(heights), 3))
+    places[:, : len(point)] = point
+    places[:, 1] = heights
+    phi = sample(flow, "level_set", places)
+    if solid_c is not None:
+        phi = np.maximum(phi, -sample_centred(grid, _padded(flow, solid_c[grid.interior]), places))
+    return heights, phi
 
 
 def _padded(flow: Flow, cells: Array) -> Array:

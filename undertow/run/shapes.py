@@ -16,6 +16,7 @@ import undertow.geometry as geometry
 from undertow.errors import UserError
 from undertow.geometry import sheets
 from undertow.grid import Array
+from undertow.scene.heights import HeightSine
 
 if TYPE_CHECKING:
     from undertow.scene import ShapeModel
@@ -112,6 +113,16 @@ def _make_shell(shape: Any, dimensions: int) -> geometry.Shape:
     return SHEETS[shape.form.type](shape.form, shape.thickness, dimensions)
 
 
+def _make_heights(shape: Any, dimensions: int) -> geometry.Shape:
+    given = shape.height
+    if isinstance(given, HeightSine):
+        axis, k = "xz".index(given.along), 2.0 * np.pi / given.wavelength
+        return geometry.Below(lambda x, z: given.mean + given.amplitude * np.sin(k * (x, z)[axis] + given.phase))
+    axes = [(0, given.x), *([] if given.z is None else [(2, given.z)])]
+    table = geometry.PlaceTable(axes, given.values)
+    return geometry.Below(lambda x, z: table(np.column_stack([x, 0.0 * x, z])))
+
+
 def _mesh_box(path: str, shape: Any, size: float, dimensions: int) -> tuple[Array, Any]:
     from undertow.soft import meshes
 
@@ -153,6 +164,7 @@ SHAPES: dict[str, ShapeKind] = {
     "cylinder": ShapeKind(lambda s, d: geometry.Cylinder(s.radius, s.length)),
     "torus": ShapeKind(lambda s, d: geometry.Torus(s.radius, s.tube)),
     "plane": ShapeKind(_make_plane),
+    "heights": ShapeKind(_make_heights),
     "mesh": ShapeKind(_make_mesh),
     "mesh_sequence": ShapeKind(_make_sequence),
     "bunny": ShapeKind(lambda s, d: geometry.make_bunny(s.size)),

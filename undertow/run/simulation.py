@@ -519,6 +519,27 @@ class Simulation:
         with self.scheme.synchronised():
             return sampling.sample(self.flow, field, points)
 
+    def wall_pressure(self, points: object, normal: object) -> Array:
+        """Pressure (n,) [Pa] at points (n, 3) [m] (or (n, 2) in 2D) of a wall, of the domain or of a solid.
+
+        normal: direction into the fluid. 0 where it is dry; in a full tank without the hydrostatic part.
+        """
+        from undertow.run import sampling
+
+        places, single = sampling.check_points(points)
+        inward = sampling.check_points(normal)[0][0]
+        size = math.hypot(*inward)
+        if not size > 0.0:
+            raise UserError("wall_pressure: the normal is zero; give the direction into the fluid")
+        fluid = self._sph()
+        if fluid is not None:
+            from undertow.sph.interpolation import wall_pressure
+
+            values = wall_pressure(fluid, places)
+        else:
+            values = sampling.wall_pressure(self.flow, places, inward / size)
+        return values[0] if single else values
+
     def _sph(self) -> SphFluid | None:
         """The SPH fluid; None where the scene has none, and then nothing of it is imported."""
         if not self.scene.sph_fluids:

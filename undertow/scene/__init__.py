@@ -13,6 +13,7 @@ from undertow.scene.compound import Compound, CompoundPart
 from undertow.scene.curves import Sine, Table
 from undertow.scene.domain import Domain, Inflow, Open, Outflow, Periodic, Wall
 from undertow.scene.files import find_scene, gallery_names, with_frames
+from undertow.scene.heights import Heights, HeightSine, HeightTable, VelocityTable
 from undertow.scene.loads import ForceLoad, PressureLoad, Region, TorqueLoad, TractionLoad
 from undertow.scene.materials import MATERIALS, SOLID_MATERIALS, Material, SolidMaterial
 from undertow.scene.monolithic import Lumped, Monolithic
@@ -28,7 +29,7 @@ from undertow.scene.objects import (
     Water,
     WaterSource,
 )
-from undertow.scene.probes import FluxProbe, ForceProbe, GaugeProbe, LineProbe, PointProbe
+from undertow.scene.probes import FaceProbe, FluxProbe, ForceProbe, GaugeProbe, LineProbe, PointProbe
 from undertow.scene.rigid_fluid import RigidFluid
 from undertow.scene.scene import (
     Camera,
@@ -61,17 +62,19 @@ from undertow.scene.shapes import (
 from undertow.scene.shells import Bowl, Plate, Polyline, Shell, Skiff, Tub
 from undertow.scene.soft import Cloth, Hold, Rope, Soft, SoftBody
 from undertow.scene.sph import Sph
+from undertow.scene.waves import Beach, IrregularWave, RegularWave, WaveMaker
 
 __all__ = [
-    "MATERIALS", "SOLID_MATERIALS", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Compound",
-    "CompoundPart", "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "Fluid", "FluxProbe", "ForceLoad",
-    "ForceProbe", "GaugeProbe", "Gear", "Hold", "Hull", "Inflow", "Joint", "JointAxis", "Keyframes", "LineProbe",
-    "Lumped", "Material", "Mesh", "MeshSequence", "Monolithic", "Open", "Outflow", "Output", "Periodic", "Plane",
-    "Plate", "PointProbe", "Polygon", "Polyline", "PrescribedVelocity", "PressureLoad", "Region", "RigidBody",
-    "RigidFluid", "Rope", "Rotation", "Scene", "ShapeModel", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody",
+    "MATERIALS", "SOLID_MATERIALS", "Beach", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth",
+    "Compound", "CompoundPart", "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "FaceProbe", "Fluid",
+    "FluxProbe", "ForceLoad", "ForceProbe", "GaugeProbe", "Gear", "Heights", "HeightSine", "HeightTable", "Hold",
+    "Hull", "Inflow", "IrregularWave", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Material", "Mesh",
+    "MeshSequence", "Monolithic", "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe",
+    "Polygon", "Polyline", "PrescribedVelocity", "PressureLoad", "Region", "RegularWave", "RigidBody", "RigidFluid",
+    "Rope", "Rotation", "Scene", "ShapeModel", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody",
     "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Tetrahedra", "Time",
-    "TorqueLoad", "Torus", "TractionLoad", "Tub", "View", "Wall", "Water", "WaterSource", "find_scene", "gallery_names",
-    "with_frames",
+    "TorqueLoad", "Torus", "TractionLoad", "Tub", "VelocityTable", "View", "Wall", "Water", "WaterSource",
+    "WaveMaker", "find_scene", "gallery_names", "with_frames",
 ]  # fmt: skip
 
 

@@ -39,11 +39,13 @@ from undertow.scene.base import (
 from undertow.scene.choice import BY_TYPE, check_type
 from undertow.scene.curves import AngleCurve
 from undertow.scene.faults import suggest
+from undertow.scene.heights import VelocityTable
 from undertow.scene.loads import Loads
 from undertow.scene.materials import SOLID_MATERIALS, check_density
 from undertow.scene.motion import Keyframes, Motion, Rotation, Static
 from undertow.scene.shapes import RigidShape, Shape
 from undertow.scene.soft import Cloth, Rope, SoftBody
+from undertow.scene.waves import Beach, WaveMaker
 
 
 def _check_inertia(value: Any) -> Any:
@@ -337,6 +339,9 @@ class Water(Model):
     position: Point = Field(description="position of the centre [m]")
     rotation: Rotation = Field(Rotation(), description="rotation")
     velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
+    velocity_field: VelocityTable | None = Field(
+        None, description="velocities at t = 0 by places, such as { x = [0, 1], values = [[0, 0], [1, 0]] }"
+    )
     viscosity: Viscosity | None = Field(
         None, description="dynamic viscosity of this water, which it carries along [Pa s]; absent: that of the fluid"
     )
@@ -345,7 +350,13 @@ class Water(Model):
     def _check(self) -> Water:
         if self.shape.is_animated:
             raise complain("water cannot be an animated mesh; use a mesh")
+        _check_one_velocity(self)
         return self
+
+
+def _check_one_velocity(item: Water | SphFluid) -> None:
+    if item.velocity_field is not None and any(item.velocity):
+        raise complain("has a velocity and a velocity_field; give one of them")
 
 
 class WaterSource(Model):
@@ -399,11 +410,15 @@ class SphFluid(Model):
     position: Point = Field(description="position of the centre [m]")
     rotation: Rotation = Field(Rotation(), description="rotation")
     velocity: Velocity = Field((0.0, 0.0, 0.0), description="velocity at t = 0 [m/s]")
+    velocity_field: VelocityTable | None = Field(
+        None, description="velocities at t = 0 by places, such as { x = [0, 1], values = [[0, 0], [1, 0]] }"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> SphFluid:
         if self.shape.is_animated:
             raise complain("a fluid cannot be an animated mesh; use a mesh")
+        _check_one_velocity(self)
         return self
 
 
@@ -417,9 +432,22 @@ SceneObject = Annotated[
     | Annotated[SoftBody, Tag("<soft_body>")]
     | Annotated[Cloth, Tag("<cloth>")]
     | Annotated[Rope, Tag("<rope>")]
-    | Annotated[SphFluid, Tag("<sph_fluid>")],
+    | Annotated[SphFluid, Tag("<sph_fluid>")]
+    | Annotated[WaveMaker, Tag("<wave_maker>")]
+    | Annotated[Beach, Tag("<beach>")],
     BY_TYPE,
     check_type(
-        "rigid_body", "joint", "emitter", "water", "water_source", "drain", "soft_body", "cloth", "rope", "sph_fluid"
+        "rigid_body",
+        "joint",
+        "emitter",
+        "water",
+        "water_source",
+        "drain",
+        "soft_body",
+        "cloth",
+        "rope",
+        "sph_fluid",
+        "wave_maker",
+        "beach",
     ),
 ]

@@ -49,12 +49,25 @@ from undertow.scene.objects import (
     WaterSource,
     check_groups,
 )
-from undertow.scene.probes import ForceProbe, GaugeProbe, LineProbe, PointProbe, Probe, check_force_probes, check_probes
+from undertow.scene.probes import (
+    FaceProbe,
+    ForceProbe,
+    GaugeProbe,
+    LineProbe,
+    PointProbe,
+    Probe,
+    check_force_probes,
+    check_probes,
+)
 from undertow.scene.renamed import check_renamed
 from undertow.scene.rigid_fluid import RigidFluid
 from undertow.scene.shells import check_shells
 from undertow.scene.soft import Cloth, Rope, Soft, SoftBody, check_soft
 from undertow.scene.sph import Sph, check_sph, check_without_sph
+from undertow.scene.waves import Beach, WaveMaker, check_waves
+
+Zone = Beach | WaveMaker
+"""Objects that are regions along the sides of the domain."""
 
 MOST_OBJECTS = 100_000
 """Of a scene: more take longer to describe than a solver of this kind can be of use for."""
@@ -263,7 +276,7 @@ class Scene(Model):
         """2 or 3: that of the domain, and without one that of the positions."""
         if self.domain is not None:
             return self.domain.dimensions
-        return max((len(item.position) for item in self.objects.values()), default=3)
+        return max((len(item.position) for item in self.objects.values() if not isinstance(item, Zone)), default=3)
 
     def need_domain(self) -> Domain:
         """The domain of a scene that has a fluid."""
@@ -305,6 +318,11 @@ class Scene(Model):
     def water_regions(self) -> dict[str, WaterSource | Drain]:
         """Sources and drains of water by name, in order."""
         return {name: item for name, item in self.objects.items() if isinstance(item, WaterSource | Drain)}
+
+    @cached_property
+    def wave_zones(self) -> dict[str, Beach | WaveMaker]:
+        """Makers of waves and beaches by name, in order."""
+        return {name: item for name, item in self.objects.items() if isinstance(item, Zone)}
 
     @property
     def mixes_viscosities(self) -> bool:
@@ -404,11 +422,12 @@ class Scene(Model):
         check_nodes_in_fluid(self)
         self._check_smoke()
         self._check_water()
+        check_waves(self, domain)
         check_probes(self, domain)
         for name, item in self.objects.items():
             if isinstance(item, SoftBody | Cloth | Rope):
                 self._check_near(name, item, domain)
-            elif not isinstance(item, Joint):
+            elif not isinstance(item, Joint | Zone):
                 self._check_inside(name, item, domain)
         if self.output.fields is None and not self.sph_fluids:
             smoke = ("smoke", "temperature") if self.smoke else ()
@@ -452,7 +471,7 @@ class Scene(Model):
         """Shapes fit the dimensions; joints need bodies."""
         dimensions = self.dimensions
         for name, item in self.objects.items():
-            if not isinstance(item, Joint | SoftBody | Cloth | Rope):
+            if not isinstance(item, Joint | SoftBody | Cloth | Rope | Zone):
                 item.shape.check_dimensions(f"objects.{name}.shape", dimensions)
         check_groups(self.bodies)
         for name, body in self.bodies.items():
@@ -472,10 +491,25 @@ class Scene(Model):
             if dimensions == 2 and joint.kind == "hinge" and any(joint.axis[:2]):
                 raise complain(f"objects.{name}.axis: in a 2D scene bodies turn about z only; use [0, 0, 1]")
 
+    def _check_velocity_fields(self) -> None:
+        liquids: dict[str, Water | SphFluid] = {**self.waters, **self.sph_fluids}
+        for name, item in liquids.items():
+            field, path = item.velocity_field, f"objects.{name}.velocity_field"
+            if field is None:
+                continue
+            if field.components != self.dimensions:
+                raise complain(
+                    f"{path}.values: velocities of {field.components} components in a {self.dimensions}D scene; give "
+                    f"{self.dimensions}"
+                )
+            if self.dimensions == 2 and field.z is not None:
+                raise complain(f"{path}.z: a 2D scene has no z; remove it")
+
     def _check_components(self) -> None:
         """Vectors have as many components as the scene has dimensions; in 2D a third one may be 0, not of places."""
         dimensions = self.dimensions
         self._check_places(dimensions)
+        self._check_velocity_fields()
         for path, vector in self._vectors():
             if dimensions == 3 and len(vector) != 3:
                 raise complain(f"{path} = {list(vector)}: must have 3 components in a 3D scene")
@@ -494,7 +528,7 @@ class Scene(Model):
     def _check_places(self, dimensions: int) -> None:
         """Places and sizes all have the same number of components: a z that one of them lacks has been forgotten."""
         for name, item in self.objects.items():
-            places = {"position": item.position}
+            places = {} if isinstance(item, Zone) else {"position": item.position}
             shape = getattr(item, "shape", None)
             places |= {} if shape is None else {f"shape.{key}": place for key, place in shape.places().items()}
             if isinstance(item, Rope):
@@ -525,6 +559,8 @@ class Scene(Model):
                 found += [(f"domain.sides.{name}.velocity", v) for v in values_of(side.velocity)]
         for name, item in self.objects.items():
             path = f"objects.{name}"
+            if isinstance(item, Zone):
+                continue
             found.append((f"{path}.position", item.position))
             if isinstance(item, Joint | SoftBody | Cloth | Rope):
                 continue
@@ -542,9 +578,11 @@ class Scene(Model):
             elif isinstance(item.motion, Keyframes):
                 found += [(f"{path}.motion.positions", v) for v in item.motion.positions]
         for name, probe in self.probes.items():
-            if isinstance(probe, PointProbe | GaugeProbe):
+            if isinstance(probe, PointProbe | GaugeProbe | FaceProbe):
                 found.append((f"probes.{name}.position", probe.position))
-            elif isinstance(probe, LineProbe):
+            if isinstance(probe, FaceProbe):
+                found.append((f"probes.{name}.normal", probe.normal))
+            if isinstance(probe, LineProbe):
                 found += [(f"probes.{name}.start", probe.start), (f"probes.{name}.end", probe.end)]
         if self.view.camera is not None and dimensions == 3:
             camera = self.view.camera

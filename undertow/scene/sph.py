@@ -73,6 +73,3 @@ def check_sph(scene: Scene) -> None:
     for name, side in scene.need_domain().sides.items():
         if isinstance(side, Inflow):
             raise complain(f"domain.sides.{name}: particles do not come in through sides; use a wall or 'open'")
-    for name, probe in scene.probes.items():
-        if probe.type != "force":
-            raise complain(f"probes.{name}: particles have force probes only; remove it")

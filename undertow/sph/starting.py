@@ -29,9 +29,9 @@ LEAST_MACH = 3.0
 class Filling:
     """Where particles start.
 
-    lattice, places (n, 3) [m]: of the domain, and moved out of the way of bodies; regions: rows (n,) and velocity (3,)
-    [m/s] of every fluid; crowded: particles have been moved; full: no place is free but those of bodies; notes: what
-    has been cleared.
+    lattice, places (n, 3) [m]: of the domain, and moved out of the way of bodies; regions: rows (n,) and velocities
+    (m, 3) [m/s] of every fluid; crowded: particles have been moved; full: no place is free but those of bodies; notes:
+    what has been cleared.
     """
 
     lattice: Array
@@ -43,8 +43,8 @@ class Filling:
 
 
 def fill(box: SphBox, fluids: Sequence[tuple[Solid, Any]], solids: Sequence[Solid]) -> Filling:
-    """Particles of fluids, each a shape with a velocity (3,) [m/s], on the lattice of the domain, around solids; where
-    shapes overlap the first counts."""
+    """Particles of fluids, each a shape with its velocity at places (n, 3) [m/s], on the lattice of the domain, around
+    solids; where shapes overlap the first counts."""
     lattice = box.lattice()
     taken = np.zeros(len(lattice), dtype=bool)
     regions: list[tuple[Any, Array]] = []
@@ -58,7 +58,7 @@ def fill(box: SphBox, fluids: Sequence[tuple[Solid, Any]], solids: Sequence[Soli
                 f"domain, or raise the resolution"
             )
         taken |= inside
-        regions.append((inside, np.array(velocity)))
+        regions.append((inside, np.array(velocity(lattice))))
     left, near, bodies = _clear(solids, box, lattice, taken, notes)
     crowded = np.flatnonzero(left & near)
     places = lattice.copy()
@@ -69,7 +69,7 @@ def fill(box: SphBox, fluids: Sequence[tuple[Solid, Any]], solids: Sequence[Soli
         notes.append(f"objects: {count} particles of fluid that found no room between solids have been cleared")
     if not left.any():
         raise UserError("objects: solids take the place of all particles; move them or the fluid")
-    regions = [(inside & left, velocity) for inside, velocity in regions]
+    regions = [(inside & left, velocity[inside & left]) for inside, velocity in regions]
     return Filling(lattice, places, regions, bool(room.any()), bool((taken | near).all()), notes)
 
 
