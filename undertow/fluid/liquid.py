@@ -136,6 +136,7 @@ class LiquidSurface(Extent):
         self.was_open_c = np.ones(grid.padded, dtype=np.uint8)
         self.edge_c = np.zeros(grid.padded, dtype=np.uint8)
         self.solid_c = grid.cell_field() if self._all_solids else None
+        self.was_solid_c = grid.cell_field() if self._all_solids else None
         self.emitted_volume = self.start_volume = 0.0
         self.hidden = tuple(hidden)
 
@@ -145,8 +146,22 @@ class LiquidSurface(Extent):
             self.extrapolation = self.shells.extrapolation
         # the volume correction keeps what is outside the solids
         self.surface.target_volume = self.start_volume = self.volume()
-        self.tracker.measure(self.surface, self.solid_c, self.open_c, self.row_c)
+        self._measure_waters()
         self._check_regions()
+
+    def _measure_waters(self) -> None:
+        """Of a surface that did not get where it is by a step."""
+        self.tracker.measure(self.surface, self.solid_c, self.open_c, self.row_c)
+        self._find_waters()
+
+    def _find_waters(self) -> None:
+        work_f = self.advection.scratch_f
+        self.tracker.find_waters(self.surface, self.open_c, self.domain.area_f, self._closed_f, work_f)
+
+    @property
+    def _closed_f(self) -> Array:
+        """Open parts of the faces between solids that are liquid to the pressure; empty without any."""
+        return self.phase.displaced[0].area_f if self.phase.displaced else self.no_field_f
 
     def _check_regions(self) -> None:
         """Emitters inside solids and drains without water are mistakes."""
@@ -169,21 +184,21 @@ class LiquidSurface(Extent):
 
     def arrays(self) -> dict[str, Array]:
         emitted = np.array([self.emitted_volume])
-        tracked = {"volume_error_c": self.tracker.error_c, "volume_source_c": self.phase.source_c}
-        start = np.array([self.start_volume])
-        return {"emitted_volume": emitted, "start_volume": start, **tracked, **self.surface.arrays()}
+        start, source_c = np.array([self.start_volume]), self.phase.source_c
+        own = {"emitted_volume": emitted, "start_volume": start, "volume_source_c": source_c}
+        return {**own, **self.tracker.arrays(), **self.surface.arrays()}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         self.emitted_volume, self.start_volume = (float(arrays[f"{key}_volume"][0]) for key in ("emitted", "start"))
         self.surface.restore(dict(arrays))
-        self.tracker.error_c[...] = arrays["volume_error_c"]
+        self.tracker.restore(arrays)
         self.phase.source_c[...] = arrays["volume_source_c"]
 
     def resume(self) -> None:
         if self.shells is not None:
             self.shells.start()
             self.surface.look()
-        self.tracker.measure(self.surface, self.solid_c, self.open_c, self.row_c)
+        self._measure_waters()
 
     def recall(self) -> None:
         if self.shells is not None:
@@ -216,6 +231,8 @@ class LiquidSurface(Extent):
 
     def move_walls(self, time: float) -> bool:
         np.copyto(self.was_open_c, self.open_c)
+        if self.solid_c is not None and self.was_solid_c is not None:
+            np.copyto(self.was_solid_c, self.solid_c)
         changed = [fields.update(time) for fields in self._all_solids]
         if self.solids is not None and changed[0]:
             self.domain.rebuild()
@@ -241,9 +258,9 @@ class LiquidSurface(Extent):
         """The surface moves, and with it the volume that it should have."""
         surface, displaced = self.surface, self.phase.displaced
         self.continue_velocity(by_f, work_f)
-        closed_f = displaced[0].area_f if displaced else self.no_field_f
-        self.tracker.advect(surface.phi_c, work_f, dt, self.domain.area_f, closed_f)
-        surface.advance(work_f, dt, self.solid_c, self.gravity)  # phi_t + u.grad phi = 0
+        area_f, closed_f = self.domain.area_f, self._closed_f
+        self.tracker.advect(surface.phi_c, work_f, dt, area_f, closed_f)
+        surface.advance(work_f, dt, self.solid_c, self.gravity, self.was_solid_c)  # phi_t + u.grad phi = 0
         self.drop_stray_air()
         self.extend_into_solids()
         self.tracker.collect(surface)
@@ -251,7 +268,10 @@ class LiquidSurface(Extent):
             # the tracker knows nothing of cells that a solid has just left
             np.minimum(self.was_open_c, self.open_c, out=self.was_open_c)
             self.tracker.remove_spurious(surface, self.solid_c, self.was_open_c, self.row_c)
-        self.count_volume(self.tracker.redistribute(surface, work_f, self.solid_c, self.open_c, self.row_c))
+        self.count_volume(
+            self.tracker.redistribute(surface, work_f, self.solid_c, self.open_c, area_f, closed_f, self.row_c)
+        )
+        self._find_waters()
 
     def transport_velocity(self, u_f: Array, by_f: Array, dt: float, out_f: Array) -> None:
         near_c = None if self.phase.displaced else self.surface.phi_c
@@ -429,7 +449,8 @@ class LiquidSurface(Extent):
         yield Quantity("spray_volume", self.surface.spray.total_volume, VOLUME)
         yield from measure.liquid_sums(self.phase, self.surface.phi_c, self._open_volume(), u_f)
         yield Quantity("emitted_volume", self.emitted_volume, VOLUME)
-        yield Quantity("volume_error", self.tracker.total, VOLUME)
+        yield from self.tracker.quantities()
+        yield from self.tracker.waters.quantities()
 
     def _open_volume(self) -> Array:
         """Part of each cell outside all solids (Z, Y, X)."""
