@@ -23,10 +23,11 @@ from undertow.fluid.drawing import drawn_surface
 from undertow.fluid.free_surface import FreeSurface, is_dry
 from undertow.fluid.shells import ShellSides
 from undertow.fluid.volume_tracking import VolumeTracker
+from undertow.fluid.waters import BodyOfWater
 from undertow.geometry import Solid
 from undertow.geometry.solids import mean_of_corners
 from undertow.geometry.thin import ThinWalls
-from undertow.grid import GHOSTS, Array, share, share_face_rows, share_rows
+from undertow.grid import GHOSTS, Array, Grid, share, share_face_rows, share_rows
 from undertow.grid.jitting import borrowing
 from undertow.part import VOLUME, Limit, Quantity
 from undertow.surface import Surface
@@ -102,8 +103,8 @@ class LiquidSurface(Extent):
 
     ``surface`` holds the liquid of time 0. volume_bound: part of the volume beyond which a loss or gain stops the run.
     make_phase: of solids that are liquid to the pressure the phase knows (``FreeSurface.displaced``), and the surface
-    keeps out of them. hidden: solids that are not drawn, inside which no liquid is drawn either. Without viscosity
-    walls should slip.
+    keeps out of them. hidden: solids that are not drawn, inside which no liquid is drawn either. make_tracker: how
+    the volume is tracked. Without viscosity walls should slip.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class LiquidSurface(Extent):
         volume_bound: float = np.inf,
         make_phase: MakePhase = FreeSurface,
         hidden: Sequence[Solid] = (),
+        make_tracker: Callable[[Grid], VolumeTracker] = VolumeTracker,
     ) -> None:
         domain, grid = context.domain, context.grid
         self.grid, self.domain, self.sides, self.advection = grid, domain, domain.sides, context.advection
@@ -127,7 +129,7 @@ class LiquidSurface(Extent):
         self._all_solids = [fields for fields in (domain.solids, *self.phase.displaced) if fields is not None]
         self.thin = [ThinWalls(fields) for fields in self._all_solids]
         self.extrapolation = Extrapolation(grid, domain.sides)
-        self.tracker = VolumeTracker(grid)
+        self.tracker = make_tracker(grid)
         self.shells: ShellSides | None = None
         self.row_c = context.scratch_c[1]
         self.wet_f = np.zeros((3, *grid.padded), dtype=np.uint8)
@@ -433,6 +435,9 @@ class LiquidSurface(Extent):
     def volume(self) -> float:
         """Volume of the water outside the solids by the level set, without spray [m^3; 2D m^2]."""
         return self.surface.volume(self.solid_c)
+
+    def bodies_of_water(self) -> list[BodyOfWater]:
+        return self.tracker.waters.largest(self.tracker.waters.count)
 
     def fluid_part(self, out_c: Array) -> None:
         """As the sums of the ledger: 1/2 - phi / dx between 0 and 1, times what is outside solids."""
