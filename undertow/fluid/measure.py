@@ -144,9 +144,10 @@ def add_wall_forces(
 ) -> None:
     """Add what pressure [Pa] and viscous wall rows do to solids, per row of cells and solid (rows, n, SUMS).
 
-    The pressure of a liquid changes by rho g from the centre of a cell to the wall in it: by that of half a cell at the
-    floor of a cup, whose outside is dry. The dual of a viscous row, ``walls_z``, is sqrt(dt weight) (u - v) at the
-    viscous solve.
+    In a liquid the pressure changes by rho g from the centre of a cell to the wall in it: by that of half a cell at the
+    floor of a cup, whose outside is dry. Over the open part of a cell, V, the integral of rho g.(x - x_c) n is rho g V;
+    what its open faces have of it is taken off. The dual of a viscous row, ``walls_z``, is sqrt(dt weight) (u - v) at
+    the viscous solve.
     """
     domain, none = phase.domain, np.zeros((3, 1, 1, 1))
     root_dt = 1.0 if walls is None or walls.time_step == 0.0 else float(np.sqrt(walls.time_step))
@@ -155,7 +156,6 @@ def add_wall_forces(
         _sum_forces,
         phase.liquid_c,
         phase.mass_of(np.array(phase.gravity)),
-        solids.wall_n,
         domain.area_f,
         domain.volume_c,
         solids.body_c,
@@ -342,29 +342,10 @@ def _add_volume(out, v, x, y, z):  # type: ignore[no-untyped-def]
     out[12] += v * z
 
 
-@njit(cache=True)
-def _to_wall(spec, wall_n, k, j, i):  # type: ignore[no-untyped-def]
-    """Way from the centre of a cell to its foot on the wall [m], at most a cell long; wall_n: distance at nodes [m]."""
-    over = 1 if spec.dimensions == 3 else 0
-    mean, nx, ny, nz = 0.0, 0.0, 0.0, 0.0
-    for c in range(1 + over):
-        for b in range(2):
-            for a in range(2):
-                value = wall_n[k + c, j + b, i + a]
-                mean += value
-                nx += value if a == 1 else -value
-                ny += value if b == 1 else -value
-                nz += (value if c == 1 else -value) * over
-    mean = min(max(mean / (4.0 * (1 + over)), -spec.dx), spec.dx)
-    length = np.sqrt(nx * nx + ny * ny + nz * nz)
-    back = -mean / length if length > 0.0 else 0.0
-    return back * nx, back * ny, back * nz
-
-
 @njit(cache=True, nogil=True)
 def _sum_forces(  # type: ignore[no-untyped-def]
-    spec, liquid, rho_g, wall_n, area, volume, body_c, centre, period, p, face_area, weight, root, z_f, inv_root_dt,
-    out, start, stop
+    spec, liquid, rho_g, area, volume, body_c, centre, period, p, face_area, weight, root, z_f, inv_root_dt, out, start,
+    stop
 ):  # fmt: skip
     """Per row and body the SUMS: pressure force (3), viscous force (3), torque (3), covered volume [cells] and its
     first moment about the centre (3) [cells m]."""
@@ -379,15 +360,15 @@ def _sum_forces(  # type: ignore[no-untyped-def]
             y = _arm(spec.y0 + (j - GHOSTS + 0.5) * spec.dx - centre[b, 1], period[1])
             z = _arm(spec.z0 + (k - GHOSTS + 0.5) * spec.dx - centre[b, 2], period[2]) if spec.dimensions == 3 else 0.0
             _add_volume(out[row, b], 1.0 - volume[k, j, i], x, y, z)
-            pressure = p[k, j, i]
-            if liquid.size > 0 and liquid[k, j, i] > 0.0:
-                wx, wy, wz = _to_wall(spec, wall_n, k, j, i)
-                pressure += rho_g[0] * wx + rho_g[1] * wy + rho_g[2] * wz
+            wet = liquid.size > 0 and liquid[k, j, i] > 0.0
             for a in range(spec.dimensions):
                 az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
                 wall = area[a, k, j, i] - area[a, k + az, j + ay, i + ax]
                 if wall != 0.0:
-                    _add_force(out[row, b], a, pressure * wall * face_area, x, y, z, 0)
+                    _add_force(out[row, b], a, p[k, j, i] * wall * face_area, x, y, z, 0)
+                if wet:
+                    faces = 0.5 * (area[a, k, j, i] + area[a, k + az, j + ay, i + ax])
+                    _add_force(out[row, b], a, rho_g[a] * (volume[k, j, i] - faces) * face_area * spec.dx, x, y, z, 0)
                 if weight.size > 3 and weight[a, k, j, i] > 0.0:
                     f = weight[a, k, j, i] / root[a, k, j, i] * z_f[a, k, j, i] * inv_root_dt
                     h = 0.5 * spec.dx

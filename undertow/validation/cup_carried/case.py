@@ -93,7 +93,7 @@ def carry(cells: int, dimensions: int, carried: float = CARRIED, offset: float =
     worst, weights = np.zeros(3), []
     while sim.time < START + carried - 1e-9:
         sim.step()
-        worst = np.maximum(worst, np.abs(np.subtract(waters(sim), start)) / start[1])
+        worst = np.maximum(worst, np.abs(np.subtract(waters(sim), start)) / max(start[1], 1e-12))
         weights.append(-sim.body("cup").force[1])
     full = DENSITY * GRAVITY * PART * HEIGHT * WIDTH ** (dimensions - 1)
     name, detail = f"{dimensions}d", {"cells": cells, "steps": sim.step_count, "waters": len(sim.waters())}
