@@ -104,6 +104,6 @@ def carry(cells: int, dimensions: int, carried: float = CARRIED, offset: float =
 
 
 def run(full: bool = False) -> Iterator[Quantity]:
-    """64 cells along a metre in 2D and 48 in 3D; 96 and 64 with ``full``."""
-    yield from carry(96 if full else 64, 2)
-    yield from carry(64 if full else 48, 3)
+    """64 cells along a metre, 96 with ``full``."""
+    for dimensions in (2, 3):
+        yield from carry(96 if full else 64, dimensions)
