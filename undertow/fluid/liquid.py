@@ -328,7 +328,7 @@ class LiquidSurface(Extent):
                 if count:
                     phase.source_c[cells] += source.rate / count
                     # the flux of the next step takes it out again
-                    self.tracker.error_c[cells] += source.rate * dt / (count * self.grid.cell_volume)
+                    self.tracker.expect(cells, source.rate * dt / (count * self.grid.cell_volume))
                     self.count_volume(source.rate * dt)
 
     def count_volume(self, volume: float) -> None:

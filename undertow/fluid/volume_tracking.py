@@ -14,19 +14,20 @@ controller with the gains GAIN and EVEN,
 
     div u = (GAIN e + EVEN mean e) / dt,
 
-but for what theta may be wrong by. A cell that expands loses by the flux what it has made, so that the error decays.
+but for what theta may be wrong by. The mean is that of the body of water of the cell (``fluid.waters``): each owes its
+own sum. A cell that expands loses by the flux what it has made, so that the error decays.
 
 V is what lies outside the solids where they are after the step: walls that move need no term of their own, since the
 fluxes into a cell sum to what its wall sweeps over. Shells close the faces that they cut, cells have room up to them,
 and nothing is given to cells behind them.
 
-An error where no liquid cell is near is volume that the grid cannot resolve: it becomes a drop of spray of that volume,
-unless a shell is in the cell or beside it. What is less than a drop, or negative, all liquid cells share.
+An error where no liquid cell is near is volume that the grid cannot resolve: it becomes a drop of spray of that volume.
+What is less than a drop, negative, or beside a solid or a shell, goes to the nearest water; what finds none stays and
+moves on with the velocity.
 
-Water cannot get from one connected component of open cells to another, so each has its own mean e and shares what is
-less than a drop by itself. Beside solids the level set may make water faster than any source takes it away: the level
-set inside a solid feeds what hangs on it. A liquid cell near a solid around which there is no tracked water,
-sum m <= 0, is spurious and becomes air.
+Water cannot get from one connected component of open cells to another: no error does. Beside solids the level set may
+make water faster than any source takes it away: the level set inside a solid feeds what hangs on it. A liquid cell near
+a solid around which there is no tracked water, sum m <= 0, is spurious and becomes air.
 """
 
 from __future__ import annotations
@@ -64,11 +65,11 @@ what is left alone in every cell would stay for ever."""
 DROP = 0.05
 """An error far from any water becomes a drop of spray if it is more than this [parts of a cell]."""
 
-CLINGS = 1.5
-"""Nearer than this to a solid it is a film that the water has left behind, and no drop [cells]."""
-
 HANDED = 12
 """A smaller one goes to the nearest liquid cell if not more faces than this lie between."""
+
+CLINGS = 1.5
+"""Nearer than this to a solid an error is a film that the water has left behind, and no drop [cells]."""
 
 FILM = 1.5
 """Cells deeper than this in the water are no thread or film: where a fast solid was, say [cells]."""
@@ -210,6 +211,10 @@ class VolumeTracker:
         self.error_c, self.tracked_c = self.tracked_c, self.error_c
         return float(self._sums[:, 3].sum()) * self.grid.cell_volume
 
+    def expect(self, cells: np.ndarray, part: float) -> None:
+        """Sources make so much in cells (bool, Z, Y, X) in the step that follows [parts of a cell]."""
+        self.error_c[cells] += part
+
     def rates(self, dt: float, out_c: Array) -> None:
         """Volume that each cell is to make per time [m^3/s] in a step of dt [s]; 0 outside liquid cells."""
         cell = self.grid.cell_volume
@@ -296,6 +301,9 @@ class Untracked(VolumeTracker):
     ) -> float:  # fmt: skip
         self.measure(surface, solid_c, open_c, scratch_c)
         return 0.0
+
+    def expect(self, cells: np.ndarray, part: float) -> None:
+        """Nothing is compared."""
 
     def rates(self, dt: float, out_c: Array) -> None:
         out_c[...] = 0.0
