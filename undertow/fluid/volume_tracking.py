@@ -264,7 +264,10 @@ class VolumeTracker:
         drops |= (nearest[0] < 0) & (found > 0.0) & ~freely
         handed = (nearest[0] >= 0) & ~drops
         error[tuple(x[drops | handed] for x in at)] = 0.0
-        np.add.at(self.tracked_c, tuple(nearest[:, handed]), found[handed])
+        _hand_on(
+            grid.spec, surface.phi_c, open_c, surface.level_set.hidden_c, self._component_c,
+            np.ascontiguousarray(nearest[:, handed]), found[handed], self.tracked_c,
+        )  # fmt: skip
         self.handed_volume += float(np.abs(found[handed]).sum()) * grid.cell_volume
         if drops.any():
             self.sprayed_volume += float(found[drops].sum()) * grid.cell_volume
@@ -486,6 +489,26 @@ def _redistribute(spec, phi, open_c, hidden, share, component, sharing_rows, out
                     if sees(hidden, k, j, i, kk, jj, ii):
                         value += given
                 out[k, j, i] = value
+
+
+@njit(cache=True)
+def _hand_on(spec, phi, open_c, hidden, component, cell, error, out):  # type: ignore[no-untyped-def]
+    """Add errors to liquid cells (3, n), as z, y, x, evenly with the liquid cells around each: as what is redistributed
+    a large one is not corrected under the pressure of one cell."""
+    for m in range(cell.shape[1]):
+        k, j, i = cell[0, m], cell[1, m], cell[2, m]
+        count = 0
+        for stage in range(2):
+            for n in range(27 if spec.dimensions == 3 else 9):
+                kk, jj, ii = around(spec, k, j, i, n)
+                if not takes(phi, open_c, kk, jj, ii) or not sees(hidden, k, j, i, kk, jj, ii):
+                    continue
+                if not same_component(component, k, j, i, kk, jj, ii):
+                    continue
+                if stage == 0:
+                    count += 1
+                else:
+                    out[kk, jj, ii] += error[m] / count
 
 
 @njit(cache=True, nogil=True)
