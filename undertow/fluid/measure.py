@@ -24,6 +24,7 @@ from undertow.part import (
 )
 
 if TYPE_CHECKING:
+    from undertow.fluid.domain import FluidDomain
     from undertow.fluid.flow import Flow
     from undertow.fluid.phase import Phase
     from undertow.fluid.viscosity import WallRows
@@ -140,22 +141,17 @@ def solve_quantities(report: FlowReport, cell_volume: float) -> Iterator[Quantit
 
 
 def add_wall_forces(
-    phase: Phase, solids: SolidFields, p_c: Array, walls: WallRows | None, walls_z: Array, partial: Array
+    domain: FluidDomain, solids: SolidFields, p_c: Array, walls: WallRows | None, walls_z: Array, partial: Array
 ) -> None:
     """Add what pressure [Pa] and viscous wall rows do to solids, per row of cells and solid (rows, n, SUMS).
 
-    In a liquid the pressure changes by rho g from the centre of a cell to the wall in it: by that of half a cell at the
-    floor of a cup, whose outside is dry. Over the open part of a cell, V, the integral of rho g.(x - x_c) n is rho g V;
-    what its open faces have of it is taken off. The dual of a viscous row, ``walls_z``, is sqrt(dt weight) (u - v) at
-    the viscous solve.
+    The dual of a viscous row, ``walls_z``, is sqrt(dt weight) (u - v) at the viscous solve.
     """
-    domain, none = phase.domain, np.zeros((3, 1, 1, 1))
+    none = np.zeros((3, 1, 1, 1))
     root_dt = 1.0 if walls is None or walls.time_step == 0.0 else float(np.sqrt(walls.time_step))
     share_rows(
         domain.grid,
         _sum_forces,
-        phase.liquid_c,
-        phase.mass_of(np.array(phase.gravity)),
         domain.area_f,
         domain.volume_c,
         solids.body_c,
@@ -204,7 +200,7 @@ def solid_forces(flow: Flow) -> dict[str, SolidForce]:
             partial,
         )
     else:
-        add_wall_forces(flow.extent.phase, flow.solids, flow.state.p, walls, flow.solve.walls_z, partial)
+        add_wall_forces(domain, flow.solids, flow.state.p, walls, flow.solve.walls_z, partial)
     total = partial.sum(axis=0)
     lift = flow.extent.phase.lift * grid.cell_volume
     turns = 0.0 if flow.extent.phase.strains else 2.0 * settings.viscosity * grid.cell_volume
@@ -344,9 +340,8 @@ def _add_volume(out, v, x, y, z):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _sum_forces(  # type: ignore[no-untyped-def]
-    spec, liquid, rho_g, area, volume, body_c, centre, period, p, face_area, weight, root, z_f, inv_root_dt, out, start,
-    stop
-):  # fmt: skip
+    spec, area, volume, body_c, centre, period, p, face_area, weight, root, z_f, inv_root_dt, out, start, stop
+):
     """Per row and body the SUMS: pressure force (3), viscous force (3), torque (3), covered volume [cells] and its
     first moment about the centre (3) [cells m]."""
     for row in range(start, stop):
@@ -360,15 +355,11 @@ def _sum_forces(  # type: ignore[no-untyped-def]
             y = _arm(spec.y0 + (j - GHOSTS + 0.5) * spec.dx - centre[b, 1], period[1])
             z = _arm(spec.z0 + (k - GHOSTS + 0.5) * spec.dx - centre[b, 2], period[2]) if spec.dimensions == 3 else 0.0
             _add_volume(out[row, b], 1.0 - volume[k, j, i], x, y, z)
-            wet = liquid.size > 0 and liquid[k, j, i] > 0.0
             for a in range(spec.dimensions):
                 az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
                 wall = area[a, k, j, i] - area[a, k + az, j + ay, i + ax]
                 if wall != 0.0:
                     _add_force(out[row, b], a, p[k, j, i] * wall * face_area, x, y, z, 0)
-                if wet:
-                    faces = 0.5 * (area[a, k, j, i] + area[a, k + az, j + ay, i + ax])
-                    _add_force(out[row, b], a, rho_g[a] * (volume[k, j, i] - faces) * face_area * spec.dx, x, y, z, 0)
                 if weight.size > 3 and weight[a, k, j, i] > 0.0:
                     f = weight[a, k, j, i] / root[a, k, j, i] * z_f[a, k, j, i] * inv_root_dt
                     h = 0.5 * spec.dx
