@@ -31,7 +31,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     """What must not depend on kills: state, tables, scene and frames, byte for byte."""
     _, last = newest_checkpoint(folder)
     found = {f"state.{name}": array.tobytes() for name, array in last.arrays.items()}
-    names = ["ledger.csv", "bodies.csv", "probes.csv", "scene.toml", "frames.pvd"]
+    names = ["ledger.csv", "bodies.csv", "waters.csv", "probes.csv", "scene.toml", "frames.pvd"]
     names += [str(path.relative_to(folder)) for path in (folder / "frames").rglob("*") if path.is_file()]
     return found | {name: (folder / name).read_bytes() for name in names}
 

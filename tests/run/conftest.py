@@ -38,7 +38,7 @@ def contents() -> Callable[[Path], dict[str, bytes]]:
         _, last = newest_checkpoint(folder)
         state = {f"state.{name}": array.tobytes() for name, array in last.arrays.items()}
         state["state.numbers"] = str([last.numbers[key] for key in ("time", "step", "frame", "state")]).encode()
-        names = ["ledger.csv", "bodies.csv", "probes.csv", "scene.toml", "frames.pvd"]
+        names = ["ledger.csv", "bodies.csv", "waters.csv", "probes.csv", "scene.toml", "frames.pvd"]
         names += sorted(str(p.relative_to(folder)) for p in (folder / "frames").rglob("*") if p.is_file())
         return state | {name: (folder / name).read_bytes() for name in names}
 

@@ -19,6 +19,7 @@ import numpy as np
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.phase import Phase
 from undertow.fluid.state import FlowSettings
+from undertow.fluid.waters import BodyOfWater
 from undertow.grid import Array, Grid
 from undertow.part import Limit, Quantity
 from undertow.transport import Advection, Extrapolation
@@ -179,6 +180,10 @@ class Extent(AdvectedField, ABC):
     @abstractmethod
     def leak(self, u_f: Array) -> float:
         """What flows through solids too thin for the grid to see [m3/s; 2D m2/s]."""
+
+    def bodies_of_water(self) -> list[BodyOfWater]:
+        """Of a liquid under a surface, the largest first."""
+        return []
 
     @abstractmethod
     def sums(self, u_f: Array) -> Iterable[Quantity]:

@@ -23,10 +23,11 @@ from undertow.fluid.drawing import drawn_surface
 from undertow.fluid.free_surface import FreeSurface, is_dry
 from undertow.fluid.shells import ShellSides
 from undertow.fluid.volume_tracking import VolumeTracker
+from undertow.fluid.waters import BodyOfWater
 from undertow.geometry import Solid
 from undertow.geometry.solids import mean_of_corners
 from undertow.geometry.thin import ThinWalls
-from undertow.grid import GHOSTS, Array, share, share_face_rows, share_rows
+from undertow.grid import GHOSTS, Array, Grid, share, share_face_rows, share_rows
 from undertow.grid.jitting import borrowing
 from undertow.part import VOLUME, Limit, Quantity
 from undertow.surface import Surface
@@ -108,8 +109,8 @@ class LiquidSurface(Extent):
 
     ``surface`` holds the liquid of time 0. volume_bound: part of the volume beyond which a loss or gain stops the run.
     make_phase: of solids that are liquid to the pressure the phase knows (``FreeSurface.displaced``), and the surface
-    keeps out of them. hidden: solids that are not drawn, inside which no liquid is drawn either. Without viscosity
-    walls should slip.
+    keeps out of them. hidden: solids that are not drawn, inside which no liquid is drawn either. make_tracker: how
+    the volume is tracked. Without viscosity walls should slip.
     """
 
     def __init__(
@@ -121,6 +122,7 @@ class LiquidSurface(Extent):
         volume_bound: float = np.inf,
         make_phase: MakePhase = FreeSurface,
         hidden: Sequence[Solid] = (),
+        make_tracker: Callable[[Grid], VolumeTracker] = VolumeTracker,
     ) -> None:
         domain, grid = context.domain, context.grid
         self.grid, self.domain, self.sides, self.advection = grid, domain, domain.sides, context.advection
@@ -133,7 +135,7 @@ class LiquidSurface(Extent):
         self._all_solids = [fields for fields in (domain.solids, *self.phase.displaced) if fields is not None]
         self.thin = [ThinWalls(fields) for fields in self._all_solids]
         self.extrapolation = Extrapolation(grid, domain.sides)
-        self.tracker = VolumeTracker(grid)
+        self.tracker = make_tracker(grid)
         self.shells: ShellSides | None = None
         self.row_c = context.scratch_c[1]
         self.wet_f = np.zeros((3, *grid.padded), dtype=np.uint8)
@@ -142,6 +144,7 @@ class LiquidSurface(Extent):
         self.was_open_c = np.ones(grid.padded, dtype=np.uint8)
         self.edge_c = np.zeros(grid.padded, dtype=np.uint8)
         self.solid_c = grid.cell_field() if self._all_solids else None
+        self.was_solid_c = grid.cell_field() if self._all_solids else None
         self.emitted_volume = self.start_volume = 0.0
         self.hidden = tuple(hidden)
         self.lowest = measure.Rest(np.zeros(3), np.zeros(3))
@@ -154,7 +157,7 @@ class LiquidSurface(Extent):
         self._meet_solids()
         # the volume correction keeps what is outside the solids
         self.surface.target_volume = self.start_volume = self.volume()
-        self.tracker.measure(self.surface, self.solid_c, self.open_c, self.row_c)
+        self._measure_waters()
         self.lowest = self._lie_down()
         self._check_regions()
 
@@ -215,6 +218,20 @@ class LiquidSurface(Extent):
         volume = float((part * open_c[inside]).sum()) * self.grid.cell_volume
         return measure.liquid_at_rest(self.phase, volume, open_c)
 
+    def _measure_waters(self) -> None:
+        """Of a surface that did not get where it is by a step."""
+        self.tracker.measure(self.surface, self.solid_c, self.open_c, self.row_c)
+        self._find_waters()
+
+    def _find_waters(self) -> None:
+        work_f = self.advection.scratch_f
+        self.tracker.find_waters(self.surface, self.open_c, self.domain.area_f, self._closed_f, work_f)
+
+    @property
+    def _closed_f(self) -> Array:
+        """Open parts of the faces between solids that are liquid to the pressure; empty without any."""
+        return self.phase.displaced[0].area_f if self.phase.displaced else self.no_field_f
+
     def _check_regions(self) -> None:
         """Emitters inside solids and drains without water are mistakes."""
         inside = self.grid.interior
@@ -236,17 +253,17 @@ class LiquidSurface(Extent):
 
     def arrays(self) -> dict[str, Array]:
         emitted = np.array([self.emitted_volume])
-        tracked = {"volume_error_c": self.tracker.error_c, "volume_source_c": self.phase.source_c}
+        start, source_c = np.array([self.start_volume]), self.phase.source_c
         parted: dict[str, Array] = {"parted_c": self.phase.parted_c}  # type: ignore[dict-item]
-        start = np.array([self.start_volume])
+        own = {"emitted_volume": emitted, "start_volume": start, "volume_source_c": source_c, **parted}
         rest = {"rest_place": self.lowest.place, "rest_moment": self.lowest.moment}
-        return {"emitted_volume": emitted, "start_volume": start, **rest, **tracked, **parted, **self.surface.arrays()}
+        return {**own, **rest, **self.tracker.arrays(), **self.surface.arrays()}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         self.emitted_volume, self.start_volume = (float(arrays[f"{key}_volume"][0]) for key in ("emitted", "start"))
         self.lowest = measure.Rest(np.array(arrays["rest_place"]), np.array(arrays["rest_moment"]))
         self.surface.restore(dict(arrays))
-        self.tracker.error_c[...] = arrays["volume_error_c"]
+        self.tracker.restore(arrays)
         self.phase.source_c[...] = arrays["volume_source_c"]
         self.phase.restore_parted(arrays["parted_c"])
 
@@ -254,7 +271,7 @@ class LiquidSurface(Extent):
         if self.shells is not None:
             self.shells.start()
             self.surface.look()
-        self.tracker.measure(self.surface, self.solid_c, self.open_c, self.row_c)
+        self._measure_waters()
 
     def recall(self) -> None:
         if self.shells is not None:
@@ -288,6 +305,8 @@ class LiquidSurface(Extent):
 
     def move_walls(self, time: float) -> bool:
         np.copyto(self.was_open_c, self.open_c)
+        if self.solid_c is not None and self.was_solid_c is not None:
+            np.copyto(self.was_solid_c, self.solid_c)
         changed = [fields.update(time) for fields in self._all_solids]
         if self.solids is not None and changed[0]:
             self.domain.rebuild()
@@ -313,9 +332,9 @@ class LiquidSurface(Extent):
         """The surface moves, and with it the volume that it should have."""
         surface, displaced = self.surface, self.phase.displaced
         self.continue_velocity(by_f, work_f)
-        closed_f = displaced[0].area_f if displaced else self.no_field_f
-        self.tracker.advect(surface.phi_c, work_f, dt, self.domain.area_f, closed_f)
-        surface.advance(work_f, dt, self.solid_c, self.gravity)  # phi_t + u.grad phi = 0
+        area_f, closed_f = self.domain.area_f, self._closed_f
+        self.tracker.advect(surface.phi_c, work_f, dt, area_f, closed_f)
+        surface.advance(work_f, dt, self.solid_c, self.gravity, self.was_solid_c)  # phi_t + u.grad phi = 0
         self.drop_stray_air()
         self.extend_into_solids()
         self.tracker.collect(surface)
@@ -323,7 +342,10 @@ class LiquidSurface(Extent):
             # the tracker knows nothing of cells that a solid has just left
             np.minimum(self.was_open_c, self.open_c, out=self.was_open_c)
             self.tracker.remove_spurious(surface, self.solid_c, self.was_open_c, self.row_c)
-        self.count_volume(self.tracker.redistribute(surface, work_f, self.solid_c, self.open_c, self.row_c))
+        self.count_volume(
+            self.tracker.redistribute(surface, work_f, self.solid_c, self.open_c, area_f, closed_f, self.row_c)
+        )
+        self._find_waters()
 
     def transport_velocity(self, u_f: Array, by_f: Array, dt: float, out_f: Array) -> None:
         near_c = None if self.phase.displaced else self.surface.phi_c
@@ -423,7 +445,7 @@ class LiquidSurface(Extent):
         who asks for it counts it."""
         self.phase.source_c[cells] += rate
         # the flux of the next step takes it out again
-        self.tracker.error_c[cells] += rate * dt / self.grid.cell_volume
+        self.tracker.expect(cells, rate * dt / self.grid.cell_volume)
 
     def count_volume(self, volume: float) -> None:
         """Note that sources added a volume [m^3]: the volume correction, where it is on, must not undo it."""
@@ -531,6 +553,9 @@ class LiquidSurface(Extent):
         """Volume of the water outside the solids by the level set, without spray [m^3; 2D m^2]."""
         return self.surface.volume(self.solid_c)
 
+    def bodies_of_water(self) -> list[BodyOfWater]:
+        return self.tracker.waters.largest(self.tracker.waters.count)
+
     def fluid_part(self, out_c: Array) -> None:
         """As the sums of the ledger: 1/2 - phi / dx between 0 and 1, times what is outside solids."""
         np.multiply(self.surface.phi_c, -1.0 / self.grid.dx, out=out_c)
@@ -546,7 +571,8 @@ class LiquidSurface(Extent):
         yield Quantity("spray_volume", self.surface.spray.total_volume, VOLUME)
         yield from measure.liquid_sums(self.phase, self.surface.phi_c, self._open_volume(), u_f, self.lowest)
         yield Quantity("emitted_volume", self.emitted_volume, VOLUME)
-        yield Quantity("volume_error", self.tracker.total, VOLUME)
+        yield from self.tracker.quantities()
+        yield from self.tracker.waters.quantities()
 
     def _open_volume(self) -> Array:
         """Part of each cell outside all solids (Z, Y, X)."""

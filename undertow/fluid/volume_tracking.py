@@ -14,34 +14,38 @@ controller with the gains GAIN and EVEN,
 
     div u = (GAIN e + EVEN mean e) / dt,
 
-but for what theta may be wrong by. A cell that expands loses by the flux what it has made, so that the error decays.
+but for what theta may be wrong by. The mean is that of the body of water of the cell (``fluid.waters``): each owes its
+own sum. A cell that expands loses by the flux what it has made, so that the error decays.
 
 V is what lies outside the solids where they are after the step: walls that move need no term of their own, since the
 fluxes into a cell sum to what its wall sweeps over. Shells close the faces that they cut, cells have room up to them,
 and nothing is given to cells behind them.
 
-An error where no liquid cell is near is volume that the grid cannot resolve: it becomes a drop of spray of that volume,
-unless a shell is in the cell or beside it. What is less than a drop, or negative, all liquid cells share.
+An error where no liquid cell is near is volume that the grid cannot resolve: it becomes a drop of spray of that volume.
+What is less than a drop, negative, or beside a solid or a shell, goes to the nearest water; what finds none stays and
+moves on with the velocity.
 
-Water cannot get from one connected component of open cells to another, so each has its own mean e and shares what is
-less than a drop by itself. Beside solids the level set may make water faster than any source takes it away: the level
-set inside a solid feeds what hangs on it. A liquid cell near a solid around which there is no tracked water,
-sum m <= 0, is spurious and becomes air.
+Water cannot get from one connected component of open cells to another: no error does. Beside solids the level set may
+make water faster than any source takes it away: the level set inside a solid feeds what hangs on it. A liquid cell near
+a solid around which there is no tracked water, sum m <= 0, is spurious and becomes air.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numba import njit
 
+from undertow.fluid.measure import largest_difference
+from undertow.fluid.waters import Waters, around, find_nearest_liquid, is_closed, same_component, sees, takes
 from undertow.grid import GHOSTS, Array, Grid, share_rows
-from undertow.grid.jitting import borrowing, inlined
-from undertow.linalg import Stencil, used_planes
+from undertow.grid.jitting import borrowing
+from undertow.linalg import Stencil
+from undertow.part import RATE, VOLUME, Quantity
 from undertow.surface import Surface
 from undertow.surface.level_set import own_part
-from undertow.transport import sample_velocity
+from undertow.transport import sample_centred, sample_velocity
 
 GAIN = 0.15
 """Part of the error that one step corrects: larger ones correct errors of theta before they have cancelled."""
@@ -61,6 +65,12 @@ what is left alone in every cell would stay for ever."""
 DROP = 0.05
 """An error far from any water becomes a drop of spray if it is more than this [parts of a cell]."""
 
+HANDED = 12
+"""A smaller one goes to the nearest liquid cell if not more faces than this lie between."""
+
+CLINGS = 1.5
+"""Nearer than this to a solid an error is a film that the water has left behind, and no drop [cells]."""
+
 FILM = 1.5
 """Cells deeper than this in the water are no thread or film: where a fast solid was, say [cells]."""
 
@@ -76,28 +86,47 @@ DEEP = 2.5
 
 
 class VolumeTracker:
-    """Volume tracking of one liquid. State: ``error_c`` [parts of a cell], 0 outside the liquid cells."""
+    """Volume tracking of one liquid. State: ``error_c`` [parts of a cell] and what has become spray or was handed on.
+
+    waters: its bodies. divergence [1/s]: the largest that the last correction asked of the flow.
+    """
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
+        self.waters = Waters(grid)
         self.error_c = grid.cell_field()
         self.volume_c = grid.cell_field()
         self.tracked_c = grid.cell_field()
-        self._sums = np.zeros((grid.spec.nz * grid.spec.ny, 5))
+        self.sprayed_volume = self.handed_volume = self.divergence = 0.0
+        self._sums = np.zeros((grid.spec.nz * grid.spec.ny, 4))
         self._no_solid = np.zeros((0, 0, 0))
         self._free_c = np.zeros((0, 0, 0), dtype=bool)
         """Cells that emitters fill in this step; empty for none."""
         self._joined: Stencil | None = None
-        self._no_component = np.zeros((0, 0, 0), dtype=np.int32)
-        self._component_c, self._components = self._no_component, 0
-        """Number of each cell's component, 0 for none, and how many there are; empty and 0 for a single one."""
-        self._mean = np.zeros(1)
-        """Mean error of a liquid cell [parts of a cell]: of all, then of each component."""
+        self._component_c = np.zeros((0, 0, 0), dtype=np.int32)
+        """Number of the connected component of open cells of each cell, 0 for none; empty where there is but one."""
 
     @property
     def total(self) -> float:
         """[m^3]; 2D [m^2]. Positive: the level set has too little."""
         return float(self.error_c[self.grid.interior].sum()) * self.grid.cell_volume
+
+    def arrays(self) -> dict[str, Array]:
+        """All that evolves."""
+        counted = np.array([self.sprayed_volume, self.handed_volume])
+        return {"volume_error_c": self.error_c, "volume_unresolved": counted}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Go on from what ``arrays`` gave."""
+        self.error_c[...] = arrays["volume_error_c"]
+        self.sprayed_volume, self.handed_volume = (float(v) for v in arrays["volume_unresolved"])
+
+    def quantities(self) -> Iterator[Quantity]:
+        """What the ledger says of it."""
+        yield Quantity("volume_error", self.total, VOLUME)
+        yield Quantity("volume_sprayed", self.sprayed_volume, VOLUME)
+        yield Quantity("volume_handed", self.handed_volume, VOLUME)
+        yield Quantity("tracking_divergence", self.divergence, RATE, "max")
 
     def skip(self, filled: Sequence[Array]) -> None:
         """Cells that emitters fill, given by the distances from their regions [m], have no error in this step."""
@@ -120,10 +149,16 @@ class VolumeTracker:
             self._joined = Stencil(self.grid)
             self._joined.face_f, self._joined.dirichlet_c = area_f, volume_c
         self._joined.setup()
-        several = self._joined.regions > 1
-        self._component_c = self._joined.label.reshape(self.grid.padded) if several else self._no_component
-        self._components = self._joined.regions if several else 0
-        self._mean = np.zeros(self._components + 1)
+        shape = self.grid.padded if self._joined.regions > 1 else (0, 0, 0)
+        self._component_c = self._joined.label[: int(np.prod(shape))].reshape(shape)
+
+    def find_waters(self, surface: Surface, open_c: np.ndarray, area_f: Array, closed_f: Array, work_f: Array) -> None:
+        """Bodies of water of the present surface, and what each has and lacks; work_f: scratch."""
+        # the volume that was tracked has been taken over as an error: its array is free
+        self.waters.find(surface.phi_c, open_c, area_f, closed_f, work_f, self.tracked_c)
+        self.waters.measure(
+            surface.phi_c, open_c, surface.level_set.hidden_c, self._component_c, self.volume_c, self.error_c
+        )
 
     def advect(self, phi_c: Array, u_f: Array, dt: float, area_f: Array, closed_f: Array) -> None:
         """m from V, e and the fluxes of the velocity that is about to move the surface over dt [s].
@@ -160,40 +195,33 @@ class VolumeTracker:
             surface.particles.drop_disagreeing(surface.phi_c, scratch_c)
 
     def redistribute(
-        self, surface: Surface, u_f: Array, solid_c: Array | None, open_c: np.ndarray, scratch_c: Array
-    ) -> float:
+        self, surface: Surface, u_f: Array, solid_c: Array | None, open_c: np.ndarray, area_f: Array, closed_f: Array,
+        scratch_c: Array,
+    ) -> float:  # fmt: skip
         """e = m - V of the surface that has moved, redistributed to liquid cells; drops go to the spray.
 
         Returns what emitters made beside filling their regions [m^3]: water that flows out of them at a wall.
         """
         self._compare(surface, solid_c, open_c, scratch_c, redistributes=True)
-        count = self._count_liquid(surface.phi_c, open_c)
-        rest = self._take_unresolved(surface, u_f, open_c, count)
+        self._take_unresolved(surface, u_f, solid_c, open_c, area_f, closed_f)
         share_rows(
             self.grid, _redistribute, surface.phi_c, open_c, surface.level_set.hidden_c, self.error_c,
-            self._component_c, rest, self.tracked_c, self._sums,
+            self._component_c, self._sums, self.tracked_c,
         )  # fmt: skip
         self.error_c, self.tracked_c = self.tracked_c, self.error_c
-        total = np.zeros(len(count))
-        if self._components:
-            component, error = (x[self.grid.interior].reshape(-1) for x in (self._component_c, self.error_c))
-            total += np.bincount(component, error, len(count))
-        total[0] = self._sums[:, 4].sum()
-        self._mean = total / np.maximum(count, 1.0)
         return float(self._sums[:, 3].sum()) * self.grid.cell_volume
 
+    def expect(self, cells: tuple[Array, ...] | np.ndarray, part: Array | float) -> None:
+        """Sources make so much in cells (an index into fields) in the step that follows [parts of a cell]."""
+        self.error_c[cells] += part
+
     def rates(self, dt: float, out_c: Array) -> None:
-        """Volume that each cell is to make per time [m^3/s] in a step of dt [s]; of use in liquid cells."""
-        scale = self.grid.cell_volume / dt
-        np.clip(self.error_c, -LEFT, LEFT, out=out_c)
-        np.subtract(self.error_c, out_c, out=out_c)
-        out_c *= GAIN * scale
-        if self._components:
-            for out, component in zip(used_planes(out_c), used_planes(self._component_c), strict=True):
-                out += EVEN * self._mean[component] * scale
-        else:
-            out_c += EVEN * self._mean[0] * scale
-        np.clip(out_c, -MOST * scale, MOST * scale, out=out_c)
+        """Volume that each cell is to make per time [m^3/s] in a step of dt [s]; 0 outside liquid cells."""
+        cell = self.grid.cell_volume
+        share_rows(
+            self.grid, _set_rates, self.error_c, self.waters.label_c, self.waters.mean_error(), cell / dt, out_c
+        )  # fmt: skip
+        self.divergence = largest_difference(self.grid, out_c, None) / cell
 
     def _compare(
         self, surface: Surface, solid_c: Array | None, open_c: np.ndarray, scratch_c: Array, redistributes: bool
@@ -208,52 +236,80 @@ class VolumeTracker:
             self._sums,
         )  # fmt: skip
 
-    def _count_liquid(self, phi_c: Array, open_c: np.ndarray) -> Array:
-        """How many liquid cells there are: all, then those of each component."""
-        count = np.zeros(self._components + 1)
-        if self._components:
-            component, phi, open_c = (x[self.grid.interior] for x in (self._component_c, phi_c, open_c))
-            count += np.bincount(component[(phi <= 0.0) & (open_c == 1)], minlength=len(count))
-        count[0] = self._sums[:, 0].sum()
-        return count
+    def _take_unresolved(
+        self, surface: Surface, u_f: Array, solid_c: Array | None, open_c: np.ndarray, area_f: Array, closed_f: Array
+    ) -> None:
+        """Errors out of reach of any liquid cell: drops go to the spray, the rest to the nearest water, if any is near.
 
-    def _take_unresolved(self, surface: Surface, u_f: Array, open_c: np.ndarray, count: Array) -> Array:
-        """Take errors out of reach of any water: drops go to the spray, of the rest each liquid cell gets an even part,
-        which is returned: that of cells in no component, then that of those in each.
-
-        count: of the liquid cells, as ``_count_liquid``.
+        What is left stays where it is, and moves on with the velocity.
         """
         grid = self.grid
         planes, rows = np.nonzero(self._sums[:, 2].reshape(grid.spec.nz, grid.spec.ny))
         if not len(planes):
-            return np.zeros(len(count))
-        error, phi, open_c = (x[grid.interior] for x in (self.tracked_c, surface.phi_c, open_c))
-        takes = (phi[planes, rows] <= 0.0) & (open_c[planes, rows] == 1)
-        lines, columns = np.nonzero((error[planes, rows] != 0.0) & ~takes)
+            return
+        error, phi, outside = (x[grid.interior] for x in (self.tracked_c, surface.phi_c, open_c))
+        liquid = (phi[planes, rows] <= 0.0) & (outside[planes, rows] == 1)
+        lines, columns = np.nonzero((error[planes, rows] != 0.0) & ~liquid)
         at = planes[lines], rows[lines], columns
-        found = error[at]
-        error[at] = 0.0
-        # in a cell that a shell cuts nobody knows on which side of it the water is
-        beside = surface.level_set.beside_shells(at)
-        drops = (found > DROP) & (phi[at] > 0.0) & ~beside
+        found, cell = error[at], np.stack(at) + GHOSTS
+        # in a cell that a shell cuts nobody knows on which side of it the water is; a wall has closed over others
+        freely = surface.level_set.beside_shells(at) | is_closed(grid, cell, area_f, closed_f)
+        drops = (found > DROP) & (phi[at] > 0.0) & ~freely
+        if solid_c is not None:
+            drops &= solid_c[tuple(cell)] >= CLINGS * grid.dx
+        nearest = np.full(cell.shape, -1)
+        nearest[:, ~drops] = find_nearest_liquid(
+            grid, cell[:, ~drops], freely[~drops], HANDED, surface.phi_c, open_c, area_f, closed_f
+        )
+        drops |= (nearest[0] < 0) & (found > 0.0) & ~freely
+        handed = (nearest[0] >= 0) & ~drops
+        error[tuple(x[drops | handed] for x in at)] = 0.0
+        _hand_on(
+            grid.spec, surface.phi_c, open_c, surface.level_set.hidden_c, self._component_c,
+            np.ascontiguousarray(nearest[:, handed]), found[handed], self.tracked_c,
+        )  # fmt: skip
+        self.handed_volume += float(np.abs(found[handed]).sum()) * grid.cell_volume
         if drops.any():
-            cell = np.stack([x[drops] for x in at[::-1]], axis=1)
-            part = np.random.default_rng([surface.settings.seed, surface.step]).random(cell.shape)
+            self.sprayed_volume += float(found[drops].sum()) * grid.cell_volume
+            corner = np.stack([x[drops] for x in at[::-1]], axis=1)
+            part = np.random.default_rng([surface.settings.seed, surface.step]).random(corner.shape)
             if grid.dimensions == 2:
                 part[:, 2] = 0.5
-            x = np.array(grid.lower) + (cell + part) * grid.dx
+            if solid_c is not None:
+                # a place inside a solid may be nearer to the other side of it
+                place = np.array(grid.lower) + (corner + part) * grid.dx
+                part[sample_centred(grid, solid_c, place) < 0.0] = 0.5
+            x = np.array(grid.lower) + (corner + part) * grid.dx
             surface.spray.add(x, sample_velocity(grid, u_f, x), found[drops] * grid.cell_volume)
-        rest = np.zeros(len(count))
-        if self._components:
-            component = self._component_c[grid.interior][at]
-            # of all is what is on a side that nobody knows, in no component, or in one without water
-            component[beside | (count[component] == 0.0)] = 0
-            rest += np.bincount(component[~drops], found[~drops], len(count))
-        else:
-            rest[0] = found[~drops].sum()
-        rest /= np.maximum(count, 1.0)
-        rest[1:] += rest[0]
-        return rest
+
+
+class Untracked(VolumeTracker):
+    """A level set that keeps what volume it keeps: errors are neither found nor corrected."""
+
+    def quantities(self) -> Iterator[Quantity]:
+        return iter(())
+
+    def advect(self, phi_c: Array, u_f: Array, dt: float, area_f: Array, closed_f: Array) -> None:
+        """Nothing is carried beside the level set."""
+
+    def collect(self, surface: Surface) -> None:
+        """Nothing becomes spray."""
+
+    def remove_spurious(self, surface: Surface, solid_c: Array, open_c: np.ndarray, scratch_c: Array) -> None:
+        """No liquid is known to be spurious."""
+
+    def redistribute(
+        self, surface: Surface, u_f: Array, solid_c: Array | None, open_c: np.ndarray, area_f: Array, closed_f: Array,
+        scratch_c: Array,
+    ) -> float:  # fmt: skip
+        self.measure(surface, solid_c, open_c, scratch_c)
+        return 0.0
+
+    def expect(self, cells: tuple[Array, ...] | np.ndarray, part: Array | float) -> None:
+        """Nothing is compared."""
+
+    def rates(self, dt: float, out_c: Array) -> None:
+        out_c[...] = 0.0
 
 
 @borrowing
@@ -321,43 +377,6 @@ def _advect_volume(spec, phi, volume, error, u, area, closed, c, out, start, sto
             out[k, j, i] = total
 
 
-@inlined
-def _takes(phi, open_c, k, j, i):  # type: ignore[no-untyped-def]
-    """Whether a cell is liquid with its centre outside solids: such cells take the errors of others."""
-    return phi[k, j, i] <= 0.0 and open_c[k, j, i] == 1
-
-
-@inlined
-def _around(spec, k, j, i, n):  # type: ignore[no-untyped-def]
-    """The n-th of the cells around one, itself among them, mirrored at the sides: in 2D the first nine are all."""
-    ii = min(max(i + n % 3 - 1, GHOSTS), GHOSTS + spec.nx - 1)
-    jj = min(max(j + n // 3 % 3 - 1, GHOSTS), GHOSTS + spec.ny - 1)
-    kk = min(max(k + (n // 9 + 2) % 3 - 1, GHOSTS), GHOSTS + spec.nz - 1) if spec.dimensions == 3 else k
-    return kk, jj, ii
-
-
-@borrowing
-def _same_component(component, k, j, i, kk, jj, ii):  # type: ignore[no-untyped-def]
-    """Whether two cells are in the same component; one that is in none counts for all."""
-    if component.size == 0:
-        return True
-    a, b = component[k, j, i], component[kk, jj, ii]
-    return a == b or a == 0 or b == 0
-
-
-@borrowing
-def _sees(hidden, k, j, i, kk, jj, ii):  # type: ignore[no-untyped-def]
-    """Whether one way along x, y and z from the first of two cells, next to each other or diagonally, to the second is
-    free of shells; the first is the one with the lower index."""
-    if kk < k or (kk == k and (jj < j or (jj == j and ii < i))):
-        k, j, i, kk, jj, ii = kk, jj, ii, k, j, i
-    if ii != i and hidden[k, j, max(i, ii)] & 1:
-        return False
-    if jj != j and hidden[k, max(j, jj), ii] & 2:
-        return False
-    return kk == k or not hidden[kk, jj, ii] & 4
-
-
 @njit(cache=True, nogil=True)
 def _remove_spurious(  # type: ignore[no-untyped-def]
     spec, solid, open_c, component, free_c, tracked, phi, out_shape, out_sums, start, stop
@@ -372,7 +391,7 @@ def _remove_spurious(  # type: ignore[no-untyped-def]
         changed = 0
         for i in range(GHOSTS, GHOSTS + spec.nx):
             out_shape[k, j, i] = CHANGED * spec.dx
-            if not _takes(phi, open_c, k, j, i) or solid[k, j, i] > DEEP * spec.dx or tracked[k, j, i] > HELD:
+            if not takes(phi, open_c, k, j, i) or solid[k, j, i] > DEEP * spec.dx or tracked[k, j, i] > HELD:
                 continue
             if phi[k, j, i] < -FILM * spec.dx:
                 continue
@@ -380,8 +399,8 @@ def _remove_spurious(  # type: ignore[no-untyped-def]
                 continue
             total = 0.0
             for n in range(27 if spec.dimensions == 3 else 9):
-                kk, jj, ii = _around(spec, k, j, i, n)
-                if _same_component(component, k, j, i, kk, jj, ii):
+                kk, jj, ii = around(spec, k, j, i, n)
+                if same_component(component, k, j, i, kk, jj, ii):
                     total += tracked[kk, jj, ii]
             if total <= 0.0:
                 phi[k, j, i] = max(-phi[k, j, i], SMALL * spec.dx)
@@ -424,17 +443,17 @@ def _find_error(  # type: ignore[no-untyped-def]
                 error = 0.0
             tracked[k, j, i] = error
             out_share[k, j, i] = 0.0
-            takes = _takes(phi, open_c, k, j, i)
-            liquid += takes
+            here = takes(phi, open_c, k, j, i)
+            liquid += here
             near = room.size > 0 and room[k, j, i] != 0.0
-            if error == 0.0 or (takes and value < -DEEP * spec.dx and not near):
+            if error == 0.0 or (here and value < -DEEP * spec.dx and not near):
                 continue
             count = 0
             for n in range(9 + 18 * over):
-                kk, jj, ii = _around(spec, k, j, i, n)
-                seen = hidden.size == 0 or _sees(hidden, k, j, i, kk, jj, ii)
-                seen = seen and _same_component(component, k, j, i, kk, jj, ii)
-                count += seen and _takes(phi, open_c, kk, jj, ii)
+                kk, jj, ii = around(spec, k, j, i, n)
+                seen = sees(hidden, k, j, i, kk, jj, ii)
+                seen = seen and same_component(component, k, j, i, kk, jj, ii)
+                count += seen and takes(phi, open_c, kk, jj, ii)
             if count > 0:
                 tracked[k, j, i] = 0.0
                 out_share[k, j, i] = error / count
@@ -446,11 +465,10 @@ def _find_error(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _redistribute(spec, phi, open_c, hidden, share, component, rest, out, out_sums, start, stop):  # type: ignore[no-untyped-def]
-    """To what a liquid cell keeps the shares of the cells around it and the rest of its component are added; other
-    cells get 0.
+def _redistribute(spec, phi, open_c, hidden, share, component, sharing_rows, out, start, stop):  # type: ignore[no-untyped-def]
+    """To what a liquid cell keeps the shares of the cells around it are added.
 
-    out_sums: cells that share per row, on entry; the sum of out per row.
+    sharing_rows: cells that share per row.
     """
     over = 1 if spec.dimensions == 3 else 0
     for row in range(start, stop):
@@ -459,21 +477,47 @@ def _redistribute(spec, phi, open_c, hidden, share, component, rest, out, out_su
         sharing = 0.0
         for kk in range(max(k - over, GHOSTS), min(k + over + 1, GHOSTS + spec.nz)):
             for jj in range(max(j - 1, GHOSTS), min(j + 2, GHOSTS + spec.ny)):
-                sharing += out_sums[(kk - GHOSTS) * spec.ny + jj - GHOSTS, 1]
-        total = 0.0
+                sharing += sharing_rows[(kk - GHOSTS) * spec.ny + jj - GHOSTS, 1]
         for i in range(GHOSTS, GHOSTS + spec.nx):
-            if not _takes(phi, open_c, k, j, i):
-                out[k, j, i] = 0.0
-                continue
-            value = out[k, j, i] + rest[component[k, j, i] if component.size > 0 else 0]
-            if sharing > 0.0:
+            if sharing > 0.0 and takes(phi, open_c, k, j, i):
+                value = out[k, j, i]
                 for n in range(9 + 18 * over):
-                    kk, jj, ii = _around(spec, k, j, i, n)
+                    kk, jj, ii = around(spec, k, j, i, n)
                     given = share[kk, jj, ii]
-                    if given == 0.0 or not _same_component(component, k, j, i, kk, jj, ii):
+                    if given == 0.0 or not same_component(component, k, j, i, kk, jj, ii):
                         continue
-                    if hidden.size == 0 or _sees(hidden, k, j, i, kk, jj, ii):
+                    if sees(hidden, k, j, i, kk, jj, ii):
                         value += given
-            out[k, j, i] = value
-            total += value
-        out_sums[row, 4] = total
+                out[k, j, i] = value
+
+
+@njit(cache=True)
+def _hand_on(spec, phi, open_c, hidden, component, cell, error, out):  # type: ignore[no-untyped-def]
+    """Add errors to liquid cells (3, n), as z, y, x, evenly with the liquid cells around each: as what is redistributed
+    a large one is not corrected under the pressure of one cell."""
+    for m in range(cell.shape[1]):
+        k, j, i = cell[0, m], cell[1, m], cell[2, m]
+        count = 0
+        for stage in range(2):
+            for n in range(27 if spec.dimensions == 3 else 9):
+                kk, jj, ii = around(spec, k, j, i, n)
+                if not takes(phi, open_c, kk, jj, ii) or not sees(hidden, k, j, i, kk, jj, ii):
+                    continue
+                if not same_component(component, k, j, i, kk, jj, ii):
+                    continue
+                if stage == 0:
+                    count += 1
+                else:
+                    out[kk, jj, ii] += error[m] / count
+
+
+@njit(cache=True, nogil=True)
+def _set_rates(spec, error, label, mean, scale, out, start, stop):  # type: ignore[no-untyped-def]
+    """out = scale times the part of a cell that each liquid cell is to make, 0 in other cells."""
+    for row in range(start, stop):
+        k = row // spec.ny + GHOSTS
+        j = row % spec.ny + GHOSTS
+        for i in range(GHOSTS, GHOSTS + spec.nx):
+            e = error[k, j, i]
+            rate = GAIN * (e - min(max(e, -LEFT), LEFT)) + EVEN * mean[label[k, j, i]]
+            out[k, j, i] = scale * min(max(rate, -MOST), MOST) if label[k, j, i] > 0 else 0.0

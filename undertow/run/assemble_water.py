@@ -14,6 +14,7 @@ from undertow.fluid.advected import Content, FieldContext
 from undertow.fluid.drawing import padded_centres
 from undertow.fluid.liquid import LiquidSurface, MakePhase, VolumeSource, WaterEmitter
 from undertow.fluid.variable_viscosity import VariableViscosity, ViscositySource
+from undertow.fluid.volume_tracking import Untracked, VolumeTracker
 from undertow.grid import GHOSTS, Array, Grid, Sides
 from undertow.run import build
 from undertow.scene import Drain, Inflow, Open, Outflow, Scene, Water, WaterSource
@@ -43,7 +44,8 @@ def make_liquid(
     # through open sides water may leave
     leaves = any(isinstance(side, Open | Outflow | Inflow) for side in scene.need_domain().sides.values())
     bound = math.inf if leaves else scene.surface.volume_bound
-    return lambda context: LiquidSurface(context, surface, emitters, drains, bound, make_phase, hidden)
+    make_tracker = VolumeTracker if scene.surface.volume_tracking else Untracked
+    return lambda context: LiquidSurface(context, surface, emitters, drains, bound, make_phase, hidden, make_tracker)
 
 
 def _region(name: str, item: Water | WaterSource | Drain) -> geometry.Solid:

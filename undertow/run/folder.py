@@ -16,7 +16,7 @@ from undertow.errors import UserError
 from undertow.output import frame_folder, frame_indices, write_frame, write_pvd
 from undertow.part import NUMBER, TIME
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, sync_file, write_checkpoint
-from undertow.run.ledger import PROBE_COLUMNS, body_columns, body_rows, header, probe_rows
+from undertow.run.ledger import PROBE_COLUMNS, body_columns, body_rows, header, probe_rows, water_columns, water_rows
 from undertow.run.machine import check_disk, commit, describe_machine, versions
 from undertow.run.tables import Cell, CsvTable
 from undertow.scene import toml
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from undertow.run.simulation import Simulation, StepReport
     from undertow.scene import Scene
 
-TABLES = ("ledger", "bodies", "probes", "timing")
+TABLES = ("ledger", "bodies", "waters", "probes", "timing")
 TIMING_COLUMNS = ["step", "frame", "step_seconds [s]", "output_seconds [s]"]
 CHECKPOINTS_KEPT = 2
 FORMAT = 1
@@ -80,7 +80,8 @@ def disk_needed(sim: Simulation) -> tuple[float, int]:
     longest = min([1.0 / rules.frame_rate, rules.max_step or math.inf, rules.fixed_step or math.inf,
                    *(limit.time_step for part in sim.parts for limit in part.limits(sim.time))])  # fmt: skip
     steps = max(left, math.ceil((rules.end - sim.time) / longest)) if longest > 0 else left
-    row = DIGITS * ((4 + len(sim.ledger.units)) + len(TIMING_COLUMNS))
+    waters = len(water_columns(sim.scene.dimensions)) * len(water_rows(sim))
+    row = DIGITS * ((4 + len(sim.ledger.units)) + waters + len(TIMING_COLUMNS))
     bodies = DIGITS * len(body_columns(sim.scene.dimensions)) * len(sim.bodies)
     rows = steps * row + (steps if sim.scene.output.bodies == "steps" else left) * bodies
     head = 3000 + 64 * len(sim.scene.objects)
@@ -105,6 +106,7 @@ class RunFolder:
         headers = {
             "ledger": [header(name, unit, sim.scene.dimensions) for name, unit in units.items()],
             "bodies": body_columns(sim.scene.dimensions),
+            "waters": water_columns(sim.scene.dimensions),
             "probes": PROBE_COLUMNS,
             "timing": TIMING_COLUMNS,
         }
@@ -189,6 +191,8 @@ class RunFolder:
         if sim.scene.output.bodies == "steps" or sim.at_frame:
             for values in body_rows(sim):
                 self.tables["bodies"].append(values)
+        for values in water_rows(sim):
+            self.tables["waters"].append(values)
         for values in probe_rows(sim):
             self.tables["probes"].append(values)
         self.tables["timing"].append([report.step, sim.frame, *seconds])

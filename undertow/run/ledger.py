@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from undertow.part import ANGULAR_SPEED, FORCE, LENGTH, SPEED, TIME, TORQUE, ZERO, Unit
+from undertow.part import ANGULAR_SPEED, FORCE, LENGTH, SPEED, TIME, TORQUE, VOLUME, ZERO, Unit
 from undertow.run.sampling import flux, surface_height, wetted_length
 from undertow.run.tables import Cell
 from undertow.scene import FaceProbe, FluxProbe, ForceProbe, GaugeProbe, LineProbe, PointProbe
@@ -49,6 +49,29 @@ def body_rows(sim: Simulation) -> list[list[Cell]]:
             )  # fmt: skip
             rows.append([sim.step_count, sim.time, name, *(float(v) for vector in vectors for v in vector)])
     return rows
+
+
+WATER_COLUMNS = {
+    "volume": VOLUME, "volume_error": VOLUME, "centre_x": LENGTH, "centre_y": LENGTH, "centre_z": LENGTH,
+}  # fmt: skip
+"""What waters.csv says of a body of water."""
+
+WATERS_LISTED = 10
+"""So many of the largest bodies of water have a row of a step; the ledger says how many there are."""
+
+
+def water_columns(dimensions: int) -> list[str]:
+    """Columns of waters.csv."""
+    columns = [header(name, unit, dimensions) for name, unit in WATER_COLUMNS.items()]
+    return ["step", header("time", TIME, dimensions), "water", *columns]
+
+
+def water_rows(sim: Simulation) -> list[list[Cell]]:
+    """One row per body of water, the largest first."""
+    return [
+        [sim.step_count, sim.time, n + 1, water.volume, water.volume_error, *water.centre]
+        for n, water in enumerate(sim.waters()[:WATERS_LISTED])
+    ]
 
 
 def probe_rows(sim: Simulation) -> list[list[Cell]]:

@@ -54,7 +54,8 @@ def read_table(path: Path) -> Columns:
 
 
 class Run:
-    """A run folder: ``ledger``, ``bodies``, ``probes``, ``timing`` as columns, ``frame(i)``, ``scene``, ``info``."""
+    """A run folder: ``ledger``, ``bodies``, ``waters``, ``probes``, ``timing`` as columns, ``frame(i)``, ``scene``,
+    ``info``."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = check_run_folder(Path(folder))
@@ -79,6 +80,11 @@ class Run:
     def bodies(self) -> Columns:
         """One row per step and solid."""
         return read_table(self.folder / "bodies.csv")
+
+    @property
+    def waters(self) -> Columns:
+        """One row per step and body of water, the largest first."""
+        return read_table(self.folder / "waters.csv")
 
     @property
     def timing(self) -> Columns:

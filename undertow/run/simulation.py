@@ -27,6 +27,7 @@ from undertow.solids.contact_record import ContactSet, join_contacts
 
 if TYPE_CHECKING:
     from undertow.fluid import Flow, FlowState
+    from undertow.fluid.waters import BodyOfWater
     from undertow.output import FrameData
     from undertow.rigid.table import BodyTable
     from undertow.run.assembly import Assembly
@@ -479,6 +480,11 @@ class Simulation:
         if fluid is None:
             raise UserError(f"{self.scene.name}: the scene has no SPH fluid; add an object of type 'sph_fluid'")
         return Particles(fluid.positions(), fluid.velocities(), fluid.densities(), fluid.pressures(), fluid.box.spacing)
+
+    def waters(self) -> list[BodyOfWater]:
+        """Bodies of water, each connected in itself: volume, volume error, centre; the largest first."""
+        flow: Flow | None = getattr(self.scheme, "flow", None)
+        return [] if flow is None else flow.extent.bodies_of_water()
 
     def surface(self) -> SurfaceMesh:
         """The surface of the liquid, as frames show it; in 3D."""

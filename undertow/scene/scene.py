@@ -188,6 +188,11 @@ class Surface(Model):
     particles_per_cell: Count | None = Field(
         None, description="in the cells about the surface; absent: 32 in 2D, 16 in 3D"
     )
+    volume_tracking: Flag = Field(
+        True,
+        description="false: what the level set makes or loses of the water is neither found nor corrected, and none "
+        "becomes spray",
+    )
     volume_correction: Flag = Field(
         False, description="true: the surface is shifted to keep the volume; see the ledger"
     )

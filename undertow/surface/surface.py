@@ -99,16 +99,17 @@ class Surface:
         dt: float,
         solid_c: Array | None = None,
         gravity: tuple[float, float, float] = (0.0, -9.81, 0.0),
+        before_c: Array | None = None,
     ) -> SurfaceReport:
         """Move the surface over dt [s] by the frozen velocity u [m/s], known some cells into the air, ghosts filled.
 
         solid_c: signed distance to the solids at the end of the step [m], ghosts filled; particles and spray keep out.
-        gravity [m/s^2] moves the spray.
+        before_c: at its start, absent: the same. gravity [m/s^2] moves the spray.
         """
         level_set, phi = self.level_set, self.phi_c
         self.particles.move(u_f, dt, phi, solid_c)
         # before the level set, with which thin surfaces go to where they are now
-        left = self.spray.move(dt, gravity, solid_c)
+        left = self.spray.move(dt, gravity, solid_c, before_c)
         reach = level_set.advect(phi, u_f, dt)
         escaped = self.particles.correct(phi)
         # as far as the next step, about as long as this one, will ask for, and beyond the band of the particles

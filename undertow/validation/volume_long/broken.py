@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from undertow.validation import broken
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Quantity
 from undertow.validation.volume_long import case
 
 
 def small() -> Iterator[Quantity]:
     """16 cells along the cube, a second."""
-    yield quantity("volume_drift", case.drift(16, False, 1.0)[0])
+    yield from case.run(cells=16, end=1.0)
 
 
 def _shift(by: float) -> Any:
@@ -25,4 +25,6 @@ def _shift(by: float) -> Any:
 DEFECTS = {
     "water leaks": broken.after_steps(_shift(1e-2)),
     "water grows": broken.after_steps(_shift(-1e-2)),
+    "frozen": broken.frozen(),
+    "weight halved": broken.gravity(0.5),
 }
