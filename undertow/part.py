@@ -313,6 +313,12 @@ class Scheme(Part):
         """Advance all parts from ``time`` by ``time_step`` [s]; next_step: as long as the one after it is to be."""
         raise TypeError(type(self).__name__)
 
+    def acted(self, since: float, until: float) -> tuple[float, float]:
+        """From when to when the forces that are reported of the last step, from ``since`` to ``until`` [s], have acted
+        on the velocities that there are outside of ``synchronised``: where a part of them is still to be seen, beyond
+        ``until``."""
+        return since, until
+
     def synchronised(self) -> AbstractContextManager[None]:
         """Within it, all velocities are those of the time of the positions."""
         return nullcontext()

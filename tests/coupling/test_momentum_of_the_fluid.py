@@ -21,6 +21,9 @@ def test_it_is_the_displaced_volume_times_the_velocity(dimensions, offset, shape
                                       velocity=(0.3, 0.2, 0.1)[:dimensions])},
     )  # fmt: skip
     sim = ut.Simulation(scene)
+    # the ends of the ball lie on lines of the grid: once it has moved other cells have them, and what is seen after the
+    # first step is between the velocities of two kicks, which are not those of the same cells
+    sim.step()
     row, v = sim.step().ledger, sim.body("body").velocity
     covered = 1.0 - row["fluid_volume"]
     found = np.array([row[f"momentum_{axis}"] for axis in "xyz"[:dimensions]])

@@ -59,6 +59,7 @@ CALLS: dict[str, Callable[[ut.Simulation, Path], Any]] = {
     "step": lambda sim, _: sim.step(),
     "steps": lambda sim, _: list(sim.steps(until=sim.time + 1e-4)),
     "surface": lambda sim, _: sim.surface(),
+    "waters": lambda sim, _: [water.volume for water in sim.waters()] or sim.waters(),
 }
 
 

@@ -190,7 +190,7 @@ def walls_missing(grid: Grid, solids: SolidFields, total_b: Array) -> Array:
     missing = -total_b
     lower, upper = np.array(grid.lower), np.array(grid.upper)
     for b in np.flatnonzero(np.abs(total_b).max(axis=1, initial=0.0) > 0.0):
-        low, high = solids.solids[b].bounds(solids.time)
+        low, high = solids.solids[b].extent(solids.time)
         leaves = (low < lower - SLIT * grid.dx) | (high > upper + SLIT * grid.dx)
         leaves &= np.isin(np.arange(3), grid.axes) & (solids.period == 0.0)
         missing[b, :3][leaves] = 0.0

@@ -71,6 +71,9 @@ class Leapfrog(Scheme):
     def planned_step(self) -> float:
         return math.inf if self.velocity_time == self.before_time else self._planned
 
+    def acted(self, since: float, until: float) -> tuple[float, float]:
+        return self.before_time, self.velocity_time
+
     def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
         first = self._aim(time, time_step)
         self.drift(time, time_step)

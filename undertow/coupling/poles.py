@@ -121,9 +121,14 @@ class Poles:
         return np.asarray(np.bincount(self._end_of_cell, self._g * z[self._cell], 6 * self.count), float)
 
     @property
+    def _inertia(self) -> float:
+        """rho dx^d / A."""
+        return self.domain.density * self.domain.grid.dx
+
+    @property
     def _answer(self) -> float:
         """A / (rho dx^d)."""
-        return 1.0 / (self.domain.density * self.domain.grid.dx)
+        return 1.0 / self._inertia
 
     def add_flux(self, u_f: Array, out_c: Array) -> None:
         """out += A d g (gamma^T u) [m3/s]."""
@@ -147,11 +152,11 @@ class Poles:
 
     def add_momentum(self, mean_p: Array, out_f: Array) -> None:
         """out += rho dx^d d gamma (gamma^T u) [N s], of means (6 n,)."""
-        self._put(self.domain.density * self.domain.grid.dx * self.area_p * mean_p, out_f)
+        self._put(self._inertia * self.area_p * mean_p, out_f)
 
     def momentum(self, u_f: Array) -> tuple[np.ndarray, Array]:
         """Faces (k,), flat, and what ``add_momentum`` gives them at u [N s]."""
-        value = self.domain.density * self.domain.grid.dx * self.area_p * self.mean(u_f)
+        value = self._inertia * self.area_p * self.mean(u_f)
         return self._face, self._gamma * value[self._end]
 
     def _put(self, value: Array, out_f: Array) -> None:

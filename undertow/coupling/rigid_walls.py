@@ -71,29 +71,41 @@ class RigidWalls(WallFlux):
         self.stencil: Stencil | None = None
         """Of the fluid around the bodies where they are now."""
         self.out = LeftOut.none()
+        self._cut_alone = self.cut.spec, 0
+        self._shared: tuple[np.ndarray, np.ndarray, Array] | None = None
 
     def rebuild(self, stencil: Stencil) -> None:
-        self.stencil = stencil
-        dynamic_b = (self.bodies.kind_b == DYNAMIC).astype(np.int64)
+        self.stencil, dynamic_b = stencil, self._dynamic_b
         self.cut.rebuild(dynamic_b, self.bodies.x_b, stencil.diagonal_c)
-        shared = None if self.beside is None else self.beside.share_cells(self.cut, self.bodies.x_b, dynamic_b)
-        if self.poles is not None:
-            self.poles.rebuild(self.cut, self.bodies.x_b, stencil)
-        if shared is not None:
-            self.cut.add(*shared)
+        self._cut_alone = self.cut.spec, self.cut.size
+        self._shared = None if self.beside is None else self.beside.share_cells(self.cut, self.bodies.x_b, dynamic_b)
+        self._add_ends(stencil)
         self.cut.close(stencil, dynamic_b, self.bodies.x_b)
         self.out = LeftOut.none()
+
+    @property
+    def _dynamic_b(self) -> np.ndarray:
+        return (self.bodies.kind_b == DYNAMIC).astype(np.int64)
+
+    def _add_ends(self, stencil: Stencil) -> None:
+        """F of the ends between cells that have a row, and what is left of cells that others cut too."""
+        if self.poles is not None:
+            self.poles.rebuild(self.cut, self.bodies.x_b, stencil)
+        if self._shared is not None:
+            self.cut.add(*self._shared)
 
     def leave_out(self, cell: np.ndarray, stencil: Stencil) -> None:
         if not len(cell) and not len(self.out.cell):
             return
+        spec, self.cut.size = self._cut_alone
+        self.cut.spec = spec._replace(f=spec.f.copy())
+        self._add_ends(stencil)
         f, size = self.cut.spec.f, self.cut.size
-        f[self.out.entry] = self.out.f
         entry = np.flatnonzero(np.isin(self.cut.spec.cell[:size], cell))
         place = np.searchsorted(cell, self.cut.spec.cell[entry])
         self.out = LeftOut(cell, entry, place, f[entry])
         f[entry] = 0.0
-        self.cut.close(stencil, (self.bodies.kind_b == DYNAMIC).astype(np.int64), self.bodies.x_b)
+        self.cut.close(stencil, self._dynamic_b, self.bodies.x_b)
 
     def left_out(self, v: Array) -> Array:
         out = self.out

@@ -22,7 +22,7 @@ from numba import njit
 from undertow.coupling.enclosed import find_excess, walls_missing
 from undertow.fluid.domain import FluidDomain, wrap
 from undertow.geometry.fractions import SNAP
-from undertow.geometry.solids import ANGULAR, LINEAR, UNSEEN, _solid_distance
+from undertow.geometry.solids import ANGULAR, LINEAR, UNSEEN, solid_distance
 from undertow.grid import GHOSTS, Array
 from undertow.grid.jitting import borrowing
 from undertow.linalg import Stencil
@@ -344,7 +344,7 @@ def _alone(spec, rows, tables, solids, b, x, y, z):  # type: ignore[no-untyped-d
     """Distance of a point from a solid, its repetitions along periodic axes among them."""
     found = UNSEEN
     for row in range(b, len(rows), solids):
-        found = min(found, _solid_distance(rows, tables, row, spec.dimensions, x, y, z))
+        found = min(found, solid_distance(rows, tables, row, spec.dimensions, x, y, z))
     return 0.0 if abs(found) < SNAP * spec.dx else found
 
 

@@ -663,6 +663,9 @@ def _follow_outside(  # type: ignore[no-untyped-def]
     """In cells inside solids, e being the value continued from outside: e if all around is water, at least e - dx, and
     e if that is air and no water is within two cells: then the surface inside a thin wall has drifted through it.
 
+    Deeper cells, into which nothing outside goes on, are air as far as they are deep where air is within two cells and
+    no water within three: what was there has fallen off the solid.
+
     Walls that the water has left, parted = 1, stay dry as long as they are further from the water than from outside the
     solid. Where it is back, and beside walls that were dry before the last solve, parted = 2, it is water again.
 
@@ -680,7 +683,10 @@ def _follow_outside(  # type: ignore[no-untyped-def]
             if near == 1 and phi[k, j, i] > -solid[k, j, i]:
                 continue
             e = extended[k, j, i] if extended.size > 0 else _continue_inward(spec, area, open_c, phi, k, j, i)
-            if near > 0 and e <= 0.0:
+            left = e <= 0.0 and phi[k, j, i] <= 0.0 and _is_beside(spec, phi, open_c, k, j, i, NEAR, AIR)
+            if left and not _is_beside(spec, phi, open_c, k, j, i, NEAR + 1, WATER):
+                phi[k, j, i] = -solid[k, j, i]
+            elif near > 0 and e <= 0.0:
                 phi[k, j, i] = e
             elif e > 0.0:
                 # a distance cannot change by more than a cell between neighbours

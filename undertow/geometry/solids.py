@@ -74,6 +74,15 @@ class Solid:
         position, rotation = self.motion.pose(t)
         return _turned_box(*self.shape_at(t).bounds(), position, rotation)
 
+    def extent(self, t: float) -> tuple[Array, Array]:
+        """As ``bounds``, of the surface itself: the box of a turned ball is larger than the ball."""
+        low, high = self.bounds(t)
+        if not np.isfinite([low, high]).all():
+            return low, high
+        position, rotation = self.motion.pose(t)
+        place = self.shape_at(t).surface()[0] @ rotation.T + position
+        return np.maximum(low, place.min(axis=0)), np.minimum(high, place.max(axis=0))
+
     def distance(self, points: Array, t: float, dimensions: int = 3) -> Array:
         """Signed distance [m] at world points (n, 3) at time t, negative inside; in 2D their z does not count."""
         position, rotation = self.motion.pose(t)
@@ -431,7 +440,7 @@ def _table_entry(rows, tables, b, field, px, py, pz, outside):  # type: ignore[n
 
 
 @borrowing
-def _solid_distance(rows, tables, b, dimensions, x, y, z):  # type: ignore[no-untyped-def]
+def solid_distance(rows, tables, b, dimensions, x, y, z):  # type: ignore[no-untyped-def]
     """Signed distance of a world point from body b."""
     kind = int(rows[b, KIND])
     if kind == SPHERE:
@@ -479,7 +488,7 @@ def _nearest_solid(rows, tables, boxes, candidates, count, i, dimensions, x, y, 
     for c in range(count):
         b = candidates[c]
         if boxes[b, 4] <= i and i < boxes[b, 5]:
-            d = _solid_distance(rows, tables, b, dimensions, x, y, z)
+            d = solid_distance(rows, tables, b, dimensions, x, y, z)
             if d < distance:
                 distance = d
                 best = b
@@ -496,7 +505,7 @@ def _node_distance(rows, tables, boxes, candidates, count, i, dimensions, x, y, 
     for c in range(count):
         b = candidates[c]
         if boxes[b, 4] <= i and i < boxes[b, 5]:
-            d = _solid_distance(rows, tables, b, dimensions, x, y, z)
+            d = solid_distance(rows, tables, b, dimensions, x, y, z)
             if d < first:
                 if b % solids != owner:
                     second = first
@@ -514,12 +523,12 @@ def _wall_point(rows, tables, b, dimensions, x, y, z, distance, h):  # type: ign
         s = distance / (distance + rows[b, 0]) if distance + rows[b, 0] > 0.0 else 0.0
         rz = z - rows[b, POSITION + 2] if dimensions == 3 else 0.0
         return x - s * (x - rows[b, POSITION]), y - s * (y - rows[b, POSITION + 1]), z - s * rz
-    gx = _solid_distance(rows, tables, b, dimensions, x + h, y, z)
-    gx -= _solid_distance(rows, tables, b, dimensions, x - h, y, z)
-    gy = _solid_distance(rows, tables, b, dimensions, x, y + h, z)
-    gy -= _solid_distance(rows, tables, b, dimensions, x, y - h, z)
-    gz = _solid_distance(rows, tables, b, dimensions, x, y, z + h)
-    gz -= _solid_distance(rows, tables, b, dimensions, x, y, z - h)
+    gx = solid_distance(rows, tables, b, dimensions, x + h, y, z)
+    gx -= solid_distance(rows, tables, b, dimensions, x - h, y, z)
+    gy = solid_distance(rows, tables, b, dimensions, x, y + h, z)
+    gy -= solid_distance(rows, tables, b, dimensions, x, y - h, z)
+    gz = solid_distance(rows, tables, b, dimensions, x, y, z + h)
+    gz -= solid_distance(rows, tables, b, dimensions, x, y, z - h)
     norm_sq = gx * gx + gy * gy + gz * gz
     # at a kink of the distance (centre of a sphere) there is no direction to go
     if norm_sq < h * h:

@@ -54,7 +54,7 @@ class LinearisedEuler(BackwardEuler):
         self._before, self._more = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
 
     def prepare(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
-        """Begin a step: force and stiffness at x^n + dt v_l, and the best of three guesses of v."""
+        """Begin a step: force and stiffness at x^n + dt v_l, and the best of four guesses of v."""
         bodies, system = self.bodies, self.system
         self._lag[...] = 0.0
         if not self.about.any():

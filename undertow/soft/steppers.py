@@ -218,7 +218,10 @@ class BackwardEuler:
     def _choose_guess(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
         """v (n, 3), which holds v^n: kept, stopped, in free fall, or accelerated as in the last step, what is best."""
         best, guess = self._evaluate(dt, external, held, before, v)[0], v.copy()
-        for change in (-before, dt * external * self.bodies.inv_mass[:, None], dt * self.acceleration):
+        inv_mass = self.bodies.inv_mass[:, None]
+        # held nodes have the velocities of what holds them
+        stopped = np.where(inv_mass > 0.0, -before, 0.0)
+        for change in (stopped, dt * external * inv_mass, dt * self.acceleration):
             held.remove(change)
             np.add(before, change, out=self._v)
             found = self._evaluate(dt, external, held, before, self._v)[0]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 import undertow as ut
-from undertow.grid import Array
+from undertow.validation.analysis import Array
 
 GRAVITY = 9.81
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import undertow as ut
-from undertow.grid import Array
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 DENSITY = 1000.0
 GRAVITY = 9.81

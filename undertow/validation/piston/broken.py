@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from undertow.coupling import walls
-from undertow.coupling.walls import BodyWalls
+from undertow.run import assemble_fluid
 from undertow.validation import broken
 from undertow.validation.analysis import Quantity, quantity
 from undertow.validation.piston import case
@@ -24,31 +23,46 @@ def small() -> Iterator[Quantity]:
     yield quantity("leaves_corner", case.leave_corner())
 
 
-def _forgets_levels(_: Any) -> Callable[..., Any]:
+def _of_walls(change: Callable[[Any], None]) -> broken.Defect:
+    """The walls of the bodies of every projection are changed once they are made."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def make_projection(*args: Any, **options: Any) -> Any:
+            projection = original(*args, **options)
+            change(projection.rigid.walls.cut)
+            return projection
+
+        return make_projection
+
+    return broken.replaced(assemble_fluid, "make_projection", make)
+
+
+def _forget_levels(cut: Any) -> None:
     """What walls sweep of closed regions is taken off, whatever closes them."""
 
-    def find(grid: Any, solids: Any, stencil: Any, dynamic: Any, cell: Any, body: Any, sums: Any, missing: Any) -> Any:
-        return np.where((stencil.grounded == 0)[:, None, None], sums, 0.0)
+    def close(stencil: Any, dynamic_b: Any, centre_b: Any) -> None:
+        cell, body, f = (array[: cut.size] for array in cut.spec)
+        cut.excess = np.zeros((stencil.regions + 1, cut.count, 6))
+        np.add.at(cut.excess, (stencil.label[cell], body), f)
+        cut.excess[stencil.grounded != 0] = 0.0
+        cut.has_excess, cut._label = bool(cut.excess.any()), stencil.label
+        cut.cells = np.maximum(np.bincount(stencil.label, minlength=len(cut.excess)), 1).astype(float)
 
-    return find
+    cut.close = close
 
 
-def _all_seal(_: Any) -> Callable[..., Any]:
+def _seal_all(cut: Any) -> None:
     """Every pocket is closed, and slits too."""
-
-    def find(grid: Any, solids: Any, stencil: Any, dynamic: Any, cell: Any, body: Any, sums: Any, missing: Any) -> Any:
-        return np.zeros_like(sums)
-
-    return find
+    cut.close = lambda stencil, dynamic_b, centre_b: None
 
 
-def _unshared(_: Any) -> Callable[..., None]:
+def _unshare(cut: Any) -> None:
     """A cell that several solids cut belongs to the nearest one."""
-    return lambda self, dynamic_b, centre_b, diagonal_c: None
+    cut._share = lambda dynamic_b, centre_b, diagonal_c: None
 
 
 DEFECTS = {
-    "levels are not felt": broken.replaced(walls, "find_excess", _forgets_levels),
-    "all that touches seals": broken.replaced(walls, "find_excess", _all_seal),
-    "cells of the nearest solid": broken.replaced(BodyWalls, "_share", _unshared),
+    "levels are not felt": _of_walls(_forget_levels),
+    "all that touches seals": _of_walls(_seal_all),
+    "cells of the nearest solid": _of_walls(_unshare),
 }

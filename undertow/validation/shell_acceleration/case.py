@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import undertow as ut
-from undertow.grid import Array
-from undertow.validation.analysis import Quantity, quantity
+from undertow.validation.analysis import Array, Quantity, quantity
 
 RADIUS, SIZE, GRAVITY, STEP = 0.5, 4.0, 9.81, 1e-3
 OFFSETS = ((0.0, 0.0, 0.0), (0.37, 0.11, 0.23), (0.52, 0.83, 0.61), (0.91, 0.29, 0.47))
