@@ -25,6 +25,7 @@ OFFSETS = ((0.0, 0.0), (0.37, 0.11), (0.52, 0.83), (0.91, 0.29))
 LOGS = ((1.0, 0.19), (1.0, 0.23), (1.0, 0.77), (1.0, 0.81), (1.15, 0.5))
 START = 8.0
 """Heel at the start [degrees]."""
+SMOKE = {"BOXES": BOXES[:1], "ANGLES": ANGLES[:1], "OFFSETS": OFFSETS[:1], "LOGS": LOGS[:1]}
 
 
 def below(corners: Array, level: float) -> tuple[float, Array]:

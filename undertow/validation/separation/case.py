@@ -12,7 +12,7 @@ import undertow as ut
 from undertow.validation.analysis import Quantity, quantity
 
 GRAVITY, DENSITY = 9.81, 1000.0
-SMOKE = {"STILL_END": 0.1, "PLATE_END": 0.02, "STEP_END": 0.02, "LADDER": (8,), "CURVE_END": 0.1}
+SMOKE = {"STILL_END": 0.1, "PLATE_END": 0.02, "STEP_END": 0.02, "LADDER": (20,), "CURVE_END": 0.1}
 
 STILL_END, STILL_CELLS = 10.0, 24
 PLATE_CELLS, PLATE_END, FILM = 40, 0.2, 0.1

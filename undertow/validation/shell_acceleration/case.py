@@ -18,6 +18,7 @@ RATIOS = (0.03, 0.3, 3.0)
 EMPTY_RATIOS = (0.1, 0.5, 2.0)
 SURFACE = 3.5
 """Of the water around an empty one [m]."""
+SMOKE = {"OFFSETS": OFFSETS[:1], "RATIOS": RATIOS[:1], "EMPTY_RATIOS": EMPTY_RATIOS[:1]}
 
 
 def round_form(dimensions: int, cells: float) -> tuple[Array, np.ndarray]:
