@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 import undertow.geometry as geometry
-import undertow.scene
 from undertow.errors import UserError
 from undertow.fluid import Flow, FlowSettings, Smoke, SmokeEmitter, SmokeSettings
 from undertow.fluid.advected import Content
@@ -19,6 +18,7 @@ from undertow.geometry.driven import Driven as DrivenMotion
 from undertow.grid import KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
 from undertow.rigid.table import BodyTable
 from undertow.run.shapes import make_shape
+from undertow.scene import Smoke as SmokeOfScene
 from undertow.scene import (
     Drain,
     Driven,
@@ -317,7 +317,7 @@ def smoke_contents(scene: Scene, grid: Grid) -> list[Content]:
     return [lambda context: Smoke(context, settings, emitters)]
 
 
-def _smoke_settings(scene: Scene, smoke: undertow.scene.Smoke) -> SmokeSettings:
+def _smoke_settings(scene: Scene, smoke: SmokeOfScene) -> SmokeSettings:
     ambient = smoke.ambient_temperature
     incoming = {
         (side.smoke, ambient if side.temperature is None else side.temperature)

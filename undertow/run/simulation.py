@@ -41,7 +41,7 @@ NEARLY = 1e-3
 
 Drawn = TypeVar("Drawn")
 Kind = TypeVar("Kind", bound=Part)
-VelocityFunction = Callable[[Array, Array, Array], tuple[Any, Any, Any]]
+VelocityFunction = Callable[[Array, Array, Array], Sequence[Any] | Array]
 
 
 @dataclass(frozen=True)

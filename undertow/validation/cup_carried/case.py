@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -96,7 +97,8 @@ def carry(cells: int, dimensions: int, carried: float = CARRIED, offset: float =
         worst = np.maximum(worst, np.abs(np.subtract(waters(sim), start)) / max(start[1], 1e-12))
         weights.append(-sim.body("cup").force[1])
     full = DENSITY * GRAVITY * PART * HEIGHT * WIDTH ** (dimensions - 1)
-    name, detail = f"{dimensions}d", {"cells": cells, "steps": sim.step_count, "waters": len(sim.waters())}
+    name = f"{dimensions}d"
+    detail: dict[str, Any] = {"cells": cells, "steps": sim.step_count, "waters": len(sim.waters())}
     yield quantity(f"held_{name}", float(worst[0]), **detail)
     yield quantity(f"tracked_{name}", float(worst[1]), **detail)
     yield quantity(f"elsewhere_{name}", float(worst[2]), **detail)

@@ -8,7 +8,7 @@ sub-cell offsets and the largest error over all of them counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -24,12 +24,12 @@ DISC, RING, TUBE = 0.21, 0.2, 0.09
 SMOKE = {"OFFSETS": OFFSETS[:1]}
 
 
-def potential(x, y, z):  # type: ignore[no-untyped-def]
+def potential(x: np.ndarray, y: np.ndarray, z: np.ndarray | float) -> np.ndarray:
     """q [Pa]."""
     return np.cos(2 * x + 0.3) * np.sin(3 * y - 0.2) * np.cos(1.5 * z + 0.1) / 3
 
 
-def gradient(x, y, z):  # type: ignore[no-untyped-def]
+def gradient(x: np.ndarray, y: np.ndarray, z: np.ndarray | float) -> tuple[np.ndarray, ...]:
     """grad q [Pa/m]."""
     a, b, c = np.cos(2 * x + 0.3), np.sin(3 * y - 0.2), np.cos(1.5 * z + 0.1)
     return (
@@ -39,7 +39,7 @@ def gradient(x, y, z):  # type: ignore[no-untyped-def]
     )
 
 
-def flow(x, y, z, centre):  # type: ignore[no-untyped-def]
+def flow(x: np.ndarray, y: np.ndarray, z: np.ndarray, centre: Sequence[float]) -> tuple[np.ndarray, ...]:
     """u = grad psi x a [m/s] along the solid (2D: centre of two numbers) and the sides of the unit box.
 
     psi = k sin(pi x) sin(pi y) [sin(pi z)] f with f = 0 on the disc, f = r^2 - R^2, or on the torus,
@@ -85,7 +85,7 @@ def largest_error(n: int, dimensions: int, offset: np.ndarray) -> float:
     )
     sim = ut.Simulation(scene)
 
-    def velocity(x, y, z):  # type: ignore[no-untyped-def]
+    def velocity(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, ...]:
         at = z if dimensions == 3 else -0.1 / 1.5
         return tuple(g + u for g, u in zip(gradient(x, y, at), flow(x, y, z, centre), strict=True))
 

@@ -4,7 +4,7 @@ free fall; the order of bodies in water and in a tank."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class Wave(NamedTuple):
 class Tank:
     """A tank one metre wide whose surface starts at 0.5 m + a cos(pi x), with bodies in it."""
 
-    def __init__(self, cells: int, body: ut.RigidBody | None = None, **time: float) -> None:
+    def __init__(self, cells: int, body: ut.RigidBody | None = None, **time: Any) -> None:
         bodies = {} if body is None else {"body": body}
         self.sim = ut.Simulation(
             ut.Scene(
@@ -74,7 +74,7 @@ class Tank:
         return kinetic + potential, 2.0 * float(np.mean((surface - DEPTH) * self.mode))
 
 
-def simulate(cells: int, periods: float, frame_rate: float = 30.0, seed: int | None = None, **time: float) -> Wave:
+def simulate(cells: int, periods: float, frame_rate: float = 30.0, seed: int | None = None, **time: Any) -> Wave:
     """seed: as of ``Tank.reports``."""
     tank = Tank(cells, frame_rate=frame_rate, **time)
     times, energies, amplitudes = [], [], []

@@ -76,9 +76,9 @@ def make(n: int, elastic: bool) -> ut.Simulation:
 def start_from(sim: ut.Simulation, coarse: ut.Simulation) -> None:
     """The steady state of a coarser grid: velocity, pressure, and the flag as it is bent there."""
 
-    def velocity(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    def velocity(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, ...]:
         found = coarse.sample("velocity", np.stack([x, y], axis=-1).reshape(-1, 2))
-        return np.asarray(found.T.reshape(-1, *x.shape))
+        return tuple(found.T.reshape(-1, *x.shape))
 
     sim.set_velocity(velocity)
     grid = sim.flow.grid

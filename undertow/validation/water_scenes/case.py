@@ -173,7 +173,7 @@ def fountain(story: Story) -> Iterator[tuple[str, float]]:
     for _ in story.steps():
         wet = (story.sim.flow.state.surface.phi_c[grid.interior] < 0.0) & above
         tops.append(float(np.where(wet, y, 0.0).max()))
-    ideal = pump.velocity[1] ** 2 / (2.0 * GRAVITY)  # type: ignore[union-attr]
+    ideal = float(np.asarray(pump.velocity)[1]) ** 2 / (2.0 * GRAVITY)  # type: ignore[union-attr]
     yield "jet", (story.late(np.array(tops)) - mouth) / ideal
 
 
