@@ -18,7 +18,6 @@ from undertow.geometry.driven import Driven as DrivenMotion
 from undertow.grid import KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
 from undertow.rigid.table import BodyTable
 from undertow.run.shapes import make_shape
-from undertow.scene import Smoke as SmokeOfScene
 from undertow.scene import (
     Drain,
     Driven,
@@ -39,6 +38,7 @@ from undertow.scene import (
     Water,
     WaterSource,
 )
+from undertow.scene import Smoke as SmokeOfScene
 
 Placed = RigidBody | Emitter | Water | WaterSource | Drain | SphFluid | SoftBody | Hold
 
