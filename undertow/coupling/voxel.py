@@ -5,7 +5,7 @@ with the surface, u_f = (J v)_f, with the weights of the parts of the surface in
 
     J_fp = sum over pieces |s| w_p / sum over pieces |s|,
 
-w_p at the middle of each piece (``coupling.pieces`` on the grid of dual cells), so that rows sum to one and a velocity
+w_p at the middle of each piece (``geometry.pieces`` on the grid of dual cells), so that rows sum to one and a velocity
 linear over an element is reproduced. The coupling impulses are eliminated: coupled faces are closed for the fluid,
 their mass beta = rho V belongs to the nodes, M + J^T beta J, and their flux A (J v)_f to the rows of the two cells.
 """
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from undertow.coupling.pieces import SurfacePieces, SurfaceSpec, _cell_range, _clip_elements, make_pieces, set_element
+from undertow.geometry.pieces import SurfacePieces, SurfaceSpec, _cell_range, _clip_elements, make_pieces, set_element
 from undertow.grid import GHOSTS, Array, Grid
 
 
