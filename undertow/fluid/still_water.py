@@ -89,6 +89,8 @@ class StillWater:
         self._surfaces: BodySurfaces | None = None
         self._chosen_b = np.zeros(0, dtype=bool)
         self._loads = _make_loads(0)
+        self._open_c = np.zeros(phase.domain.grid.padded, dtype=np.uint8)
+        self._open = np.zeros(0, np.int64)
 
     def measure(self, stencil: Stencil, chosen_b: np.ndarray, held_b: np.ndarray, centre_b: Array) -> None:
         """Loads of the water where it is now on the solids chosen (m,) where they are, about centres (n, 3) [m]; held_b
@@ -111,7 +113,7 @@ class StillWater:
                 _find_loads(
                     grid.spec, upper, surface, body, part, held, solids.spec.rows, solids.spec.tables,
                     len(solids.solids), solids.body_c, centre_b, phase.phi_c, phase.domain.solids.phi_n,
-                    stencil.diagonal_c, phase.domain.volume_c, label, phase.parted_c, phase.level, phase.gravity,
+                    stencil.diagonal_c, phase.domain.volume_c, label, self._mark_open(), phase.level, phase.gravity,
                     self._loads,
                 )
             )  # fmt: skip
@@ -128,6 +130,14 @@ class StillWater:
         height = phase.wall_cells.potential(cell, phase.gravity)
         found[cell] = p_c.reshape(-1)[cell] - phase.mass_of(height - self.level[stencil.label[cell]])
         return found.reshape(grid.padded)
+
+    def _mark_open(self) -> np.ndarray:
+        """1 in cells that walls do not hold, whose walls are dry."""
+        flat = self._open_c.reshape(-1)
+        flat[self._open] = 0
+        self._open = self.phase.open_cells
+        flat[self._open] = 1
+        return self._open_c
 
     def _place(self, chosen_b: np.ndarray) -> BodySurfaces:
         """The surfaces of the solids chosen, where they are; those of shapes that deform are made anew."""
@@ -274,7 +284,7 @@ def _level_beside(spec, place, normal, phi, phi_n, g):  # type: ignore[no-untype
 
 
 @borrowing
-def _find_cell(spec, middle, normal, phi, diagonal, volume, parted):  # type: ignore[no-untyped-def]
+def _find_cell(spec, middle, normal, phi, diagonal, volume, opened):  # type: ignore[no-untyped-def]
     """The nearest cell (k, j, i) out of the body from the middle of a piece that has a pressure, air or a dry wall, and
     whether there is one; without any the nearest of all."""
     k0, j0, i0 = _cell_at(spec, middle, normal, BESIDE[0] * spec.dx)
@@ -282,7 +292,7 @@ def _find_cell(spec, middle, normal, phi, diagonal, volume, parted):  # type: ig
         k, j, i = _cell_at(spec, middle, normal, BESIDE[step] * spec.dx)
         inside = i >= GHOSTS and i < GHOSTS + spec.nx and j >= GHOSTS and j < GHOSTS + spec.ny
         inside = inside and k >= GHOSTS and k < GHOSTS + spec.nz
-        is_air = volume[k, j, i] > 0.0 and (phi[k, j, i] > 0.0 or parted[k, j, i] == 1)
+        is_air = volume[k, j, i] > 0.0 and (phi[k, j, i] > 0.0 or opened[k, j, i] == 1)
         if inside and (diagonal[k, j, i] > 0.0 or is_air):
             return True, k, j, i
     return False, k0, j0, i0
@@ -347,7 +357,7 @@ def _uncovered(spec, upper, held, rows, tables, solids, body_c, k, j, i, b, norm
 @njit(cache=True)
 def _find_loads(  # type: ignore[no-untyped-def]
     spec, upper, surface, body, share, held, rows, tables, solids, body_c, centre_b, phi, phi_n, diagonal, volume,
-    label, parted, zero, g, out
+    label, opened, zero, g, out
 ):  # fmt: skip
     """Fill ``out`` as far as it has room and return how many pieces there are; upper (3,): corner of the domain [m].
 
@@ -402,13 +412,13 @@ def _find_loads(  # type: ignore[no-untyped-def]
                         for c in range(3):
                             middle[c] += p[a, c] / n
                         value += p[a, 3] / n
-                    is_open, kc, jc, ic = _find_cell(spec, middle, normal, phi, diagonal, volume, parted)
+                    is_open, kc, jc, ic = _find_cell(spec, middle, normal, phi, diagonal, volume, opened)
                     area = share[e] * _polygon_area(p, n) / depth
                     region = 0
                     if is_open:
                         region = _region_beside(phi, label, g, kc, jc, ic)
                         at_surface, height, is_liquid = _level_beside(spec, middle, normal, phi, phi_n, g)
-                        if parted[kc, jc, ic] == 1:
+                        if opened[kc, jc, ic] == 1:
                             n = 0
                         elif at_surface:
                             n = clip_half(p, n, 3, height, 1.0, q)
