@@ -5,7 +5,7 @@ import pytest
 
 import undertow as ut
 from undertow.coupling.fields_under_surface import _mark_distance, join_inside
-from undertow.coupling.pieces import SurfaceSpec
+from undertow.geometry.pieces import SurfaceSpec
 from undertow.grid import GHOSTS, Grid
 
 

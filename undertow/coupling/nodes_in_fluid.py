@@ -230,15 +230,18 @@ class NodesInFluid(Part):
 
     def take_off_soft_walls(self, flow: Flow, found: dict[str, SolidForce]) -> None:
         """Forces of the fluid on solids are those on the walls in cells near them: take off the part on soft walls."""
+        if not found:
+            return
         fields, walls, grid = self.solids.fields, self.solids.walls, self.within.grid
-        fills = isinstance(self.solids.phase, FullTank)
         soft_volume = np.zeros(grid.padded)
         soft_volume[grid.interior] = (fields.rigid.volume_c - fields.volume_c)[grid.interior] * grid.cell_volume
         body_c = fields.body_c.reshape(-1)
         near = (walls.soft_area != 0.0).any(axis=0) | (soft_volume.reshape(-1) != 0.0)
         cell = np.flatnonzero((body_c >= 0) & near)
-        soft_c = soft_volume.reshape(-1)[cell] * fills
-        on_soft = (flow.state.p.reshape(-1)[cell] * walls.soft_area[:, cell]).T
+        stencil, at_rest = flow.solve.rows.stencil, flow.at_rest
+        assert at_rest is not None and stencil is not None
+        soft_c = soft_volume.reshape(-1)[cell]
+        on_soft = (at_rest.beside(stencil, flow.state.p).reshape(-1)[cell] * walls.soft_area[:, cell]).T
         index = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1) - GHOSTS
         place = np.array(grid.lower) + (index + 0.5) * grid.dx
         for b, solid in enumerate(fields.solids):
@@ -248,10 +251,10 @@ class NodesInFluid(Part):
             arm = fields.arms(place[here], fields.spec.position[b])
             force = found[solid.name]
             # the volume that soft bodies take there counted for the buoyancy of a tank, and for the drag of turning
-            taken = on_soft[here] - self.solids.phase.mass_of(soft_c[here, None]) * self._gravity
-            turned = (
-                0.0 if solid.slip else 2.0 * self.solids.viscosity * soft_c[here].sum() * fields.angular_velocity(b)
-            )
+            slides = solid.slip or self.solids.phase.strains
+            counted = soft_c[here] * at_rest.by_cells_b[b]
+            taken = on_soft[here] + counted[:, None] * self.solids.phase.lift
+            turned = 0.0 if slides else 2.0 * self.solids.viscosity * counted.sum() * fields.angular_velocity(b)
             pressure = np.array(force.pressure) - taken.sum(axis=0)
             torque = np.array(force.torque) - np.cross(arm, taken).sum(axis=0) + turned
             found[solid.name] = SolidForce(vector(pressure), force.viscous, vector(torque))

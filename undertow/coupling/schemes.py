@@ -74,7 +74,7 @@ class WithBodies(Scheme):
         """Forces over dt [s], sums and events of a step that ends at ``time`` [s]."""
         solids, flow = stages.report(), self.flow
         self.rigid.take_report(solids)
-        walls = flow.forces()
+        walls = flow.forces({solid.name for solid in self.bodies.prescribed})
         for nodes in self.nodes:
             nodes.take_off_soft_walls(flow, walls)
         self.bodies.take_forces(dt, walls)

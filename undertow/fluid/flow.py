@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,7 @@ class Flow(Part):
         variable = [field for field in self.fields if isinstance(field, VariableViscosity)]
         self.solve = set_up_solve(self.extent.phase, settings, variable[0] if variable else None, make_solve)
         self.extent.solve = self.solve
+        self.at_rest = None if solids is None else self.extent.phase.at_rest(solids)
         two = settings.stepper == "second_order"
         none = np.zeros(0)
         self.state = FlowState(
@@ -311,10 +312,10 @@ class Flow(Part):
         limits = flow_limits(self.grid, self.sides, self.state.u, self.solids, self.settings.advection, time)
         return [*limits, *(limit for field in self.fields for limit in field.limits())]
 
-    def forces(self) -> dict[str, SolidForce]:
-        """Force and torque of the fluid on every solid over the last step, from the pressure on its walls and the
-        viscous wall rows."""
-        return measure.solid_forces(self)
+    def forces(self, held: Collection[str] | None = None) -> dict[str, SolidForce]:
+        """Force and torque of the fluid on the solids over the last step, from the pressure on their walls and the
+        viscous wall rows. held: names of those that move as prescribed; None: all. Others are not in it."""
+        return measure.solid_forces(self, held)
 
     def ledger(self) -> dict[str, float]:
         """Physical sums of the present state."""

@@ -26,6 +26,7 @@ import numpy as np
 from numba import njit
 
 from undertow.errors import UserError
+from undertow.fluid.at_rest import SurfaceAtRest
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.phase import Phase
 from undertow.fluid.separation import PartingCells
@@ -123,6 +124,9 @@ class FreeSurface(Phase):
         for region, source, flux in zip(*planes, strict=True):
             source *= joined[region]
             flux -= source
+
+    def at_rest(self, solids: SolidFields) -> SurfaceAtRest:
+        return SurfaceAtRest(self, solids)
 
     def is_wet(self, stencil: Stencil) -> Array:
         return np.asarray(self.liquid_c.reshape(-1) * (stencil.diagonal_c.reshape(-1) > 0.0))

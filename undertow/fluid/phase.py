@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numba import njit
 
+from undertow.fluid.at_rest import AtRest, FilledAtRest
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.separation import WallCells
+from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, PERIODIC, Array, share_rows
 from undertow.linalg import ActiveSet, Stencil
 
@@ -62,6 +64,10 @@ class Phase(ABC):
     @abstractmethod
     def add_sources(self, stencil: Stencil, target_c: Array) -> None:
         """Take from the wanted rows the volume that is made in their cells [m3/s; 2D m2/s]."""
+
+    @abstractmethod
+    def at_rest(self, solids: SolidFields) -> AtRest:
+        """What the fluid at rest does to solids."""
 
     @abstractmethod
     def is_wet(self, stencil: Stencil) -> Array:
@@ -134,6 +140,9 @@ class FullTank(Phase):
 
     def add_sources(self, stencil: Stencil, target_c: Array) -> None:
         """Nothing: a full tank has no room."""
+
+    def at_rest(self, solids: SolidFields) -> FilledAtRest:
+        return FilledAtRest(self, solids)
 
     def is_wet(self, stencil: Stencil) -> Array:
         return np.ones(stencil.diagonal_c.size)
