@@ -265,6 +265,12 @@ class Part:
         """What a frame shows of it, as the types of ``undertow.frames``."""
         return ()
 
+    def begin_work(self) -> None:
+        """A step begins: from here on count the work that is done on its solids."""
+
+    def count_work(self, dt: float, lag: float) -> None:
+        """A step of dt [s] has ended; lag: the part of it in which the forces of the last step acted."""
+
     # its bodies -----------------------------------------------------------------------------------------------------
 
     def body_names(self) -> Sequence[str]:

@@ -20,6 +20,7 @@ from undertow.fluid.phase import FullTank
 from undertow.fluid.pressure import PressureRows
 from undertow.grid import GHOSTS, Array
 from undertow.part import ENERGY, MOMENTUM, NUMBER, SPEED, VOLUME, Limit, Part, Quantity, components, vector
+from undertow.rigid.bodies import DYNAMIC
 from undertow.soft.collision import Stencils
 from undertow.soft.rings import RingRows
 from undertow.solids.contact_record import ContactSet, join_contacts, name_array, no_contacts
@@ -184,6 +185,8 @@ class NodesInFluid(Part):
         self._dissipated += coupled.dissipated
         part.elastic_energy = self._measure_elastic()
         pressure = coupled.pressure / dt + coupled.buoyancy
+        part.led_work = self._work_of_led()
+        part.take_acting(pressure + coupled.viscous / dt + coupled.external)
         names = part.body_names()
         for one in soft.parts:
             nodes = one.nodes
@@ -200,6 +203,17 @@ class NodesInFluid(Part):
         soft_forces, outside = part.soft_forces, [coupled.external[one.nodes].sum(axis=0) for one in part.soft_parts]
         of_fluid = soft_forces.pressure + soft_forces.viscous
         part.balance_reactions(of_fluid + np.array(outside).reshape(-1, 3), dt)
+
+    def _work_of_led(self) -> float:
+        """Work [J] on nodes of the bodies that they touch and that move as prescribed, by the last solve."""
+        contacts, near, bodies = self.coupled.contacts, self.part.soft_solids.contacts, self.bodies
+        k = np.flatnonzero(near.body >= 0)
+        b, led = near.body[k], bodies.kind_b[near.body[k]] != DYNAMIC
+        if contacts is None or not led.any():
+            return 0.0
+        given = np.einsum("kc,kci->ki", contacts.impulse[: len(k)], frames(near.normal[k]))
+        speed = bodies.v_b[b] + np.cross(bodies.omega_b[b], self.soft.x[near.nodes[k]] - bodies.x_b[b])
+        return float((given * speed)[led].sum())
 
     def _body(self, name: str) -> int:
         return self.bodies.index(name)
