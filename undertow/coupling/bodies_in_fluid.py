@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -121,6 +122,16 @@ class BodiesInFluid(Part):
         """From now on solids that move as prescribed have their velocity of ``ahead`` [s] later."""
         for motion in self._prescribed:
             motion.ahead = ahead
+
+    def numbers(self) -> dict[str, Any]:
+        return {"ahead": [motion.ahead for motion in self._prescribed]}
+
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
+        for ahead, motion in zip(numbers["ahead"], self._prescribed, strict=True):
+            motion.ahead = ahead
+
+    def adopt(self, before: Part | None, time: float) -> None:
+        """All begins with the velocities of now."""
 
     def begin_step(self, time: float, dt: float) -> None:
         """Loads of the step from ``time`` by dt [s]."""

@@ -461,13 +461,22 @@ class LiquidSurface(Extent):
 
     def extrapolate(self, u_f: Array) -> None:
         """Velocities of the water go into air and solids, layer by layer."""
+        self._know_wet_faces(u_f)
+        if self.shells is not None:
+            self.solve.set_carried(u_f)
+        self.extrapolation.velocity(u_f, self.wet_f, AIR_LAYERS)
+
+    def extrapolate_rate(self, a_f: Array) -> None:
+        self._know_wet_faces(a_f)
+        self.extrapolation.velocity(a_f, self.wet_f, AIR_LAYERS)
+
+    def _know_wet_faces(self, u_f: Array) -> None:
+        """Where values come from; they are cleared elsewhere."""
         self._mark_wet_faces(u_f, self.no_field_f)
         for fields in self.phase.displaced:
             self.wet_f *= fields.area_f >= SLIVER
         if self.shells is not None:
             self.shells.know(self.solve.carried(), self.wet_f)
-            self.solve.set_carried(u_f)
-        self.extrapolation.velocity(u_f, self.wet_f, AIR_LAYERS)
 
     def continue_velocity(self, u_f: Array, out_f: Array) -> None:
         """The velocity that moves the surface: u with the air cells at the surface made free of divergence.

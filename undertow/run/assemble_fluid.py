@@ -93,8 +93,8 @@ def prescribed(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
     """Solids that move as prescribed."""
     box = _Box(scene, table, starts)
     solids = box.solids()
-    fields = SolidFields(box.grid, solids) if solids else None
     part = PrescribedSolids(solids, table)
+    fields = SolidFields(box.grid, part.placed) if solids else None
     flow = box.flow(fields)
     box.notes += build.notes_at_start(solids, flow, list(scene.emitters))
     around = SurfaceAroundSolids if flow.phase.moves else AroundSolids
