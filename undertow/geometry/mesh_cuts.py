@@ -99,7 +99,7 @@ def _made_sides(shape: Shape, vertices: Array, triangles: Triangles) -> Flags:
 
 def _read(vertices: Array, triangles: Triangles, made: Flags, first: int) -> Any:
     """A closed mesh with number ``first`` on its own triangles and ``first + 1`` on those that a fracture has made."""
-    from manifold3d import Error, Manifold, Mesh64
+    from manifold3d import Error, Manifold, Mesh64, OpType
 
     order = np.argsort(made, kind="stable")
     own = int(np.sum(~made))
@@ -113,9 +113,13 @@ def _read(vertices: Array, triangles: Triangles, made: Flags, first: int) -> Any
     found = Manifold(mesh)
     if found.status() != Error.NoError:
         raise UserError(
-            f"fracture: the surface of the body cannot be cut ({found.status().name}): some of its edges have more "
-            "than two triangles; mend the mesh, or break it by method level_set"
+            f"fracture: the surface of the body cannot be cut ({found.status().name}): it is not closed; mend it, or "
+            "break the body by method level_set"
         )
+    parts = found.decompose()
+    if len(parts) > 1 and all(part.volume() > 0.0 for part in parts):
+        # parts that overlap, of a compound, are one solid; those of a solid with a cavity stay as they are
+        found = Manifold.batch_boolean(parts, OpType.Add)
     return found
 
 
