@@ -270,12 +270,9 @@ def fracture_pattern(
     _begin(threads)
     if not 64 <= width <= 8192:
         raise UserError(f"--width {width}: must be from 64 to 8192 pixels")
-    from undertow.geometry import PATTERNS, load_pattern, make_pattern
+    from undertow.output.patterns import draw_pattern, find_pattern
 
-    given = load_pattern(name) if name not in PATTERNS and Path(name).is_dir() else None
-    pattern = given or make_pattern(name, seed, pieces, dimensions)
-    from undertow.output.patterns import draw_pattern
-
+    pattern = find_pattern(name, seed, pieces, dimensions)
     size = sum(region.volume() for region in pattern.regions)
     _say(quiet, f"{pattern.name}: {len(pattern.regions)} regions, which fill {100.0 * size / pattern.volume:.6g}%")
     print(draw_pattern(pattern, out or Path(f"{Path(name).name}.png"), width))

@@ -25,13 +25,12 @@ from undertow.geometry import (
     align_pattern,
     break_shape,
     conserve,
-    load_pattern,
     make_gear,
     make_hull,
     make_pattern,
 )
 from undertow.geometry.fracture import METHODS, LevelSetShape
-from undertow.geometry.fracture_patterns import triangulate_polygon
+from undertow.geometry.fracture_patterns import from_folder, triangulate_polygon
 from undertow.geometry.level_set_cuts import find_planes, sample_body
 from undertow.geometry.moments import integrate_mesh
 from undertow.geometry.sheets import make_plate
@@ -269,6 +268,20 @@ def test_fragments_are_principal_and_break_again() -> None:
         assert sum(f.volume for f in second) == pytest.approx(largest.volume, rel=max(rel * 0.2, 1e-12))
 
 
+def test_a_round_body_breaks_as_a_mesh_as_fine_as_asked() -> None:
+    """The mesh lies inside; masses are shares of the body's all the same."""
+    ball = Sphere(0.5)
+    volumes, faces = [], []
+    for segments in (12, 24, 48):
+        fragments = break_shape(ball, place(make_pattern("voronoi", seed=1), ball), resolution=segments)
+        volumes.append(sum(f.volume for f in fragments))
+        faces.append(sum(len(f.shape.surface()[1]) for f in fragments))
+        assert conserve(2.0, np.zeros(3), np.zeros(3), np.zeros(3), fragments).mass_b.sum() == pytest.approx(2.0)
+    lost = 1.0 - np.array(volumes) / ball.volume()
+    assert lost[:-1] / lost[1:] == pytest.approx(4.0, rel=0.05)
+    assert faces[0] < faces[1] < faces[2]
+
+
 def test_small_pieces_are_debris() -> None:
     fragments = break_shape(BOX, place(make_pattern("radial", seed=2), BOX), smallest=0.1)
     assert {f.is_debris for f in fragments} == {True, False}
@@ -325,7 +338,7 @@ def test_level_sets_are_the_larger_distance() -> None:
     """At every sample of a fragment, brute force."""
     pattern = make_pattern("voronoi", seed=1, pieces=6)
     placed = place(pattern, BOX)
-    for f in break_shape(BOX, placed, "level_set", cells=30):
+    for f in break_shape(BOX, placed, "level_set", resolution=30):
         assert isinstance(f.shape, LevelSetShape)
         grid, values = f.shape.lattice, f.shape.values
         z, y, x = np.meshgrid(*(grid.axis(a) for a in (2, 1, 0)), indexing="ij")
@@ -340,7 +353,7 @@ def test_level_sets_are_the_larger_distance() -> None:
 def test_distances_of_a_level_set_are_distances_outside_too() -> None:
     """The larger of two distances is too small beyond an edge; the shape measures from its contour."""
     corner = align_pattern(halves(0, 0.5), BOX.bounds(), np.zeros(3), np.array([0.0, 0.0, 1.0]))
-    left = break_shape(BOX, corner, "level_set", cells=60)[0]
+    left = break_shape(BOX, corner, "level_set", resolution=60)[0]
     assert isinstance(left.shape, LevelSetShape)
     beyond = np.array([[0.3, 0.8, 0.0], [-0.2, 0.6, 0.3]]) - left.offset
     true = Box((0.75, 1.0, 0.2)).distance(beyond + left.offset + np.array([0.375, 0.0, 0.0]))
@@ -376,14 +389,14 @@ def test_the_aligned_path_is_the_other_without_interpolation() -> None:
     reach = grid.spacing * (np.array(grid.shape[::-1]) - 1)
     twice = align_pattern(pattern, (-reach, reach), np.zeros(3), pattern.normal)
     placed = PlacedPattern(pattern, point, twice.axes)
-    one, two = (break_shape(BOX, placed, method, cells=60) for method in ("level_set", "level_set_aligned"))
+    one, two = (break_shape(BOX, placed, method, resolution=60) for method in ("level_set", "level_set_aligned"))
     assert [f.label for f in one] == [f.label for f in two]
     for a, b in zip(one, two, strict=True):
         assert a.volume == pytest.approx(b.volume, rel=1e-9)
         assert a.offset == pytest.approx(b.offset, abs=1e-9)
     # any normal, and a point up to half a cell away
     moved = align_pattern(pattern, BOX.bounds(), point + 0.49 * grid.spacing, NORMAL)
-    three = break_shape(BOX, moved, "level_set_aligned", cells=60)
+    three = break_shape(BOX, moved, "level_set_aligned", resolution=60)
     assert [f.volume for f in three] == [f.volume for f in two]
 
 
@@ -452,10 +465,10 @@ def folder(tmp_path: Any) -> Any:
 
 
 def test_a_folder_of_meshes_is_a_pattern(folder: Any) -> None:
-    pattern, own = load_pattern(folder), make_pattern("voronoi", seed=1, pieces=6)
-    assert load_pattern(folder) is pattern
+    pattern, own = from_folder(folder), make_pattern("voronoi", seed=1, pieces=6)
+    assert from_folder(folder) is pattern
     assert [r.volume() for r in pattern.regions] == pytest.approx([r.volume() for r in own.regions], rel=1e-9)
-    assert load_pattern(folder, centre=(-0.5, 3.5, 1.0)).centre == pytest.approx([0.25, 0.25, 0.5])
+    assert from_folder(folder, centre=(-0.5, 3.5, 1.0)).centre == pytest.approx([0.25, 0.25, 0.5])
     one, two = (break_shape(BOX, place(p, BOX)) for p in (pattern, own))
     assert [f.volume for f in one] == pytest.approx([f.volume for f in two], rel=1e-6)
 
@@ -465,7 +478,7 @@ def test_mistakes_in_a_folder_name_the_file(folder: Any, tmp_path: Any) -> None:
 
     def refuses(*words: str) -> None:
         with pytest.raises(UserError) as error:
-            load_pattern(folder)
+            from_folder(folder)
         assert all(word in str(error.value) for word in words), str(error.value)
 
     lines = first.splitlines()
@@ -480,15 +493,15 @@ def test_mistakes_in_a_folder_name_the_file(folder: Any, tmp_path: Any) -> None:
     refuses("twice.obj and piece2.obj overlap", "subtract")
     (folder / "twice.obj").unlink()
     with pytest.raises(UserError, match="outside the box of the meshes"):
-        load_pattern(folder, centre=(0.0, 0.0, 0.0))
+        from_folder(folder, centre=(0.0, 0.0, 0.0))
     with pytest.raises(UserError, match="normal = .* not all 0"):
-        load_pattern(folder, normal=(0.0, 0.0, 0.0))
+        from_folder(folder, normal=(0.0, 0.0, 0.0))
     with pytest.raises(UserError, match="no such folder"):
-        load_pattern(folder / "none")
+        from_folder(folder / "none")
     empty = folder / "empty"
     empty.mkdir()
     with pytest.raises(UserError, match=r"0 mesh\(es\): a pattern needs at least two"):
-        load_pattern(empty)
+        from_folder(empty)
 
 
 @pytest.mark.parametrize(
@@ -509,7 +522,7 @@ def test_mistakes_in_a_folder_name_the_file(folder: Any, tmp_path: Any) -> None:
         ("three numbers that are not all 0", lambda: place(make_pattern("radial"), BOX, normal=np.zeros(3))),
         ("method 'saw': there is no such", lambda: break_shape(BOX, place(make_pattern("radial"), BOX), "saw")),
         ("smallest = -1.0: must be", lambda: break_shape(BOX, place(make_pattern("radial"), BOX), smallest=-1.0)),
-        ("cells = 2: must be", lambda: break_shape(BOX, place(make_pattern("radial"), BOX), cells=2)),
+        ("resolution = 2: must be", lambda: break_shape(BOX, place(make_pattern("radial"), BOX), resolution=2)),
         ("a pattern of 3 dimensions", lambda: break_shape(BOX, place(make_pattern("radial"), BOX), dimensions=2)),
         ("a half space cannot break", lambda: break_shape(Plane(), place(make_pattern("radial"), BOX))),
         (
@@ -534,7 +547,7 @@ class Open(Sphere):
 
 def test_a_surface_that_cannot_be_cut_is_refused() -> None:
     placed = place(make_pattern("radial"), Sphere(0.5))
-    pieces = break_shape(Open(0.5), placed, "level_set", cells=30)
+    pieces = break_shape(Open(0.5), placed, "level_set", resolution=30)
     assert sum(f.volume for f in pieces) == pytest.approx(Sphere(0.5).volume(), rel=0.01)
     with pytest.raises(UserError, match="it is not closed; mend it, or break the body by method level_set"):
         break_shape(Open(0.5), placed)

@@ -9,7 +9,6 @@ from undertow.geometry.fracture_patterns import (
     Pattern,
     PlacedPattern,
     align_pattern,
-    load_pattern,
     make_pattern,
 )
 from undertow.geometry.fragments import Fragment, Shares, conserve
@@ -38,6 +37,6 @@ __all__ = [
     "Curve", "Cylinder", "Fragment", "Keyframes", "MeshShape", "Motion", "Occlusion", "Part", "Pattern", "PlaceTable",
     "PlacedPattern", "Plane", "Shape", "Shares", "Sheet", "SineCurve", "Solid", "SolidFields", "SolidSpec", "Sphere",
     "Static", "TableCurve", "Torus", "VelocityCurves", "align_pattern", "break_shape", "conserve", "load_mesh",
-    "load_pattern", "load_sequence", "load_triangles", "make_boat", "make_bunny", "make_gear", "make_hull",
+    "load_sequence", "load_triangles", "make_boat", "make_bunny", "make_gear", "make_hull",
     "make_pattern", "measure_fractions", "note_overlap", "rotation_matrix",
 ]  # fmt: skip

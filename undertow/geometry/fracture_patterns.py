@@ -90,7 +90,7 @@ HOLES = 1e-5
 """Share of the box of a folder of meshes that may be in none of them, or in two: what single precision leaves."""
 
 
-def load_pattern(
+def from_folder(
     folder: str | Path, centre: Sequence[float] | None = None, normal: Sequence[float] = (0.0, 0.0, 1.0)
 ) -> Pattern:
     """A pattern of one closed mesh per file (OBJ, PLY, STL, glTF) of a folder, which tile their common box.

@@ -10,7 +10,8 @@ import numpy as np
 
 from undertow.errors import UserError
 from undertow.frames import BodyFrame
-from undertow.geometry import Pattern
+from undertow.geometry import PATTERNS, Pattern, make_pattern
+from undertow.geometry.fracture_patterns import from_folder
 from undertow.output.camera import make_camera
 from undertow.output.film import write_png
 
@@ -19,6 +20,13 @@ APART = 0.35
 
 TILE = 0.06
 """Thickness of the tiles of a 2D pattern, which stand for prisms without end."""
+
+
+def find_pattern(name: str, seed: int, pieces: int, dimensions: int) -> Pattern:
+    """A pattern by its name, or that of a folder of meshes, of which the other arguments say nothing."""
+    if name not in PATTERNS and Path(name).is_dir():
+        return from_folder(name)
+    return make_pattern(name, seed, pieces, dimensions)
 
 
 def draw_pattern(pattern: Pattern, out: Path, width: int = 960) -> Path:

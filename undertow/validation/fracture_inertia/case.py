@@ -36,7 +36,7 @@ def make_bodies() -> dict[str, tuple[Shape, PlacedPattern]]:
         "gear": (make_gear(0.5, 0.3, 7, 0.2, 0.3), "wood", 6),
         "bunny": (make_bunny(1.0), "radial", 6),
     }
-    bodies = {}
+    bodies: dict[str, tuple[Shape, PlacedPattern]] = {}
     for name, (shape, kind, pieces) in given.items():
         lower, upper = shape.bounds()
         point = lower + np.array([0.4, 0.55, 0.6]) * (upper - lower)
@@ -60,7 +60,7 @@ def find_errors(shape: Shape, placed: PlacedPattern) -> list[float]:
     errors = []
     for across in ACROSS:
         cells = round(across * float(np.max(upper - lower)) / side)
-        found = break_shape(shape, placed, "level_set", cells=cells)
+        found = break_shape(shape, placed, "level_set", resolution=cells)
         same = min(found, key=lambda f: (f.label != exact.label, float(np.linalg.norm(f.offset - exact.offset))))
         errors.append(float(np.linalg.norm(tensor_of(same) - tensor_of(exact)) / np.linalg.norm(tensor_of(exact))))
     return [*errors, float(np.linalg.norm(same.offset - exact.offset)) / side]
@@ -70,6 +70,6 @@ def run(full: bool = False) -> Iterator[Quantity]:
     """The largest fragment of four bodies with 8, 16, 32 and 64 cells along it."""
     found = {name: find_errors(*body) for name, body in make_bodies().items()}
     worst = [max(errors[k] for errors in found.values()) for k in range(len(ACROSS))]
-    yield quantity("inertia_64", worst[-1], across=list(ACROSS), **found)
+    yield quantity("inertia_64", worst[-1], across=list(ACROSS), errors=found)
     yield quantity("order", observed_order(ACROSS, worst))
     yield quantity("centre_64", max(errors[-1] for errors in found.values()))
