@@ -21,7 +21,7 @@ import numpy as np
 
 from undertow.errors import UserError
 
-FORMAT = 6
+FORMAT = 7
 """Since 6 the table of bodies is in it; since 5 a checksum of the whole file stands before the HDF5 data; since 4
 states are those of parts; since 3 the viscosity of particles is in Pa s."""
 
