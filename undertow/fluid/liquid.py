@@ -22,6 +22,7 @@ from undertow.fluid.domain import FluidDomain
 from undertow.fluid.drawing import drawn_surface
 from undertow.fluid.free_surface import FreeSurface, is_dry
 from undertow.fluid.shells import ShellSides
+from undertow.fluid.tension import SurfaceTension
 from undertow.fluid.volume_tracking import VolumeTracker
 from undertow.fluid.waters import BodyOfWater
 from undertow.geometry import Solid
@@ -110,7 +111,7 @@ class LiquidSurface(Extent):
     ``surface`` holds the liquid of time 0. volume_bound: part of the volume beyond which a loss or gain stops the run.
     make_phase: of solids that are liquid to the pressure the phase knows (``FreeSurface.displaced``), and the surface
     keeps out of them. hidden: solids that are not drawn, inside which no liquid is drawn either. make_tracker: how
-    the volume is tracked. Without viscosity walls should slip.
+    the volume is tracked. tension: of the surface [N/m]. Without viscosity walls should slip.
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class LiquidSurface(Extent):
         make_phase: MakePhase = FreeSurface,
         hidden: Sequence[Solid] = (),
         make_tracker: Callable[[Grid], VolumeTracker] = VolumeTracker,
+        tension: float = 0.0,
     ) -> None:
         domain, grid = context.domain, context.grid
         self.grid, self.domain, self.sides, self.advection = grid, domain, domain.sides, context.advection
@@ -130,6 +132,8 @@ class LiquidSurface(Extent):
         self.emitters, self.sources = tuple(emitters), tuple(sources)
         self.volume_bound = volume_bound
         self.phase: FreeSurface = make_phase(domain, surface.phi_c, context.settings.gravity)
+        if tension > 0.0:
+            self.phase.tensions = (SurfaceTension(domain, surface.phi_c, tension),)
         self.gravity = context.settings.gravity
         self.solids = domain.solids
         self._all_solids = [fields for fields in (domain.solids, *self.phase.displaced) if fields is not None]
@@ -530,7 +534,7 @@ class LiquidSurface(Extent):
     # what is asked of it --------------------------------------------------------------------------------------------
 
     def limits(self) -> Iterator[Limit]:
-        """The shortest waves are stable.
+        """The shortest waves are stable, those of gravity and those of tension.
 
         Surface and velocity are advanced one after the other, which is stable for omega dt < 2; the shortest wave of
         the grid has omega^2 = pi |g| / dx.
@@ -538,6 +542,8 @@ class LiquidSurface(Extent):
         g = float(np.linalg.norm(self.phase.gravity))
         if g > 0.0:
             yield Limit("surface_waves", float(np.sqrt(self.grid.dx / g)), "cfl")
+        for tension in self.phase.tensions:
+            yield tension.limit(self.phase.mass_of(self.grid.dx**3))
 
     def end_step(self, time: float) -> None:
         """Water lost or gained beyond the bound stops the run."""
@@ -579,6 +585,8 @@ class LiquidSurface(Extent):
         yield Quantity("fluid_volume", self.volume(), VOLUME)
         yield Quantity("spray_volume", self.surface.spray.total_volume, VOLUME)
         yield from measure.liquid_sums(self.phase, self.surface.phi_c, self._open_volume(), u_f, self.lowest)
+        for tension in self.phase.tensions:
+            yield from tension.quantities()
         yield Quantity("emitted_volume", self.emitted_volume, VOLUME)
         yield from self.tracker.quantities()
         yield from self.tracker.waters.quantities()

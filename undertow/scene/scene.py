@@ -182,8 +182,11 @@ class Smoke(Model):
 
 
 class Surface(Model):
-    """How the free surface of water is followed (Enright et al. 2002)."""
+    """The free surface of water: its tension, and how it is followed (Enright et al. 2002)."""
 
+    tension: NonNegativeNumber = Field(
+        0.0, description="surface tension [N/m], of water against air 0.0728; it limits the step (limit 'capillary')"
+    )
     particles: Flag = Field(True, description="false: level set alone, which loses thin sheets and drops")
     particles_per_cell: Count | None = Field(
         None, description="in the cells about the surface; absent: 32 in 2D, 16 in 3D"
