@@ -5,9 +5,9 @@ import pytest
 
 from undertow.errors import UserError
 from undertow.geometry import AnimatedMesh, Box, Capsule, Cylinder, MeshShape, Plane, Sphere, Torus, rotation_matrix
-from undertow.geometry.moments import integrate_mesh
+from undertow.geometry.moments import integrate_mesh, principal_axes
 from undertow.rigid.bodies import rotation_matrix_of
-from undertow.rigid.mass import add_points, mass_properties, principal_axes
+from undertow.rigid.mass import add_points, mass_properties
 from undertow.rigid.shapes import CollisionShapes
 
 SHAPES = [Sphere(0.3), Box((1.0, 0.5, 0.2)), Capsule(0.2, 0.7), Cylinder(0.3, 0.8), Torus(0.5, 0.2)]

@@ -3,6 +3,8 @@
 from undertow.geometry.bunny import make_bunny
 from undertow.geometry.compound import Compound, Part
 from undertow.geometry.fractions import measure_fractions
+from undertow.geometry.fracture import Fragment, PlacedPattern, Shares, align_pattern, break_shape, conserve
+from undertow.geometry.fracture_patterns import PATTERNS, Pattern, make_pattern
 from undertow.geometry.generated import make_boat, make_gear, make_hull
 from undertow.geometry.heights import Below, PlaceTable
 from undertow.geometry.meshes import AnimatedMesh, MeshShape, load_mesh, load_sequence, load_triangles, note_overlap
@@ -24,9 +26,10 @@ from undertow.geometry.sheets import Sheet
 from undertow.geometry.solids import BAND, Solid, SolidFields, SolidSpec
 
 __all__ = [
-    "BAND", "AnalyticShape", "AnimatedMesh", "Below", "Box", "Capsule", "Compound", "ConstantCurve", "Curve",
-    "Cylinder", "Keyframes", "MeshShape", "Motion", "Occlusion", "Part", "PlaceTable", "Plane", "Shape", "Sheet",
-    "SineCurve", "Solid", "SolidFields", "SolidSpec", "Sphere", "Static", "TableCurve", "Torus", "VelocityCurves",
-    "load_mesh", "load_sequence", "load_triangles", "make_boat", "make_bunny", "make_gear", "make_hull",
+    "BAND", "PATTERNS", "AnalyticShape", "AnimatedMesh", "Below", "Box", "Capsule", "Compound", "ConstantCurve",
+    "Curve", "Cylinder", "Fragment", "Keyframes", "MeshShape", "Motion", "Occlusion", "Part", "Pattern", "PlaceTable",
+    "PlacedPattern", "Plane", "Shape", "Shares", "Sheet", "SineCurve", "Solid", "SolidFields", "SolidSpec", "Sphere",
+    "Static", "TableCurve", "Torus", "VelocityCurves", "align_pattern", "break_shape", "conserve", "load_mesh",
+    "load_sequence", "load_triangles", "make_boat", "make_bunny", "make_gear", "make_hull", "make_pattern",
     "measure_fractions", "note_overlap", "rotation_matrix",
 ]  # fmt: skip

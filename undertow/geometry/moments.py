@@ -8,6 +8,9 @@ import numpy as np
 
 from undertow.grid import Array
 
+_ALIGNED = 1e-12
+"""Products of inertia below this, relative, are rounding: the frame of the shape is principal already."""
+
 
 class Moments(NamedTuple):
     """Of a solid at density 1.
@@ -39,6 +42,24 @@ def shifted(mass: float, arm: Array, dimensions: int = 3) -> Array:
     if dimensions == 2:
         return np.diag([0.0, 0.0, mass * float(arm[:2] @ arm[:2])])
     return mass * (float(arm @ arm) * np.eye(3) - np.outer(arm, arm))
+
+
+def principal_axes(tensor: Array) -> tuple[Array, Array]:
+    """Principal moments (3,) and axes as columns (3, 3) of an inertia tensor: a rotation, as near to I as it can be."""
+    off = max(abs(tensor[0, 1]), abs(tensor[1, 2]), abs(tensor[2, 0]))
+    if off <= _ALIGNED * np.trace(tensor):
+        return np.diag(tensor).copy(), np.eye(3)
+    moments, axes = np.linalg.eigh(tensor)
+    # the axis with the largest component along x becomes the first, then y
+    order: list[int] = []
+    for row in range(3):
+        free = [k for k in range(3) if k not in order]
+        order.append(max(free, key=lambda k: abs(axes[row, k])))
+    axes = axes[:, order]
+    axes = axes * np.where(np.diag(axes) < 0, -1.0, 1.0)
+    if np.linalg.det(axes) < 0:
+        axes[:, 2] *= -1.0
+    return moments[order], axes
 
 
 def integrate_mesh(vertices: Array, triangles: Any) -> tuple[float, Array, Array]:

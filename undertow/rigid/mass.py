@@ -13,11 +13,9 @@ import numpy as np
 
 from undertow.errors import UserError
 from undertow.geometry import Shape
+from undertow.geometry.moments import principal_axes
 from undertow.grid import Array
 from undertow.rigid.bodies import quaternion_of_matrix, rotation_matrix_of
-
-_ALIGNED = 1e-12
-"""Products of inertia below this, relative, are rounding: the frame of the shape is principal already."""
 
 
 class MassProperties(NamedTuple):
@@ -116,24 +114,6 @@ def _flat_properties(
         if not (np.isfinite(about_z) and about_z > 0):
             raise UserError(f"{name}: inertia = {about_z} kg m: must be positive")
     return MassProperties(total, centre, np.array([0.0, 0.0, about_z]), np.array([1.0, 0.0, 0.0, 0.0]), area, middle)
-
-
-def principal_axes(tensor: Array) -> tuple[Array, Array]:
-    """Principal moments (3,) and axes as columns (3, 3) of an inertia tensor: a rotation, as near to I as it can be."""
-    off = max(abs(tensor[0, 1]), abs(tensor[1, 2]), abs(tensor[2, 0]))
-    if off <= _ALIGNED * np.trace(tensor):
-        return np.diag(tensor).copy(), np.eye(3)
-    moments, axes = np.linalg.eigh(tensor)
-    # the axis with the largest component along x becomes the first, then y
-    order: list[int] = []
-    for row in range(3):
-        free = [k for k in range(3) if k not in order]
-        order.append(max(free, key=lambda k: abs(axes[row, k])))
-    axes = axes[:, order]
-    axes = axes * np.where(np.diag(axes) < 0, -1.0, 1.0)
-    if np.linalg.det(axes) < 0:
-        axes[:, 2] *= -1.0
-    return moments[order], axes
 
 
 def _read_inertia(given: object, name: str) -> Array:
