@@ -28,8 +28,17 @@ def describe_made(start: Scene, name: str, body: RigidBody, table: BodyTable) ->
 
 def restore_table(start: Scene, table: BodyTable, numbers: Mapping[str, Any]) -> dict[str, RigidBody]:
     """The table of a checkpoint; the bodies made during the run until then, by name."""
-    made = {row["name"]: RigidBody.model_validate(row["source"]) for row in numbers["made"]}
-    table.restore(numbers, lambda name, _: describe_made(start, name, made[name], table))
+    rows = {row["name"]: row["source"] for row in numbers["made"]}
+    made = {name: RigidBody.model_validate(source) for name, source in rows.items() if "fragment" not in source}
+
+    def describe(name: str, source: Mapping[str, Any]) -> BodyDescription:
+        if name in made:
+            return describe_made(start, name, made[name], table)
+        from undertow.rigid.fracture import read_source
+
+        return read_source(source)
+
+    table.restore(numbers, describe)
     return made
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from undertow.errors import PhysicsError, SolveError, UserError
 from undertow.frames import BodyFrame, ParticleFrame, SoftFrame, SurfaceFrame
 from undertow.grid import Array, Grid
-from undertow.part import BodyForces, Ledger, Part, Unit
+from undertow.part import BodyForces, Ledger, Part, StepOutcome, Unit
 from undertow.run.assemble import assemble
 from undertow.run.build import initial_velocity
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from undertow.fluid import Flow, FlowState
     from undertow.fluid.waters import BodyOfWater
     from undertow.output import FrameData
-    from undertow.rigid.table import BodyTable
+    from undertow.rigid.fracture import BrokenBody
+    from undertow.rigid.table import BodyDescription, BodyTable
     from undertow.run.assembly import Assembly
     from undertow.run.driver import Progress
     from undertow.run.record import Run
@@ -61,6 +62,7 @@ class StepReport:
     details: Any
     ledger: dict[str, float]
     events: tuple[str, ...] = ()
+    broken: tuple[BrokenBody, ...] = ()
 
 
 class Simulation:
@@ -188,7 +190,7 @@ class Simulation:
         choice = self.clock.choose(limits, self.time, target, self.scheme.planned_step)
         next_step = self.clock.plan(limits, choice, self._frame_after(choice.end))
         try:
-            done = self.scheme.step(self.time, choice.time_step, next_step)
+            done = self._advance(choice.time_step, next_step)
         except SolveError as error:
             raise PhysicsError(f"{error}; {self._advise(error, choice)}") from None
         with self.scheme.synchronised():
@@ -201,8 +203,17 @@ class Simulation:
         if self.time == self.next_frame_time():
             self.frame += 1
         return StepReport(
-            self.step_count, self.time, choice.time_step, choice.limit, done.iterations, done.details, row, events
+            self.step_count, self.time, choice.time_step, choice.limit, done.iterations, done.details, row, events,
+            done.broken,
         )  # fmt: skip
+
+    def _advance(self, dt: float, next_step: float) -> StepOutcome:
+        """A step dt [s] of all parts, in which bodies may break."""
+        if not self.bodies.is_brittle:
+            return self.scheme.step(self.time, dt, next_step)
+        from undertow.run.breaking import step_and_break
+
+        return step_and_break(self, dt, next_step)
 
     def _frame_after(self, time: float) -> float:
         """Time of the first frame after a time within the present frame [s]."""
@@ -325,7 +336,7 @@ class Simulation:
         scene, table = self._scene_with(name, body), self.bodies.copy()
         entry = table.add(describe_made(self.start_scene, name, body, table))
         rigid, told = self._rigid(), ""
-        if rigid is not None and self._follows_table:
+        if rigid is not None and self._follows_table and table.is_brittle == self.bodies.is_brittle:
             rigid.table = table
             rigid.add(entry, self.time)
             try:
@@ -376,6 +387,19 @@ class Simulation:
         self.bodies = table
         self._tell(name, "vanished", told)
 
+    def exchange(self, gone: Sequence[str], made: Sequence[BodyDescription]) -> None:
+        """Put bodies in the place of others, which they fill and with whose mass and momentum they move."""
+        table, rigid = self.bodies.copy(), self._rigid()
+        for name in gone:
+            table.remove(name)
+        entries = [table.add(body) for body in made]
+        if rigid is not None and self._follows_table:
+            rigid.table = table
+            rigid.exchange(gone, entries, self.time)
+        else:
+            self._assemble_anew(table)
+        self.bodies = table
+
     def replace_body(self, name: str, **changes: Any) -> None:
         """Change keys of a rigid body: ``sim.replace_body("ball", density=300.0)``.
 
@@ -405,6 +429,8 @@ class Simulation:
     def _description(self, name: str) -> RigidBody:
         """What a body of the table was described as."""
         source = self.bodies[name].description.source
+        if source is not None and "fragment" in source:
+            raise UserError(f"body {name!r}: is a piece of a broken body, which stays as it is; remove it, add another")
         found = self.start_scene.objects[name] if source is None else RigidBody.model_validate(source)
         assert isinstance(found, RigidBody)
         return found

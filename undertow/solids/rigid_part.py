@@ -128,6 +128,17 @@ class RigidPart(Part):
         self._place(entry, time)
         self.solids.prepare()
 
+    def exchange(self, gone: Sequence[str], made: Sequence[BodyEntry], time: float) -> None:
+        """Put bodies of the table at a time [s] in the place of others; joints that held these are broken."""
+        for name in gone:
+            b, forces = self.bodies.index(name), self.force_table
+            self.loads.remove(b, name)
+            self.bodies.remove(b)
+            forces.remove(b)
+        for entry in made:
+            self._place(entry, time)
+        self.solids.prepare()
+
     def withdraw(self, name: str) -> None:
         """Take back the body that was added last, as if it had never been."""
         self.loads.remove(self.bodies.index(name), name)
@@ -135,11 +146,7 @@ class RigidPart(Part):
 
     def remove(self, name: str) -> None:
         """Take a body out; joints that held it are broken."""
-        b, forces = self.bodies.index(name), self.force_table
-        self.loads.remove(b, name)
-        self.bodies.remove(b)
-        forces.remove(b)
-        self.solids.prepare()
+        self.exchange([name], [], 0.0)
 
     def adopt(self, before: Part | None, time: float) -> None:
         """By identity; bodies that are new are where their motion is at a time [s]."""

@@ -1,0 +1,220 @@
+"""A body becomes its pieces (thesis 2.4.2 [@schroeder2011]): cuts of its shape by a pattern that is aligned with the
+blow, with the density of the parent, at their centres of mass, and with velocities
+
+    v_f = v_p + omega_p x r_f,   omega_f = omega_p
+
+that keep momentum and angular momentum. Pieces that are smaller than asked become balls, discs in 2D, of the same
+volume, mass, momenta and inertia: debris, which costs least in contact and does not break again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from undertow.errors import UserError
+from undertow.geometry import Shape, Sphere, Static
+from undertow.geometry.fracture import Fragment, FragmentMesh, align_pattern, break_shape, conserve
+from undertow.geometry.fracture_patterns import Pattern, make_pattern
+from undertow.grid import Array
+from undertow.part import vector
+from undertow.rigid.bodies import rotation_matrix_of
+from undertow.rigid.brittle import Brittle
+from undertow.rigid.mass import MassProperties
+from undertow.rigid.table import BodyDescription
+
+SURFACE_STEPS = 4
+"""Newton steps of a point onto a surface."""
+
+
+class Blow(NamedTuple):
+    """What breaks a body: its name; by whom; sudden impulse [N s; 2D N s/m] and mean force [N; 2D N/m] of it; point (3,)
+    [m] and direction (3,) in the frame of the body's shape."""
+
+    name: str
+    by: str
+    impulse: float
+    force: float
+    point: Array
+    direction: Array
+
+
+class BrokenBody(NamedTuple):
+    """A body that broke: its name; by whom; impulse [N s; 2D N s/m], force [N; 2D N/m], point (3,) [m] in the world;
+    how many pieces, debris among them; debris_mass [kg; 2D kg/m]; notes: what a user should know."""
+
+    name: str
+    by: str
+    impulse: float
+    force: float
+    point: Array
+    pieces: int
+    debris: int
+    debris_mass: float
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        place = ", ".join(f"{x:.4g}" for x in self.point)
+        debris = f", {self.debris} of them debris of {self.debris_mass:.4g} kg" if self.debris else ""
+        more = "".join(f"; {note}" for note in self.notes)
+        return (
+            f"objects.{self.name} broke into {self.pieces} pieces{debris} at ({place}) m, hit by {self.by} with an "
+            f"impulse of {self.impulse:.4g} N s, a force of {self.force:.4g} N{more}"
+        )
+
+
+class Moving(NamedTuple):
+    """A body in motion: position (3,) [m] and rotation (3, 3) of its shape, velocity (3,) of its own centre of mass [m/s]
+    and angular_velocity (3,) [rad/s]; found: mass properties of the shape; mass [kg; 2D kg/m]."""
+
+    position: Array
+    rotation: Array
+    velocity: Array
+    angular_velocity: Array
+    found: MassProperties
+    mass: float
+
+
+def pattern_of(rule: Brittle, dimensions: int) -> Pattern:
+    """The pattern of a rule, made once and kept."""
+    return make_pattern(rule.pattern, rule.seed, rule.pieces, dimensions, **dict(rule.options))
+
+
+def check_brittle(name: str, shape: Shape, rule: Brittle, dimensions: int) -> None:
+    """Refuse a rule that could not break the shape of a body when it comes to it."""
+    if shape.is_sheet:
+        raise UserError(f"objects.{name}.fracture: a shell has no inside to be broken; use a solid shape, or remove it")
+    try:
+        pattern_of(rule, dimensions)
+    except UserError as error:
+        raise UserError(f"objects.{name}.fracture: {error}") from None
+
+
+def cut_body(shape: Shape, rule: Brittle, blow: Blow, dimensions: int) -> tuple[list[Fragment], list[str]]:
+    """Fragments of a shape, by a pattern with fewer regions where there would be too many, and what to say of it."""
+    point, direction = onto_surface(shape, blow.point), blow.direction
+    regions, notes = rule.pieces, list[str]()
+    while True:
+        placed = align_pattern(pattern_of(replace(rule, pieces=regions), dimensions), shape.bounds(), point, direction)
+        found = break_shape(shape, placed, rule.method, rule.smallest, dimensions)
+        if len(found) <= rule.most or regions == 2:
+            return found, notes
+        notes = [f"{rule.pieces} regions would have made more than most_fragments = {rule.most} pieces: not refined"]
+        regions = max(2, min(regions - 1, regions * rule.most // len(found)))
+
+
+def make_pieces(
+    parent: BodyDescription, moving: Moving, blow: Blow, dimensions: int, taken: Sequence[str] = ()
+) -> tuple[list[BodyDescription], BrokenBody]:
+    """The pieces of a body in motion as descriptions, none where the pattern does not part it; what happened.
+
+    taken: names that pieces may not have.
+    """
+    assert parent.brittle is not None
+    fragments, notes = cut_body(parent.shape, parent.brittle, blow, dimensions)
+    R, at = moving.rotation, moving.position
+    done = BrokenBody(blow.name, blow.by, blow.impulse, blow.force, at + R @ blow.point, 0, 0, 0.0, tuple(notes))
+    if len(fragments) < 2:
+        return [], done
+    frame, scale = rotation_matrix_of(moving.found.rotation), moving.mass / moving.found.mass
+    spin = frame @ (scale * moving.found.inertia * (frame.T @ (R.T @ moving.angular_velocity)))
+    shares = conserve(moving.mass, moving.found.centre, moving.mass * (R.T @ moving.velocity), spin, fragments)
+    pieces, number = list[BodyDescription](), 0
+    for fragment, mass, v, omega in zip(
+        fragments, shares.mass_b, shares.velocity_b, shares.angular_velocity_b, strict=True
+    ):
+        number += 1
+        while f"{parent.name}/{number}" in taken:
+            number += 1
+        one = replace(
+            parent, name=f"{parent.name}/{number}", mass=float(mass), density=None, inertia=None,
+            motion=Static(at + R @ fragment.offset, R @ fragment.rotation), static=True, loads=(),
+            velocity=vector(R @ v), angular_velocity=vector(R @ omega), source={},
+        )  # fmt: skip
+        pieces.append(_as_debris(one, fragment, dimensions) if fragment.is_debris else _as_piece(one, fragment.shape))
+    small = [mass for fragment, mass in zip(fragments, shares.mass_b, strict=True) if fragment.is_debris]
+    return [with_source(one) for one in pieces], done._replace(
+        pieces=len(pieces), debris=len(small), debris_mass=float(sum(small))
+    )
+
+
+def _as_piece(one: BodyDescription, shape: Shape) -> BodyDescription:
+    return replace(one, shape=shape, key=("fragment", shape.identity()))
+
+
+def _as_debris(one: BodyDescription, fragment: Fragment, dimensions: int) -> BodyDescription:
+    """A ball in the place of a fragment, or a disc."""
+    d = dimensions
+    radius = (0.75 * fragment.volume / np.pi) ** (1 / 3) if d == 3 else (fragment.volume / np.pi) ** 0.5
+    assert one.mass is not None
+    own = fragment.inertia * (one.mass / fragment.volume)
+    inertia = tuple(own.tolist()) if d == 3 else float(own[2])
+    shape = Sphere(float(radius))
+    return replace(one, shape=shape, key=("debris", shape, inertia), inertia=inertia, brittle=None)
+
+
+def onto_surface(shape: Shape, point: Array) -> Array:
+    """The point (3,) [m] of the surface of a shape next to a point, by Newton's method on the distance."""
+    lower, upper = shape.bounds()
+    h = 1e-4 * float(np.max(upper - lower))
+    steps = np.concatenate([np.zeros((1, 3)), h * np.eye(3), -h * np.eye(3)])
+    for _ in range(SURFACE_STEPS):
+        d = shape.distance(np.ascontiguousarray(point + steps))
+        slope = (d[1:4] - d[4:]) / (2.0 * h)
+        size = float(slope @ slope)
+        if size < 0.25:
+            break
+        point = point - d[0] * slope / size
+    return np.asarray(point)
+
+
+# checkpoints ----------------------------------------------------------------------------------------------------------
+
+APART = ("key", "shape", "motion", "source", "loads", "brittle")
+"""Fields of a description that are not plain."""
+
+
+def with_source(one: BodyDescription) -> BodyDescription:
+    """A piece with the plain tables from which it can be described again."""
+    position, rotation = one.motion.pose(0.0)
+    shape = (
+        {"radius": one.shape.radius}
+        if isinstance(one.shape, Sphere)
+        else {name: getattr(one.shape, name).tolist() for name in ("vertices", "triangles", "interior_t")}
+    )
+    rule = None if one.brittle is None else {f.name: getattr(one.brittle, f.name) for f in fields(one.brittle)}
+    values = {f.name: getattr(one, f.name) for f in fields(one) if f.name not in APART}
+    pose = {"position": position.tolist(), "rotation": rotation.tolist()}
+    return replace(one, source={"fragment": _plain({**values, **pose}), "shape": shape, "brittle": _plain(rule)})
+
+
+def read_source(source: Mapping[str, Any]) -> BodyDescription:
+    """The piece that ``with_source`` described."""
+    values = {name: _frozen(value) for name, value in source["fragment"].items()}
+    pose = Static(np.array(values.pop("position")), np.array(values.pop("rotation")))
+    given, rule = source["shape"], source["brittle"]
+    values["brittle"] = None if rule is None else Brittle(**{name: _frozen(value) for name, value in rule.items()})
+    if "radius" in given:
+        shape: Shape = Sphere(given["radius"])
+        return BodyDescription(key=("debris", shape, values["inertia"]), shape=shape, motion=pose, source=source, **values)
+    shape = FragmentMesh(given["vertices"], given["triangles"], given["interior_t"])
+    return BodyDescription(key=("fragment", shape.identity()), shape=shape, motion=pose, source=source, **values)
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists, infinity as text: what JSON has."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return "inf" if value == float("inf") else value
+
+
+def _frozen(value: Any) -> Any:
+    """What ``_plain`` was given."""
+    if isinstance(value, list):
+        return tuple(_frozen(one) for one in value)
+    return float("inf") if value == "inf" else value
