@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from undertow.errors import UserError
 from undertow.geometry.motion import quaternion_of_matrix
 from undertow.grid import Array
@@ -83,6 +85,13 @@ def _axis_and_angle(rotation: Array) -> dict[str, Any]:
 def tell_momentum(mass: float, momentum: Array) -> str:
     """Mass [kg] and momentum (3,) [kg m/s] of a body in words; nothing of one that has no mass."""
     return f", mass {mass:.4g} kg, momentum {_vector(momentum)} kg m/s" if mass > 0.0 else ""
+
+
+def momentum_of(parts: Sequence[Part]) -> Array:
+    """Momentum (3,) [kg m/s] of a fluid, as the ledger has it; zero without."""
+    row = Ledger(parts).row()
+    fluid = any(name.startswith("momentum_solids_") for name in row)
+    return np.array([row[f"momentum_{axis}"] if fluid else 0.0 for axis in "xyz"])
 
 
 def tell_displaced(before: Sequence[Part], after: Sequence[Part]) -> str:

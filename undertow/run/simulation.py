@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from undertow.run.assembly import Assembly
     from undertow.run.driver import Progress
     from undertow.run.record import Run
-    from undertow.solids.rigid_part import RigidPart
     from undertow.sph import SphFluid
 
 NEARLY = 1e-3
@@ -388,16 +387,31 @@ class Simulation:
         self._tell(name, "vanished", told)
 
     def exchange(self, gone: Sequence[str], made: Sequence[BodyDescription]) -> None:
-        """Put bodies in the place of others, which they fill and with whose mass and momentum they move."""
-        table, rigid = self.bodies.copy(), self._rigid()
+        """Put dynamic bodies in the place of others, which they fill and with whose mass and momentum they move.
+
+        A grid sees their walls a little otherwise than one wall: what momentum the fluid has more, they have less.
+        """
+        from undertow.rigid.table import MadeJoint
+        from undertow.run.body_changes import momentum_of
+        from undertow.solids.rigid_part import RigidPart
+
+        table, rigid = self.bodies.copy(), self.part(RigidPart)
         for name in gone:
             table.remove(name)
         entries = [table.add(body) for body in made]
-        if rigid is not None and self._follows_table:
+        joints = rigid.moved_joints(gone, entries)
+        for joint in joints:
+            source = self.scene.objects[joint.name].model_dump(mode="json", exclude_none=True)
+            table.rejoin(MadeJoint(joint, source))
+        if self._follows_table and not joints:
             rigid.table = table
             rigid.exchange(gone, entries, self.time)
         else:
+            with self.scheme.synchronised():
+                before = momentum_of(self.parts)
             self._assemble_anew(table)
+            after = momentum_of(self.parts)
+            self.part(RigidPart).share_momentum([body.name for body in made], before - after)
         self.bodies = table
 
     def replace_body(self, name: str, **changes: Any) -> None:

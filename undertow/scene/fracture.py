@@ -38,7 +38,7 @@ class Fracture(Model):
     def _check(self) -> Fracture:
         if self.strength is None and self.strength_force is None:
             raise complain("has no strength; give strength, an impulse in N s, or strength_force, a force in N, or both")
-        if self.strength_force is None and "strength_time" in self.model_fields_set:
+        if self.strength_force is None and self.strength_time != 0.005:
             raise complain("strength_time has no effect without strength_force; remove it, or give strength_force")
         if self.folder is not None and self.pattern != "meshes":
             raise complain(f"folder has no effect on pattern = {self.pattern!r}; use pattern = 'meshes', or remove it")

@@ -42,6 +42,7 @@ from undertow.part import (
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.control import JointControl
 from undertow.rigid.joint import Joint
+from undertow.rigid.joint_moves import JointEnd, move_joint
 from undertow.rigid.joints import Joints
 from undertow.rigid.mass import add_points
 from undertow.rigid.placing import place_body
@@ -110,8 +111,10 @@ class RigidPart(Part):
         for entry in table.first:
             self._place(entry, 0.0, (attached or {}).get(entry.name))
         self.joints = Joints(self.bodies, joint_solver)
+        moved = {made.joint.name for made in table.joints}
         for joint in joints:
-            self._join(joint)
+            if joint.name not in moved:
+                self._join(joint)
         self.bodies.keep(np.array([entry.identity for entry in table]))
         for entry in table.made:
             self._place(entry, 0.0)
@@ -138,6 +141,20 @@ class RigidPart(Part):
         for entry in made:
             self._place(entry, time)
         self.solids.prepare()
+
+    def moved_joints(self, gone: Sequence[str], made: Sequence[BodyEntry]) -> list[Joint]:
+        """The joints that hold bodies, at the bodies of the table that are put in their place: each at that which holds
+        its point, or is next to it."""
+        identities = {int(self.bodies.identity_b[self.bodies.index(name)]) for name in gone}
+        ends = [JointEnd.of(entry.identity, entry.description, self.table.form(entry).found) for entry in made]
+        return [move_joint(joint, identities, ends, self.bodies) for joint in self.joints.holding(identities)]
+
+    def share_momentum(self, names: Sequence[str], momentum: Array) -> None:
+        """Give bodies a momentum (3,) [kg m/s; 2D kg/s], in shares of their masses."""
+        rows = [self.bodies.index(name) for name in names]
+        mass = self.bodies.mass_b[rows]
+        self.bodies.p_b[rows] += (mass / mass.sum())[:, None] * momentum
+        self.bodies.derive_velocities()
 
     def withdraw(self, name: str) -> None:
         """Take back the body that was added last, as if it had never been."""
