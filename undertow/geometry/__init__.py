@@ -3,8 +3,9 @@
 from undertow.geometry.bunny import make_bunny
 from undertow.geometry.compound import Compound, Part
 from undertow.geometry.fractions import measure_fractions
-from undertow.geometry.fracture import Fragment, PlacedPattern, Shares, align_pattern, break_shape, conserve
-from undertow.geometry.fracture_patterns import PATTERNS, Pattern, make_pattern
+from undertow.geometry.fracture import break_shape
+from undertow.geometry.fracture_patterns import PATTERNS, Pattern, PlacedPattern, align_pattern, make_pattern
+from undertow.geometry.fragments import Fragment, Shares, conserve
 from undertow.geometry.generated import make_boat, make_gear, make_hull
 from undertow.geometry.heights import Below, PlaceTable
 from undertow.geometry.meshes import AnimatedMesh, MeshShape, load_mesh, load_sequence, load_triangles, note_overlap

@@ -117,7 +117,7 @@ def field_entry(shape: Shape, frame: Frame) -> CollisionEntry:
     vertices, triangles = shape.surface()
     extent = _extent(vertices)
     feature = min(max(shape.thickness(), extent / 48.0), extent / 6.0)
-    probes = _probe_mesh(vertices, triangles, feature / 2.0)
+    probes = probe_mesh(vertices, triangles, feature / 2.0)
     spacing = max(feature / 8.0, extent / 128.0)
     table = shape.sample(0.0, spacing, 4.0 * spacing)
     values = table.values[0]
@@ -298,7 +298,7 @@ def _probe_edges(vertices: Array, at: Array, edges: Any, along: Array, spacing: 
     return np.concatenate(parts)
 
 
-def _probe_mesh(vertices: Array, triangles: Any, spacing: float) -> Array:
+def probe_mesh(vertices: Array, triangles: Any, spacing: float) -> Array:
     """Corners and points along edges at which a mesh bends outward, thinned out where smooth; with normals (n, 6)."""
     a, b, c = (vertices[triangles[:, i]] for i in range(3))
     normals = np.cross(b - a, c - a)

@@ -11,15 +11,17 @@ Random numbers are those of a counter (Philox) keyed by the seed: the same patte
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from undertow.errors import UserError
-from undertow.geometry.meshes import MeshShape
+from undertow.geometry.meshes import READABLE, MeshShape, load_mesh
 from undertow.grid import Array
 
 MOST_REGIONS = 5000
@@ -59,6 +61,13 @@ def make_pattern(name: str, seed: int = 0, pieces: int = 24, dimensions: int = 3
         )
     if dimensions not in (2, 3):
         raise UserError(f"fracture pattern {name}: dimensions = {dimensions!r}: must be 2 or 3")
+    known = [key for key in inspect.signature(PATTERNS[name]).parameters][3:]
+    for key in options:
+        if key not in known:
+            raise UserError(
+                f"fracture pattern {name}: {key} is none of its options"
+                + (f"; it has {', '.join(known)}" if known else "; it has none, leave it out")
+            )
     return _make_pattern(name, seed, pieces, dimensions, tuple(sorted(options.items())))
 
 
@@ -70,6 +79,103 @@ def _make_pattern(name: str, seed: int, pieces: int, dimensions: int, options: t
     x, y, z = np.eye(3)
     normal, up = (z, y) if dimensions == 3 else (y, -x)
     return Pattern(name, meshes, np.ones(3), np.full(3, 0.5), normal, up, dimensions)
+
+
+HOLES = 1e-5
+"""Share of the box of a folder of meshes that may be in none of them, or in two: what single precision leaves."""
+
+
+def from_folder(
+    folder: str | Path, centre: Sequence[float] | None = None, normal: Sequence[float] = (0.0, 0.0, 1.0)
+) -> Pattern:
+    """A pattern of one closed mesh per file (OBJ, PLY, STL, glTF) of a folder, which tile their common box.
+
+    The box is scaled evenly so that its longest side is 1. centre (3,): of fracture, in the units of the files, default
+    the middle of the box; normal (3,): what is laid along the normal of the impact. Read once, and again when a file
+    has changed.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise UserError(f"fracture pattern {folder}: there is no such folder; give one with a closed mesh per region")
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in READABLE)
+    if len(paths) < 2:
+        raise UserError(
+            f"fracture pattern {folder}: {len(paths)} mesh(es): a pattern needs at least two; export every region as a "
+            f"file of its own ({', '.join(READABLE)})"
+        )
+    stamps = tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths)
+    return _read_folder(folder, stamps, None if centre is None else tuple(centre), tuple(normal))
+
+
+@lru_cache(maxsize=16)
+def _read_folder(
+    folder: Path,
+    stamps: tuple[tuple[Path, int, int], ...],
+    centre: tuple[float, ...] | None,
+    normal: tuple[float, ...],
+) -> Pattern:
+    given = [(path.name, _load_region(folder, path)) for path, _, _ in stamps]
+    lower = np.min([mesh.bounds()[0] for _, mesh in given], axis=0)
+    upper = np.max([mesh.bounds()[1] for _, mesh in given], axis=0)
+    side = float(np.max(upper - lower))
+    size = (upper - lower) / side
+    meshes = [(name, MeshShape((mesh.vertices - lower) / side, mesh.triangles, name)) for name, mesh in given]
+    _check_tiling(folder, meshes, size)
+    where = 0.5 * size if centre is None else (np.array(centre, dtype=float) - lower) / side
+    if where.shape != (3,) or not np.all((where > 0.0) & (where < size)):
+        raise UserError(
+            f"fracture pattern {folder}: centre = {list(centre or ())}: lies outside the box of the meshes, which "
+            f"reaches from {lower.tolist()} to {upper.tolist()}; give a point inside"
+        )
+    along = np.array(normal, dtype=float)
+    length = float(np.linalg.norm(along))
+    if along.shape != (3,) or not (np.isfinite(length) and length > 0.0):
+        raise UserError(f"fracture pattern {folder}: normal = {list(normal)}: must be three numbers that are not all 0")
+    along = along / length
+    up = _frame(along, False)[:, 1]
+    return Pattern(str(folder), tuple(mesh for _, mesh in meshes), size, where, along, up, 3)
+
+
+def _load_region(folder: Path, path: Path) -> MeshShape:
+    try:
+        return load_mesh(path)
+    except UserError as error:
+        raise UserError(f"fracture pattern {folder}: {error}") from None
+
+
+def _check_tiling(folder: Path, meshes: list[tuple[str, MeshShape]], size: Array) -> None:
+    """Raise where two regions overlap, or where a part of the box is in none."""
+    from manifold3d import Error, Manifold, Mesh64
+
+    box = float(np.prod(size))
+    solids = []
+    for name, mesh in meshes:
+        solid = Manifold(Mesh64(mesh.vertices, np.ascontiguousarray(mesh.triangles, dtype=np.uint64)))
+        if solid.status() != Error.NoError or solid.volume() <= 0.0:
+            raise UserError(
+                f"fracture pattern {folder}: {name} encloses no space that can be cut ({solid.status().name}); mend "
+                "the mesh: closed, wound outward, two triangles at every edge"
+            )
+        solids.append(solid)
+    covered = 0.0
+    for n, (name, mesh) in enumerate(meshes):
+        covered += solids[n].volume()
+        lower, upper = mesh.bounds()
+        for m in range(n):
+            other, away = meshes[m][1].bounds()
+            if np.any(other >= upper) or np.any(away <= lower):
+                continue
+            shared = (solids[n] ^ solids[m]).volume()
+            if shared > HOLES * box:
+                raise UserError(
+                    f"fracture pattern {folder}: {name} and {meshes[m][0]} overlap, by {100.0 * shared / box:.3g}% of "
+                    "the box; subtract one from the other"
+                )
+    if covered < (1.0 - HOLES) * box:
+        raise UserError(
+            f"fracture pattern {folder}: its {len(meshes)} meshes leave holes, {100.0 * (1.0 - covered / box):.3g}% of "
+            "their box is in none of them; add what is missing, or scale the pieces so that they fill the box"
+        )
 
 
 # makers: (random numbers, pieces, dimensions) -> vertices and triangles of every region -------------------------------
@@ -95,9 +201,70 @@ def _radial(random: np.random.Generator, pieces: int, dimensions: int, layers: i
     return _layered(_rays_and_rings(random, pieces, layers, 0.3, 0.0), layers, dimensions)
 
 
+def _glass(random: np.random.Generator, pieces: int, dimensions: int, layers: int = 1, bend: float = 0.6) -> Regions:
+    """Rays that bend where they cross rings, as a pane breaks; ``bend``: by how much of what keeps them apart."""
+    if not (np.isfinite(bend) and 0.0 <= bend <= 0.9):
+        raise UserError(f"fracture pattern glass: bend = {bend}: must be from 0 (straight) to 0.9")
+    return _layered(_rays_and_rings(random, pieces, layers, 0.3, bend), layers, dimensions)
+
+
+def _brick(random: np.random.Generator, pieces: int, dimensions: int) -> Regions:
+    """A wall of bricks twice as long as high, every other course, and in 3D every other layer, moved by half a brick.
+
+    Nothing of it is random.
+    """
+    rows = max(1, round((2.0 * pieces) ** (1.0 / dimensions)))
+    levels = np.linspace(0.0, 1.0, rows + 1)
+    # lengths of 2 / rows; the first and last brick of a course are what is left
+    even = np.unique(np.concatenate([np.arange(0, rows, 2), [rows]])) / rows
+    odd = np.unique(np.concatenate([[0], np.arange(1, rows, 2), [rows]])) / rows
+    layers = rows if dimensions == 3 else 1
+    depth = np.linspace(0.0, 1.0, layers + 1)
+    regions = []
+    for layer in range(layers):
+        for row in range(rows):
+            ends = even if (row + layer) % 2 == 0 else odd
+            for x0, x1 in zip(ends[:-1], ends[1:], strict=True):
+                y0, y1 = levels[row : row + 2]
+                outline = np.array([(x0, y0), (x1, y0), (x1, y1), (x0, y1)])
+                regions.append(_prism(outline, depth[layer], depth[layer + 1]))
+    return regions
+
+
+def _wood(random: np.random.Generator, pieces: int, dimensions: int, slant: float = 0.25) -> Regions:
+    """Splinters along the up direction of the pattern (2D: along its normal), each broken across by a slanted plane
+    near the centre; ``slant``: how far these reach along the grain, as a share of the box."""
+    if not (np.isfinite(slant) and 0.0 <= slant <= 0.45):
+        raise UserError(f"fracture pattern wood: slant = {slant}: must be from 0 (square) to 0.45")
+    count = max(2, pieces // 2)
+    heights = 0.5 + slant * (random.random(count) - 0.5)
+    if dimensions == 2:
+        ends = (np.arange(count + 1) + np.concatenate([[0.0], 0.7 * (random.random(count - 1) - 0.5), [0.0]])) / count
+        tilts = slant * (random.random(count) - 0.5)
+        outlines = []
+        for x0, x1, y, dy in zip(ends[:-1], ends[1:], heights, tilts, strict=True):
+            outlines.append(np.array([(x0, 0.0), (x1, 0.0), (x1, y + dy), (x0, y - dy)]))
+            outlines.append(np.array([(x0, y - dy), (x1, y + dy), (x1, 1.0), (x0, 1.0)]))
+        return _layered(outlines, 1)
+    regions = []
+    for polygon, height in zip(_voronoi_polygons(random.random((count, 2))), heights, strict=True):
+        arm = polygon - polygon.mean(axis=0)
+        tilt = random.random(2) - 0.5
+        lean = arm @ tilt
+        cut = height + 0.5 * slant * lean / max(float(np.abs(lean).max()), np.finfo(float).tiny)
+        for low, high in ((0.0, cut), (cut, 1.0)):
+            vertices, triangles = _prism(polygon, low, high)
+            # the grain, z of the prism, is y of the box: (x, y, z) <- (x, z, 1 - y)
+            regions.append((np.column_stack([vertices[:, 0], vertices[:, 2], 1.0 - vertices[:, 1]]), triangles))
+    return regions
+
+
 PATTERNS: dict[str, Callable[..., Regions]] = {
     "radial": _radial,
+    "brick": _brick,
     "voronoi": _voronoi,
+    "glass": _glass,
+    "wood": _wood,
 }
 """Every pattern that is made by rule."""
 
@@ -256,3 +423,73 @@ def _voronoi_polygons(seeds: Array) -> list[Array]:
         arm = vertices[sorted(own)] - seed
         polygons.append(seed + arm[np.argsort(np.arctan2(arm[:, 1], arm[:, 0]), kind="stable")])
     return polygons
+
+
+# on a body ------------------------------------------------------------------------------------------------------------
+
+MARGIN = 1.01
+"""How much larger than needed a placed pattern is, so that its outer faces cut nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedPattern:
+    """A pattern on a body: its point q is at ``point + axes @ (q - pattern.centre)`` in the frame of the body's shape.
+
+    point (3,): where the body is hit [m]; axes (3, 3): a rotation times lengths of the pattern's box [m], its columns
+    at right angles; dimensions: 2 or 3.
+    """
+
+    pattern: Pattern
+    point: Array
+    axes: Array
+
+    def to_body(self, points: Array) -> Array:
+        """Points (n, 3) of the pattern's box in the frame of the body's shape [m]."""
+        return np.asarray(self.point + (points - self.pattern.centre) @ self.axes.T)
+
+
+def align_pattern(
+    pattern: Pattern, bounds: tuple[Array, Array], point: object, normal: object
+) -> PlacedPattern:
+    """The pattern with its centre at ``point`` (3,) [m] and its normal along ``normal`` (3,), scaled evenly so that it
+    encloses ``bounds``, lower and upper corner (3,) [m]; all in the frame of the body's shape.
+
+    Its up direction is laid as near to the y axis (3D; to -z where the normal is the y axis) as the normal lets it.
+    """
+    point, normal = np.array(point, dtype=float), np.array(normal, dtype=float)
+    lower, upper = (np.asarray(end, dtype=float) for end in bounds)
+    if point.shape != (3,) or not np.all(np.isfinite(point)):
+        raise UserError(f"fracture: point = {point.tolist()}: must be three finite lengths [m]")
+    flat = pattern.dimensions == 2
+    if flat and normal.shape == (3,):
+        normal[2] = 0.0
+    length = float(np.linalg.norm(normal))
+    if normal.shape != (3,) or not (np.isfinite(length) and length > 0.0):
+        raise UserError(f"fracture: normal = {normal.tolist()}: must be a direction, three numbers that are not all 0")
+    normal = normal / length
+    rotation = _frame(normal, flat) @ np.column_stack(
+        [np.cross(pattern.up, pattern.normal), pattern.up, pattern.normal]
+    ).T  # fmt: skip
+    corners = np.stack(np.meshgrid(*zip(lower, upper, strict=True), indexing="ij"), axis=-1).reshape(-1, 3)
+    reach = (corners - point) @ rotation
+    # in units of the box, how far it reaches from the centre of fracture
+    low, high = pattern.centre, pattern.size - pattern.centre
+    needed = MARGIN * np.maximum(reach.max(axis=0) / high, -reach.min(axis=0) / low)
+    d = pattern.dimensions
+    scale = np.full(3, max(float(needed[:d].max()), np.finfo(float).tiny))
+    if flat:
+        point = point * (1.0, 1.0, 0.0)
+        scale[2] = 4.0 * max(float(np.max(upper - lower)), float(np.abs([lower[2], upper[2]]).max()))
+    return PlacedPattern(pattern, point, rotation * scale)
+
+
+def _frame(normal: Array, flat: bool) -> Array:
+    """Rotation whose columns are side, up and normal."""
+    up = np.array([0.0, 1.0, 0.0])
+    if flat:
+        up = np.array([-normal[1], normal[0], 0.0])
+    elif abs(normal[1]) > 1.0 - 1e-6:
+        up = np.array([0.0, 0.0, -1.0])
+    up = up - (up @ normal) * normal
+    up = up / np.linalg.norm(up)
+    return np.column_stack([np.cross(up, normal), up, normal])
