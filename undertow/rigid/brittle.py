@@ -38,9 +38,10 @@ SUDDEN, LASTING = slice(4, 7), slice(7, 10)
 
 @dataclass(frozen=True)
 class Brittle:
-    """How a body breaks: the pattern with its number of ``pieces``, seed and options; strength as an impulse [N s; 2D N
-    s/m] of one collision and as a force [N; 2D N/m], mean over ``time`` [s]; smallest [m]: pieces of less than the
-    volume of its cube are debris; most: pieces at most; method: ``mesh`` or ``level_set``; color of the cracks."""
+    """How a body breaks: the pattern with its number of ``pieces`` (0: a folder of meshes), seed and options; strength
+    as an impulse [N s; 2D N s/m] of one collision and as a force [N; 2D N/m], mean over ``time`` [s]; smallest [m]:
+    pieces of less than the volume of its cube are debris; most: pieces at most; method: of ``geometry.fracture``; color
+    of the cracks."""
 
     pattern: str
     pieces: int

@@ -18,12 +18,10 @@ import numpy as np
 from undertow.errors import UserError
 from undertow.geometry import Shape, Sphere, Static
 from undertow.geometry.fracture import Fragment, FragmentMesh, align_pattern, break_shape, conserve
-from undertow.geometry.fracture_patterns import Pattern, make_pattern
+from undertow.geometry.fracture_patterns import Pattern, from_folder, make_pattern
 from undertow.grid import Array
 from undertow.part import vector
-from undertow.rigid.bodies import rotation_matrix_of
 from undertow.rigid.brittle import Brittle
-from undertow.rigid.mass import MassProperties
 from undertow.rigid.table import BodyDescription
 
 SURFACE_STEPS = 4
@@ -31,8 +29,8 @@ SURFACE_STEPS = 4
 
 
 class Blow(NamedTuple):
-    """What breaks a body: its name; by whom; sudden impulse [N s; 2D N s/m] and mean force [N; 2D N/m] of it; point (3,)
-    [m] and direction (3,) in the frame of the body's shape."""
+    """What breaks a body: its name; by whom; sudden impulse [N s; 2D N s/m] and mean force [N; 2D N/m] of it; point
+    (3,) [m] and direction (3,) in the frame of the body's shape."""
 
     name: str
     by: str
@@ -67,19 +65,23 @@ class BrokenBody(NamedTuple):
 
 
 class Moving(NamedTuple):
-    """A body in motion: position (3,) [m] and rotation (3, 3) of its shape, velocity (3,) of its own centre of mass [m/s]
-    and angular_velocity (3,) [rad/s]; found: mass properties of the shape; mass [kg; 2D kg/m]."""
+    """A body in motion: position (3,) [m] and rotation (3, 3) of its shape, velocity (3,) of its own centre of mass
+    [m/s] and angular_velocity (3,) [rad/s]; its own mass [kg; 2D kg/m], centre (3,) [m] and inertia about it (3, 3) [kg
+    m2; 2D kg m], both in the frame of the shape."""
 
     position: Array
     rotation: Array
     velocity: Array
     angular_velocity: Array
-    found: MassProperties
     mass: float
+    centre: Array
+    inertia: Array
 
 
 def pattern_of(rule: Brittle, dimensions: int) -> Pattern:
     """The pattern of a rule, made once and kept."""
+    if rule.pieces == 0:
+        return from_folder(rule.pattern)
     return make_pattern(rule.pattern, rule.seed, rule.pieces, dimensions, **dict(rule.options))
 
 
@@ -119,9 +121,8 @@ def make_pieces(
     done = BrokenBody(blow.name, blow.by, blow.impulse, blow.force, at + R @ blow.point, 0, 0, 0.0, tuple(notes))
     if len(fragments) < 2:
         return [], done
-    frame, scale = rotation_matrix_of(moving.found.rotation), moving.mass / moving.found.mass
-    spin = frame @ (scale * moving.found.inertia * (frame.T @ (R.T @ moving.angular_velocity)))
-    shares = conserve(moving.mass, moving.found.centre, moving.mass * (R.T @ moving.velocity), spin, fragments)
+    momenta = moving.mass * (R.T @ moving.velocity), moving.inertia @ (R.T @ moving.angular_velocity)
+    shares = conserve(moving.mass, moving.centre, *momenta, fragments)
     pieces, number = list[BodyDescription](), 0
     for fragment, mass, v, omega in zip(
         fragments, shares.mass_b, shares.velocity_b, shares.angular_velocity_b, strict=True
@@ -134,26 +135,36 @@ def make_pieces(
             motion=Static(at + R @ fragment.offset, R @ fragment.rotation), static=True, loads=(),
             velocity=vector(R @ v), angular_velocity=vector(R @ omega), source={},
         )  # fmt: skip
-        pieces.append(_as_debris(one, fragment, dimensions) if fragment.is_debris else _as_piece(one, fragment.shape))
+        pieces.append((_as_debris if fragment.is_debris else _as_piece)(one, fragment, dimensions))
     small = [mass for fragment, mass in zip(fragments, shares.mass_b, strict=True) if fragment.is_debris]
     return [with_source(one) for one in pieces], done._replace(
         pieces=len(pieces), debris=len(small), debris_mass=float(sum(small))
     )
 
 
-def _as_piece(one: BodyDescription, shape: Shape) -> BodyDescription:
-    return replace(one, shape=shape, key=("fragment", shape.identity()))
+def _as_piece(one: BodyDescription, fragment: Fragment, dimensions: int) -> BodyDescription:
+    """A fragment with its mesh, of a level set the contour; mass properties of that are those of the level set."""
+    if isinstance(fragment.shape, FragmentMesh):
+        return replace(one, shape=fragment.shape, key=("fragment", fragment.shape.identity()))
+    shape, inertia = fragment.shape.contour, _inertia(one, fragment, dimensions)
+    return replace(
+        one, shape=shape, key=("fragment", shape.identity(), inertia), inertia=inertia, centre_of_mass=(0.0, 0.0, 0.0)
+    )
 
 
 def _as_debris(one: BodyDescription, fragment: Fragment, dimensions: int) -> BodyDescription:
     """A ball in the place of a fragment, or a disc."""
     d = dimensions
     radius = (0.75 * fragment.volume / np.pi) ** (1 / 3) if d == 3 else (fragment.volume / np.pi) ** 0.5
+    shape, inertia = Sphere(float(radius)), _inertia(one, fragment, dimensions)
+    return replace(one, shape=shape, key=("debris", shape, inertia), inertia=inertia, brittle=None)
+
+
+def _inertia(one: BodyDescription, fragment: Fragment, dimensions: int) -> tuple[float, ...] | float:
+    """Principal moments of a fragment of the mass of a body, as descriptions have them."""
     assert one.mass is not None
     own = fragment.inertia * (one.mass / fragment.volume)
-    inertia = tuple(own.tolist()) if d == 3 else float(own[2])
-    shape = Sphere(float(radius))
-    return replace(one, shape=shape, key=("debris", shape, inertia), inertia=inertia, brittle=None)
+    return tuple(own.tolist()) if dimensions == 3 else float(own[2])
 
 
 def onto_surface(shape: Shape, point: Array) -> Array:
@@ -197,11 +208,15 @@ def read_source(source: Mapping[str, Any]) -> BodyDescription:
     pose = Static(np.array(values.pop("position")), np.array(values.pop("rotation")))
     given, rule = source["shape"], source["brittle"]
     values["brittle"] = None if rule is None else Brittle(**{name: _frozen(value) for name, value in rule.items()})
+    key: tuple[Any, ...]
     if "radius" in given:
         shape: Shape = Sphere(given["radius"])
-        return BodyDescription(key=("debris", shape, values["inertia"]), shape=shape, motion=pose, source=source, **values)
-    shape = FragmentMesh(given["vertices"], given["triangles"], given["interior_t"])
-    return BodyDescription(key=("fragment", shape.identity()), shape=shape, motion=pose, source=source, **values)
+        key = ("debris", shape, values["inertia"])
+    else:
+        shape = FragmentMesh(given["vertices"], given["triangles"], given["interior_t"])
+        inertia = values["inertia"]
+        key = ("fragment", shape.identity()) if inertia is None else ("fragment", shape.identity(), inertia)
+    return BodyDescription(key=key, shape=shape, motion=pose, source=source, **values)
 
 
 def _plain(value: Any) -> Any:

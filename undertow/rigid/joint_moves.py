@@ -23,8 +23,8 @@ from undertow.rigid.table import BodyDescription
 
 
 class JointEnd(NamedTuple):
-    """A piece as a joint needs it: identity; shape with its position (3,) [m] and rotation (3, 3); x (3,) [m] and q (4,)
-    of its principal frame."""
+    """A piece as a joint needs it: identity; shape with its position (3,) [m] and rotation (3, 3); x (3,) [m] and q
+    (4,) of its principal frame."""
 
     identity: int
     shape: Shape

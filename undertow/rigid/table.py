@@ -35,8 +35,9 @@ class BodyDescription:
     centre_of_mass (in the frame of the shape) in the place of those of uniform density: of dynamic bodies. velocity
     [m/s] and angular_velocity [rad/s] are those of a dynamic body at the start. collides_with: groups, None for all.
     loads: forces on it, as ``solids.loads`` has them. slip: viscous fluid slides along it. detail: how finely its
-    surface is drawn; extent [m]: how far, without end. brittle: how it breaks. source: plain tables from which the body can be described again,
-    for checkpoints; None: the scene has it. Nothing here evolves: what drives a motion leads a copy of it.
+    surface is drawn; extent [m]: how far, without end. brittle: how it breaks. source: plain tables from which the body
+    can be described again, for checkpoints; None: the scene has it. Nothing here evolves: what drives a motion leads a
+    copy of it.
     """
 
     name: str

@@ -11,7 +11,6 @@ from undertow.rigid.table import BodyTable
 from undertow.run.assembly import Assembly
 from undertow.scene import Scene
 
-
 FURTHER: list[tuple[Callable[[BodyTable], bool], str]] = [
     (lambda table: table.is_brittle, "undertow.run.breaking:fracture_parts"),
 ]

@@ -168,10 +168,10 @@ def _read_fracture(name: str, fracture: Fracture, shape: geometry.Shape, dimensi
     """How a body breaks, checked."""
     from undertow.rigid.fracture import check_brittle
 
-    options = {"grading": fracture.grading} if fracture.grading else {}
+    options = {key: int(value) if value.is_integer() else value for key, value in fracture.options.items()}
     rule = Brittle(
-        fracture.pattern,
-        fracture.pieces,
+        fracture.folder or fracture.pattern,
+        0 if fracture.folder else fracture.pieces,
         fracture.seed,
         tuple(options.items()),
         math.inf if fracture.strength is None else fracture.strength,

@@ -12,7 +12,8 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from undertow.part import Part, StepOutcome
+from undertow.errors import UserError
+from undertow.part import Part, StepOutcome, Vector
 from undertow.rigid.fracture import Blow, BrokenBody, make_pieces
 from undertow.rigid.table import BodyDescription
 from undertow.run.assembly import Assembly
@@ -48,6 +49,17 @@ def step_and_break(sim: Simulation, dt: float, next_step: float) -> StepOutcome:
         born |= {entry.identity for entry in sim.bodies} - before
         # what no pattern could part is whole
         born |= {sim.bodies[blow.name].identity for blow in blows if blow.name in sim.bodies}
+
+
+def break_now(sim: Simulation, name: str, at: Vector, along: Vector) -> BrokenBody:
+    """Break a body between two steps at a point of the world [m], in a direction; what happened."""
+    fracture = sim.part(FracturePart)
+    with sim.scheme.synchronised():
+        blow = fracture.blow(name, at, along)
+    broken = _break(sim, fracture, [blow])
+    if not broken:
+        raise UserError(f"objects.{name}: its pattern does not part it there; give it more pieces, or another place")
+    return broken[0]
 
 
 def _break(sim: Simulation, fracture: FracturePart, blows: list[Blow]) -> list[BrokenBody]:

@@ -88,7 +88,7 @@ def event_columns(dimensions: int) -> list[str]:
 
 
 def event_rows(report: StepReport) -> list[list[Cell]]:
-    """One row per body that broke in a step; its time is that of the beginning of the step, where its pieces appeared."""
+    """One row per body that broke in a step, at the time of the beginning of the step, where its pieces appeared."""
     start = report.time - report.time_step
     return [
         [report.step, start, "fracture", one.name, one.by, one.impulse, one.force, *(float(x) for x in one.point),

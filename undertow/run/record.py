@@ -54,8 +54,8 @@ def read_table(path: Path) -> Columns:
 
 
 class Run:
-    """A run folder: ``ledger``, ``bodies``, ``waters``, ``probes``, ``events``, ``timing`` as columns, ``frame(i)``, ``scene``,
-    ``info``."""
+    """A run folder: ``ledger``, ``bodies``, ``waters``, ``probes``, ``events``, ``timing`` as columns,
+    ``frame(i)``, ``scene``, ``info``."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = check_run_folder(Path(folder))

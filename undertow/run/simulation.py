@@ -17,7 +17,7 @@ from undertow.frames import BodyFrame, ParticleFrame, SoftFrame, SurfaceFrame
 from undertow.grid import Array, Grid
 from undertow.part import BodyForces, Ledger, Part, StepOutcome, Unit
 from undertow.run.assemble import assemble
-from undertow.run.build import initial_velocity
+from undertow.run.build import initial_velocity, vector3
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from undertow.run.handles import Body, HasContacts, HasNodes, JointHandle, Nodes, Particles, SurfaceMesh
 from undertow.run.machine import use_threads
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from undertow.run.assembly import Assembly
     from undertow.run.driver import Progress
     from undertow.run.record import Run
+    from undertow.solids.rigid_part import RigidPart
     from undertow.sph import SphFluid
 
 NEARLY = 1e-3
@@ -385,6 +386,17 @@ class Simulation:
             told += self._assemble_anew(table)
         self.bodies = table
         self._tell(name, "vanished", told)
+
+    def break_body(self, name: str, at: Sequence[float], along: Sequence[float]) -> BrokenBody:
+        """Break a rigid body that has a ``fracture`` now, as a blow at a point of the world [m] in a direction does."""
+        from undertow.run.breaking import break_now
+
+        self._check_body(name, "broken")
+        if self.bodies[name].description.brittle is None:
+            raise UserError(f"objects.{name}: has no fracture, it cannot break; give it one in the scene")
+        broken = break_now(self, name, vector3(tuple(at)), vector3(tuple(along)))
+        self._changes.append(str(broken))
+        return broken
 
     def exchange(self, gone: Sequence[str], made: Sequence[BodyDescription]) -> None:
         """Put dynamic bodies in the place of others, which they fill and with whose mass and momentum they move.

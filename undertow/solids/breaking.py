@@ -9,8 +9,8 @@ from zlib import crc32
 import numpy as np
 
 from undertow.grid import Array
-from undertow.part import MASS, Part, Quantity
-from undertow.rigid.bodies import DYNAMIC
+from undertow.part import MASS, Part, Quantity, Vector
+from undertow.rigid.bodies import DYNAMIC, rotation_matrix_of
 from undertow.rigid.brittle import FLUID, LoadHistory, Loads, Meeting
 from undertow.rigid.fracture import Blow, BrokenBody, Moving
 from undertow.rigid.table import BodyEntry
@@ -116,6 +116,11 @@ class FracturePart(Part):
                 found.append((entry.identity, FLUID, dt * force, bodies.x_b[b] + arm, impulse, "the fluid"))
         return _loads(found)
 
+    def blow(self, name: str, at: Vector, along: Vector) -> Blow:
+        """A blow of the user on a body at a point of the world [m], in a direction."""
+        position, R = self.rigid.bodies.shape_pose(self.rigid.bodies.index(name))
+        return Blow(name, "the user", 0.0, 0.0, R.T @ (np.array(at) - position), R.T @ np.array(along))
+
     def moving(self, name: str) -> Moving:
         """A body as it moves now, without what soft bodies have attached to it."""
         b, entry = self.rigid.bodies.index(name), self.rigid.table[name]
@@ -125,7 +130,10 @@ class FracturePart(Part):
         omega = self.rigid.bodies.omega_b[b].copy()
         velocity = self.rigid.bodies.v_b[b] + np.cross(omega, position + R @ found.centre - self.rigid.bodies.x_b[b])
         mass = body.mass if body.mass is not None else (body.density or 1.0) * found.mass
-        return Moving(position, R, velocity, omega, found, mass)
+        frame = rotation_matrix_of(found.rotation)
+        inertia = frame @ np.diag(found.inertia) @ frame.T
+        own = inertia if body.inertia is not None else inertia * (mass / found.mass)
+        return Moving(position, R, velocity, omega, mass, found.centre, own)
 
     def take(self, blows: Iterable[BrokenBody]) -> None:
         """Count what has broken."""
@@ -196,5 +204,5 @@ def _loads(found: Sequence[_Load]) -> Loads:
 
 
 def _join(loads: Sequence[Loads]) -> Loads:
-    arrays = [np.concatenate(parts) for parts in list(zip(*loads, strict=True))[:5]]
-    return Loads(*arrays, tuple(name for one in loads for name in one.by))
+    own, other, impulse, point, lasting = (np.concatenate(parts) for parts in list(zip(*loads, strict=True))[:5])
+    return Loads(own, other, impulse, point, lasting, tuple(name for one in loads for name in one.by))

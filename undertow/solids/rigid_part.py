@@ -17,6 +17,7 @@ from undertow.errors import UserError
 from undertow.frames import BodyFrame
 from undertow.geometry import Plane
 from undertow.geometry.driven import Driven
+from undertow.geometry.fragments import FragmentMesh
 from undertow.grid import Array
 from undertow.part import (
     ANGULAR_MOMENTUM,
@@ -437,7 +438,10 @@ class RigidPart(Part):
             vertices, triangles = self.table.form(self.table[name]).surface
             placed = vertices @ rotation.T + position
             velocity = self.bodies.v_b[b] + np.cross(self.bodies.omega_b[b], placed - self.bodies.x_b[b])
-            found.append(BodyFrame(name, placed, triangles, body.color, velocity, body.shape.is_endless))
+            colors = None
+            if body.brittle is not None and isinstance(body.shape, FragmentMesh):
+                colors = np.where(body.shape.interior_t[:, None], body.brittle.color, body.color)
+            found.append(BodyFrame(name, placed, triangles, body.color, velocity, body.shape.is_endless, colors))
         return found
 
     def arrays(self) -> dict[str, Array]:
