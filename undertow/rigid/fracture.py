@@ -95,28 +95,31 @@ def check_brittle(name: str, shape: Shape, rule: Brittle, dimensions: int) -> No
         raise UserError(f"objects.{name}.fracture: {error}") from None
 
 
-def cut_body(shape: Shape, rule: Brittle, blow: Blow, dimensions: int) -> tuple[list[Fragment], list[str]]:
-    """Fragments of a shape, by a pattern with fewer regions where there would be too many, and what to say of it."""
+def cut_body(shape: Shape, rule: Brittle, blow: Blow, dimensions: int, most: int) -> tuple[list[Fragment], list[str]]:
+    """Fragments of a shape, ``most`` of them, by a pattern with fewer regions where there would be more, and what to say
+    of it; none where even two regions make more."""
     point, direction = onto_surface(shape, blow.point), blow.direction
     regions, notes = rule.pieces, list[str]()
     while True:
         placed = align_pattern(pattern_of(replace(rule, pieces=regions), dimensions), shape.bounds(), point, direction)
         found = break_shape(shape, placed, rule.method, rule.smallest, dimensions)
-        if len(found) <= rule.most or regions == 2:
+        if len(found) <= most:
             return found, notes
-        notes = [f"{rule.pieces} regions would have made more than most_fragments = {rule.most} pieces: not refined"]
-        regions = max(2, min(regions - 1, regions * rule.most // len(found)))
+        notes = [f"{len(found)} pieces would be more than most_fragments = {rule.most}: it is cut less finely"]
+        if regions <= 2:
+            return [], notes
+        regions = max(2, min(regions - 1, regions * most // len(found)))
 
 
 def make_pieces(
-    parent: BodyDescription, moving: Moving, blow: Blow, dimensions: int, taken: Sequence[str] = ()
+    parent: BodyDescription, moving: Moving, blow: Blow, dimensions: int, most: int, taken: Sequence[str] = ()
 ) -> tuple[list[BodyDescription], BrokenBody]:
     """The pieces of a body in motion as descriptions, none where the pattern does not part it; what happened.
 
-    taken: names that pieces may not have.
+    most: pieces at most. taken: names that pieces may not have.
     """
     assert parent.brittle is not None
-    fragments, notes = cut_body(parent.shape, parent.brittle, blow, dimensions)
+    fragments, notes = cut_body(parent.shape, parent.brittle, blow, dimensions, most)
     R, at = moving.rotation, moving.position
     done = BrokenBody(blow.name, blow.by, blow.impulse, blow.force, at + R @ blow.point, 0, 0, 0.0, tuple(notes))
     if len(fragments) < 2:

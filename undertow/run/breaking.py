@@ -41,7 +41,8 @@ def step_and_break(sim: Simulation, dt: float, next_step: float) -> StepOutcome:
         blows = fracture.judge(sim.contacts(), sim.time + dt, dt, born)
         if not blows:
             fracture.end_step()
-            return replace(done, events=(*(str(one) for one in broken), *done.events), broken=tuple(broken))
+            events = (*(str(one) for one in broken), *fracture.full(), *done.events)
+            return replace(done, events=events, broken=tuple(broken))
         for part in sim.parts:
             part.restore(arrays, numbers[part.name], sim.time)
         before = {entry.identity for entry in sim.bodies}
@@ -68,10 +69,10 @@ def _break(sim: Simulation, fracture: FracturePart, blows: list[Blow]) -> list[B
     with sim.scheme.synchronised():
         for blow in blows:
             taken = [*sim.bodies.entries, *(one.name for one in made)]
-            entry = sim.bodies[blow.name]
-            pieces, done = make_pieces(
-                entry.description, fracture.moving(blow.name), blow, sim.scene.dimensions, taken
-            )  # fmt: skip
+            body, room = sim.bodies[blow.name].description, fracture.room(blow.name, taken)
+            if room < 2:
+                continue
+            pieces, done = make_pieces(body, fracture.moving(blow.name), blow, sim.scene.dimensions, room, taken)
             if pieces:
                 gone.append(blow.name)
                 made += pieces

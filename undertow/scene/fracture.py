@@ -44,7 +44,9 @@ class Fracture(Model):
     )
     strength_time: Seconds = Field(0.005, description="time that strength_force is a mean over [s]")
     smallest: Length = Field(0.0, description="pieces of less than the volume of a cube of this edge are debris [m]")
-    most_fragments: Count = Field(1000, description="pieces of one fracture at most; the smallest are left together")
+    most_fragments: Count = Field(
+        1000, description="pieces of it at most, those of its pieces among them: then it is cut less finely, or stays"
+    )
     method: Literal["mesh", "level_set", "level_set_aligned"] = Field(
         "mesh", description="exact cuts of meshes, or distances on a grid, without regard to the normal if aligned"
     )

@@ -34,6 +34,23 @@ class FracturePart(Part):
         self.rigid, self.history = rigid, LoadHistory()
         self.broken, self.pieces, self.debris_mass = 0, 0, 0.0
         self._begun = _Begun.of(rigid, False)
+        self._full: dict[str, bool] = {}
+
+    def room(self, name: str, taken: Iterable[str]) -> int:
+        """How many pieces a body may have, with all others that came of the same body of the scene; taken: names of all
+        bodies."""
+        root, rule = name.partition("/")[0], self.rigid.table[name].description.brittle
+        assert rule is not None
+        room = rule.most + 1 - sum(other.partition("/")[0] == root for other in taken)
+        if room < 2:
+            self._full.setdefault(root, False)
+        return room
+
+    def full(self) -> list[str]:
+        """What is to be said of bodies that have as many pieces as they may; once per run."""
+        new = [root for root, told in self._full.items() if not told]
+        self._full.update(dict.fromkeys(new, True))
+        return [f"objects.{root} has most_fragments pieces: what would break now stays whole" for root in new]
 
     def brittle(self) -> list[BodyEntry]:
         """The bodies that can break."""
@@ -105,15 +122,16 @@ class FracturePart(Part):
         return table.walls[name] if name in table.walls else BEYOND + crc32(name.encode())
 
     def _fluid_loads(self, able: Sequence[BodyEntry], dt: float) -> Loads:
-        """Impulse of the fluid on bodies, on its line of action."""
+        """Impulse of the fluid on bodies, on the side of them from which it comes along its line of action."""
         forces, bodies, found = self.rigid.force_table, self.rigid.bodies, list[_Load]()
         for entry in able if self.rigid.in_fluid else ():
             b = bodies.index(entry.name)
             force = forces.pressure[b] + forces.viscous[b] + forces.control[b]
             if force.any():
                 arm = np.cross(force, forces.torque[b]) / (force @ force)
-                impulse = dt * float(np.linalg.norm(force))
-                found.append((entry.identity, FLUID, dt * force, bodies.x_b[b] + arm, impulse, "the fluid"))
+                size = float(np.linalg.norm(force))
+                point = bodies.x_b[b] + arm - entry.description.shape.turning_reach() / size * force
+                found.append((entry.identity, FLUID, dt * force, point, dt * size, "the fluid"))
         return _loads(found)
 
     def blow(self, name: str, at: Vector, along: Vector) -> Blow:

@@ -51,8 +51,7 @@ def run(full: bool = False) -> Iterator[Quantity]:
     cells = 192 if full else 128
     sim = float_box(cells, ball=False)
     for _ in range(12):
-        sim.step()
-    before = sim.ledger.row()
+        before = sim.step().ledger
     broken = sim.break_body("box", at=(0.5 * WIDTH, LEVEL + 0.1), along=(0.0, -1.0))
     after = sim.ledger.row()
     change = np.abs(momentum(after) - momentum(before)).max() / np.abs(momentum(before)).max()

@@ -18,10 +18,12 @@ WIDTH, HEIGHT, PLATE = 1.0, 0.7, 0.08
 LOW, HIGH = 0.7, 1.3
 """Depths that surely do not break it and surely do, in parts of the depth by hand."""
 BISECTIONS = 6
+PATIENCE = 8.0
+"""Until when water that rises has broken it [s]."""
 STEPS = 12
 """So long still water stands against a plate that it does not break."""
-FILL = 0.01
-"""Inflow of the water that rises [m2/s]."""
+FILL = 0.05
+"""Speed of the water that comes in low at the left and makes it rise [m/s]."""
 
 
 def tank(depth: float, cells: int, fill: float) -> ut.Simulation:
@@ -35,12 +37,13 @@ def tank(depth: float, cells: int, fill: float) -> ut.Simulation:
         ),
         "clamp": ut.Joint(kind="fixed", child="plate", position=(0.5 * WIDTH, 0.0)),
     }  # fmt: skip
+    sides: dict[str, object] = {"y_high": "open"}
     if fill > 0.0:
-        spring = ut.Box(size=(0.15, 0.05))
-        objects["spring"] = ut.WaterSource(shape=spring, position=(0.1, 0.1), rate=fill)
+        low = {"profile": "table", "coordinate": (0.0, 0.3, 0.31, 1.0), "values": (1.0, 1.0, 0.0, 0.0)}
+        sides["x_low"] = ut.Inflow(velocity=(fill, 0.0), **low)
     scene = ut.Scene(
         name="pressure-breaks", coupling="monolithic", gravity=(0.0, -GRAVITY), objects=objects,
-        domain=ut.Domain(upper=(WIDTH, HEIGHT), resolution=cells, resolution_along="x", sides={"y_high": "open"}),
+        domain=ut.Domain(upper=(WIDTH, HEIGHT), resolution=cells, resolution_along="x", sides=sides),
         time=ut.Time(end=20.0, frame_rate=60.0), fluid=ut.Fluid(density=DENSITY),
     )  # fmt: skip
     return ut.Simulation(scene)
@@ -67,7 +70,7 @@ def rising(cells: int) -> float:
     """The depth [m] at which water that rises breaks it: of the water left of it, as it would be at rest."""
     sim, left = tank(0.9 * DEPTH, cells, FILL), 0.5 * (WIDTH - PLATE)
     before = float("nan")
-    while sim.time < 0.4 * DEPTH * left / FILL:
+    while sim.time < PATIENCE:
         report = sim.step()
         if report.broken:
             return before
