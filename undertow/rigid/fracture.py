@@ -96,8 +96,8 @@ def check_brittle(name: str, shape: Shape, rule: Brittle, dimensions: int) -> No
 
 
 def cut_body(shape: Shape, rule: Brittle, blow: Blow, dimensions: int, most: int) -> tuple[list[Fragment], list[str]]:
-    """Fragments of a shape, ``most`` of them, by a pattern with fewer regions where there would be more, and what to say
-    of it; none where even two regions make more."""
+    """Fragments of a shape, at most ``most``, by a pattern with fewer regions where there would be more, and what to
+    say of it; none where even two regions make more."""
     point, direction = onto_surface(shape, blow.point), blow.direction
     regions, notes = rule.pieces, list[str]()
     while True:

@@ -19,7 +19,7 @@ def make_scene(pieces: int = 25) -> Scene:
     objects = {
         "ground": RigidBody(shape=Plane(normal=(0, 1, 0)), position=(0, 0, 0), friction=0.6),
         "cylinder": RigidBody(
-            shape=Cylinder(radius=0.25, height=1.0),
+            shape=Cylinder(radius=0.25, length=1.0),
             position=(0.0, 0.5, 0.0),
             density=2000.0,
             friction=0.5,

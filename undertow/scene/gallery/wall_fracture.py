@@ -1,4 +1,4 @@
-"""One fracture pattern for four blows: walls break about the places where balls hit them, and a ball on a strong wall."""
+"""One fracture pattern for four blows: walls break about the places where balls hit them, and a ball on a wall."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make_scene(pieces: int = 28) -> Scene:
             position=(middle, 0.5 * WALL[1], 0.0),
             density=12000.0 if strong else 1800.0,
             friction=0.6,
-            color=(0.47, 0.50, 0.56) if strong else (0.76, 0.71, 0.63),
+            color=(0.47, 0.50, 0.56) if strong else (0.66, 0.42, 0.33),
             fracture=Fracture(**pattern, strength=1e6 if strong else 60.0),
         )
         objects[f"ball-{n + 1}"] = RigidBody(
@@ -50,5 +50,5 @@ def make_scene(pieces: int = 28) -> Scene:
         **CARD,
         time=Time(end=1.0, frame_rate=48),
         objects=objects,
-        view=View(camera=Camera(position=(0.6, 2.3, 6.6), look_at=(0.0, 0.35, 0.0))),
+        view=View(camera=Camera(position=(0.5, 2.6, 8.6), look_at=(0.0, 0.2, 0.0))),
     )

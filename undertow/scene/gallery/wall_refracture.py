@@ -15,18 +15,18 @@ CARD = {
 
 
 def make_scene(pieces: int = 18) -> Scene:
-    """The wall and two balls, the second half a second behind the first."""
+    """The wall and two balls, the second a quarter of a second behind the first."""
     rule = Fracture(
-        pattern="voronoi", pieces=pieces, seed=6, options={"grading": 1.5}, strength=55.0, smallest=0.02
+        pattern="voronoi", pieces=pieces, seed=6, options={"grading": 1.5}, strength=80.0, smallest=0.02
     )  # fmt: skip
     objects = {
         "ground": RigidBody(shape=Plane(normal=(0, 1, 0)), position=(0, 0, 0), friction=0.6),
         "wall": RigidBody(
             shape=Box(size=(1.5, 1.0, 0.1)), position=(0.0, 0.5, 0.0), density=1800.0, friction=0.6,
-            color=(0.76, 0.71, 0.63), fracture=rule,
+            color=(0.66, 0.42, 0.33), fracture=rule,
         ),
     }  # fmt: skip
-    for n, (x, y, away) in enumerate([(0.55, 0.2, 1.0), (-0.4, 0.55, 5.5)]):
+    for n, (x, y, away) in enumerate([(0.55, 0.2, 1.0), (-0.4, 0.55, 3.0)]):
         objects[f"ball-{n + 1}"] = RigidBody(
             shape=Sphere(radius=0.12), position=(x, y, away), velocity=(0.0, 4.905 * (away - 0.1) / 9.0, -9.0),
             density=3000.0, friction=0.4, color=(0.72, 0.26, 0.18),
