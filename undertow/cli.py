@@ -256,6 +256,29 @@ def plot(
 
 
 @command
+def fracture_pattern(
+    name: Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="a pattern, or a folder of closed meshes")],
+    seed: Annotated[int, typer.Option(metavar="N", help="another pattern of the same kind")] = 0,
+    pieces: Annotated[int, typer.Option(metavar="N", help="about how many regions")] = 24,
+    dimensions: Annotated[int, typer.Option(metavar="2|3", help="of the scenes that it is for")] = 3,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.png", help="picture; default NAME.png")] = None,
+    width: Annotated[int, typer.Option(metavar="N", help="longer side of the picture [pixels]")] = 960,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a fracture pattern: radial, brick, voronoi, glass, wood, or a folder of meshes."""
+    _begin(threads)
+    if not 64 <= width <= 8192:
+        raise UserError(f"--width {width}: must be from 64 to 8192 pixels")
+    from undertow.output.patterns import draw_pattern, find_pattern
+
+    pattern = find_pattern(name, seed, pieces, dimensions)
+    size = sum(region.volume() for region in pattern.regions)
+    _say(quiet, f"{pattern.name}: {len(pattern.regions)} regions, which fill {100.0 * size / pattern.volume:.6g}%")
+    print(draw_pattern(pattern, out or Path(f"{Path(name).name}.png"), width))
+
+
+@command
 def export(
     folder: RunPath,
     to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="vtk or ply")],

@@ -74,6 +74,29 @@ def test_scenes_and_info() -> None:
     assert "numba" in told and "1 of" in told and "extra view" in told
 
 
+def test_a_fracture_pattern_is_drawn(tmp_path: Path) -> None:
+    """Another seed gives another picture; mistakes are said in one line."""
+    one, two = tmp_path / "one.png", tmp_path / "two.png"
+    for picture, seed in ((one, 1), (two, 2)):
+        arguments = ["voronoi", "--seed", seed, "--pieces", 5, "--dimensions", 2, "--width", 96, "--out", picture]
+        told = call("fracture-pattern", *arguments, "--threads", 1)
+        assert told.exit_code == 0 and told.stdout.strip() == str(picture), told.output
+        assert "voronoi: 5 regions, which fill 100%" in told.stderr
+    assert one.read_bytes() != two.read_bytes()
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for message, *arguments in (
+        ("'stars': there is no such pattern; choose one of radial", "stars"),
+        ("seed = -3: must be a whole number", "radial", "--seed=-3"),
+        ("pieces = 1: must be a whole number from 2", "radial", "--pieces", 1),
+        ("dimensions = 5: must be 2 or 3", "radial", "--dimensions", 5),
+        ("is a .png file", "radial", "--out", tmp_path / "one.pdf"),
+        ("--width 3: must be from 64", "radial", "--width", 3),
+        ("0 mesh(es): a pattern needs at least two", folder),
+    ):
+        assert message in fails(2, "fracture-pattern", *arguments)
+
+
 def test_run_overrides(tmp_path: Path) -> None:
     out = tmp_path / "run"
     arguments = ["--resolution", 12, "--frames", 1, "--set", "fluid.density=2", "--coupling", "none", "--no-preview"]

@@ -4,7 +4,13 @@ from undertow.geometry.bunny import make_bunny
 from undertow.geometry.compound import Compound, Part
 from undertow.geometry.fractions import measure_fractions
 from undertow.geometry.fracture import break_shape
-from undertow.geometry.fracture_patterns import PATTERNS, Pattern, PlacedPattern, align_pattern, make_pattern
+from undertow.geometry.fracture_patterns import (
+    PATTERNS,
+    Pattern,
+    PlacedPattern,
+    align_pattern,
+    make_pattern,
+)
 from undertow.geometry.fragments import Fragment, Shares, conserve
 from undertow.geometry.generated import make_boat, make_gear, make_hull
 from undertow.geometry.heights import Below, PlaceTable
@@ -31,6 +37,6 @@ __all__ = [
     "Curve", "Cylinder", "Fragment", "Keyframes", "MeshShape", "Motion", "Occlusion", "Part", "Pattern", "PlaceTable",
     "PlacedPattern", "Plane", "Shape", "Shares", "Sheet", "SineCurve", "Solid", "SolidFields", "SolidSpec", "Sphere",
     "Static", "TableCurve", "Torus", "VelocityCurves", "align_pattern", "break_shape", "conserve", "load_mesh",
-    "load_sequence", "load_triangles", "make_boat", "make_bunny", "make_gear", "make_hull", "make_pattern",
-    "measure_fractions", "note_overlap", "rotation_matrix",
+    "load_sequence", "load_triangles", "make_boat", "make_bunny", "make_gear", "make_hull",
+    "make_pattern", "measure_fractions", "note_overlap", "rotation_matrix",
 ]  # fmt: skip

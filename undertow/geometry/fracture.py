@@ -31,15 +31,15 @@ __all__ = [
     "conserve", "make_pattern",
 ]  # fmt: skip
 
-CELLS = 64
-"""Cells along the longest side of a body of the level set methods."""
-
 METHODS: dict[str, Callable[[Shape, PlacedPattern, float, int, int], list[Fragment]]] = {
-    "mesh": lambda shape, placed, smallest, dimensions, cells: break_mesh(shape, placed, smallest, dimensions),
+    "mesh": break_mesh,
     "level_set": break_level_set,
     "level_set_aligned": break_aligned,
 }
-"""How a shape is cut, by name: (shape, placed pattern, smallest volume, dimensions, cells) -> fragments."""
+"""How a shape is cut, by name: (shape, placed pattern, smallest volume, dimensions, resolution) -> fragments."""
+
+RESOLUTION = {"mesh": 48, "level_set": 64, "level_set_aligned": 64}
+"""Segments around of the mesh of a round body, or cells along the longest side of a body."""
 
 
 def break_shape(
@@ -48,22 +48,24 @@ def break_shape(
     method: str = "mesh",
     smallest: float = 0.0,
     dimensions: int = 3,
-    cells: int = CELLS,
+    resolution: int | None = None,
 ) -> list[Fragment]:
     """Fragments of a shape, by region, then by volume, largest first.
 
     method: of ``METHODS``; smallest [m]: a piece with less volume than its cube (2D: area than its square) is debris;
-    cells: along the longest side of the body, of the level set methods.
+    resolution: of mesh, segments around of a round body, which breaks as its mesh; of level sets, cells along the
+    longest side of the body; default as in ``RESOLUTION``.
     """
     if method not in METHODS:
         raise UserError(f"fracture: method {method!r}: there is no such method; choose one of {', '.join(METHODS)}")
     if not (np.isfinite(smallest) and smallest >= 0.0):
         raise UserError(f"fracture: smallest = {smallest}: must be a length [m], 0 or more")
-    if isinstance(cells, bool) or not isinstance(cells, int) or not 4 <= cells <= 1000:
-        raise UserError(f"fracture: cells = {cells!r}: must be a whole number from 4 to 1000")
+    count = RESOLUTION[method] if resolution is None else resolution
+    if isinstance(count, bool) or not isinstance(count, int) or not 4 <= count <= 1000:
+        raise UserError(f"fracture: resolution = {count!r}: must be a whole number from 4 to 1000")
     if placed.pattern.dimensions != dimensions:
         raise UserError(
             f"fracture: a pattern of {placed.pattern.dimensions} dimensions in a scene of {dimensions}; make it with "
             f"dimensions = {dimensions}"
         )
-    return METHODS[method](shape, placed, smallest**dimensions, dimensions, cells)
+    return METHODS[method](shape, placed, smallest**dimensions, dimensions, count)

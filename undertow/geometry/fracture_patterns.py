@@ -45,6 +45,11 @@ class Pattern:
     up: Array
     dimensions: int
 
+    @property
+    def volume(self) -> float:
+        """Of the box."""
+        return float(np.prod(self.size))
+
 
 def make_pattern(name: str, seed: int = 0, pieces: int = 24, dimensions: int = 3, **options: Any) -> Pattern:
     """The pattern ``name`` of ``PATTERNS``, of about ``pieces`` regions; made once and kept.
@@ -198,14 +203,14 @@ def _voronoi(random: np.random.Generator, pieces: int, dimensions: int, grading:
 
 def _radial(random: np.random.Generator, pieces: int, dimensions: int, layers: int = 1) -> Regions:
     """Straight rays from the centre and rings about it, denser towards it, in ``layers`` along the normal."""
-    return _layered(_rays_and_rings(random, pieces, layers, 0.3, 0.0), layers, dimensions)
+    return _layered(_rays_and_rings(random, pieces, dimensions, layers, 0.0), layers)
 
 
 def _glass(random: np.random.Generator, pieces: int, dimensions: int, layers: int = 1, bend: float = 0.6) -> Regions:
     """Rays that bend where they cross rings, as a pane breaks; ``bend``: by how much of what keeps them apart."""
     if not (np.isfinite(bend) and 0.0 <= bend <= 0.9):
         raise UserError(f"fracture pattern glass: bend = {bend}: must be from 0 (straight) to 0.9")
-    return _layered(_rays_and_rings(random, pieces, layers, 0.3, bend), layers, dimensions)
+    return _layered(_rays_and_rings(random, pieces, dimensions, layers, bend), layers)
 
 
 def _brick(random: np.random.Generator, pieces: int, dimensions: int) -> Regions:
@@ -231,7 +236,7 @@ def _brick(random: np.random.Generator, pieces: int, dimensions: int) -> Regions
     return regions
 
 
-def _wood(random: np.random.Generator, pieces: int, dimensions: int, slant: float = 0.25) -> Regions:
+def _wood(random: np.random.Generator, pieces: int, dimensions: int, slant: float = 0.4) -> Regions:
     """Splinters along the up direction of the pattern (2D: along its normal), each broken across by a slanted plane
     near the centre; ``slant``: how far these reach along the grain, as a share of the box."""
     if not (np.isfinite(slant) and 0.0 <= slant <= 0.45):
@@ -272,22 +277,30 @@ PATTERNS: dict[str, Callable[..., Regions]] = {
 # tilings of the unit square and of the unit box -----------------------------------------------------------------------
 
 
+TURN = 0.3
+"""Share of half the angle between rays by which each is turned at most."""
+
+
 def _rays_and_rings(
-    random: np.random.Generator, pieces: int, layers: int, turn: float, bend: float
+    random: np.random.Generator, pieces: int, dimensions: int, layers: int, bend: float
 ) -> list[Array]:
-    """Polygons between rays and rings about the middle of the unit square: rays turned by up to ``turn`` of half their
-    distance, corners moved by up to ``bend`` of half the distance of their neighbours."""
+    """Polygons between rays and rings about the middle of the unit square, their corners moved by up to ``bend`` of
+    what keeps them apart."""
+    if isinstance(layers, bool) or not isinstance(layers, int) or not 1 <= layers <= 100:
+        raise UserError(f"fracture pattern: layers = {layers!r}: must be a whole number from 1 to 100")
+    if dimensions == 2 and layers > 1:
+        raise UserError(f"fracture pattern: layers = {layers} has no effect in 2D; leave it out")
     wanted = max(pieces / layers, 3.0)
     rays = max(5, round(np.sqrt(2.0 * wanted)))
     rings = max(1, round(wanted / rays))
-    spread = turn * (random.random(rays) - 0.5)
+    spread = TURN * (random.random(rays) - 0.5)
     angle = 2.0 * np.pi * (np.arange(rays) + spread) / rays
     # radii of inner rings, which leave a share of the square to the outermost pieces
     radius = 0.46 * (np.arange(1, rings) / rings) ** 1.5
     gap = np.diff(np.concatenate([[0.0], radius, [0.5]]))
     shift = random.random((2, len(radius), rays)) - 0.5
     r = radius[:, None] + bend * shift[0] * np.minimum(gap[:-1], gap[1:])[:, None]
-    a = angle[None, :] + bend * shift[1] * (2.0 * np.pi / rays) * (1.0 - turn)
+    a = angle[None, :] + bend * shift[1] * (2.0 * np.pi / rays) * (1.0 - TURN)
     corner = 0.5 + np.stack([r * np.cos(a), r * np.sin(a)], axis=-1)
     polygons = []
     for k in range(rays):
@@ -314,12 +327,8 @@ def _walk_square(start: float, end: float) -> Array:
     return np.array(points)
 
 
-def _layered(polygons: list[Array], layers: int, dimensions: int = 2) -> Regions:
+def _layered(polygons: list[Array], layers: int) -> Regions:
     """Prisms over polygons (n, 2), counter-clockwise, in equal layers from z = 0 to 1."""
-    if isinstance(layers, bool) or not isinstance(layers, int) or not 1 <= layers <= 100:
-        raise UserError(f"fracture pattern: layers = {layers!r}: must be a whole number from 1 to 100")
-    if dimensions == 2 and layers > 1:
-        raise UserError(f"fracture pattern: layers = {layers} has no effect in 2D; leave it out")
     z = np.linspace(0.0, 1.0, layers + 1)
     return [_prism(polygon, low, high) for low, high in zip(z[:-1], z[1:], strict=True) for polygon in polygons]
 
@@ -356,6 +365,9 @@ def triangulate_polygon(polygon: Array) -> Any:
             raise UserError("polygon: it crosses or touches itself; give its corners in order")
         triangles.append([left[chosen - 1], left[chosen], left[(chosen + 1) % len(left)]])
         del left[chosen]
+    a, b, c = polygon[left]
+    if _cross(b - a, c - a) < 0.0:
+        raise UserError("polygon: it crosses or touches itself; give its corners in order")
     return np.array([*triangles, left], dtype=np.int64)
 
 

@@ -17,18 +17,18 @@ from undertow.geometry.fragments import Flags, Fragment, make_fragment
 from undertow.geometry.shape import Shape, Triangles
 from undertow.grid import Array
 
-RESOLUTION = 48
-"""Segments around of the mesh of a round body."""
-
 DUST = 1e-14
 """Pieces with less than this share of the body's volume are rounding."""
 
 
-def break_mesh(shape: Shape, placed: PlacedPattern, smallest: float, dimensions: int) -> list[Fragment]:
-    """Fragments by region, then by volume; smallest: volume [m3; 2D m2] below which they are debris."""
+def break_mesh(
+    shape: Shape, placed: PlacedPattern, smallest: float, dimensions: int, segments: int
+) -> list[Fragment]:
+    """Fragments by region, then by volume; smallest: volume [m3; 2D m2] below which they are debris; segments:
+    around of the mesh of a round body."""
     from manifold3d import Manifold
 
-    vertices, triangles, made = body_surface(shape, dimensions)
+    vertices, triangles, made = body_surface(shape, dimensions, segments)
     depth = float(np.ptp(vertices[:, 2])) if dimensions == 2 else None
     first = int(Manifold.reserve_ids(3))
     body = _read(vertices, triangles, made, first)
@@ -48,14 +48,14 @@ def break_mesh(shape: Shape, placed: PlacedPattern, smallest: float, dimensions:
     return fragments
 
 
-def body_surface(shape: Shape, dimensions: int) -> tuple[Array, Triangles, Flags]:
+def body_surface(shape: Shape, dimensions: int, segments: int) -> tuple[Array, Triangles, Flags]:
     """Vertices and triangles of a shape, and which of these a fracture has made; in 2D of the prism about z = 0 over
     its section with the x-y plane."""
     check_breakable(shape)
     if dimensions == 2:
         vertices, triangles = extrude_loops(shape.section(np.eye(3)).as_loops())
         return vertices, triangles, _made_sides(shape, vertices, triangles)
-    vertices, triangles = shape.surface(RESOLUTION)
+    vertices, triangles = shape.surface(segments)
     made = getattr(shape, "interior_t", None)
     return vertices, triangles, np.zeros(len(triangles), dtype=bool) if made is None else made
 
@@ -99,7 +99,7 @@ def _made_sides(shape: Shape, vertices: Array, triangles: Triangles) -> Flags:
 
 def _read(vertices: Array, triangles: Triangles, made: Flags, first: int) -> Any:
     """A closed mesh with number ``first`` on its own triangles and ``first + 1`` on those that a fracture has made."""
-    from manifold3d import Error, Manifold, Mesh64
+    from manifold3d import Error, Manifold, Mesh64, OpType
 
     order = np.argsort(made, kind="stable")
     own = int(np.sum(~made))
@@ -113,9 +113,13 @@ def _read(vertices: Array, triangles: Triangles, made: Flags, first: int) -> Any
     found = Manifold(mesh)
     if found.status() != Error.NoError:
         raise UserError(
-            f"fracture: the surface of the body cannot be cut ({found.status().name}): some of its edges have more "
-            "than two triangles; mend the mesh, or break it by method level_set"
+            f"fracture: the surface of the body cannot be cut ({found.status().name}): it is not closed; mend it, or "
+            "break the body by method level_set"
         )
+    parts = found.decompose()
+    if len(parts) > 1 and all(part.volume() > 0.0 for part in parts):
+        # parts that overlap, of a compound, are one solid; those of a solid with a cavity stay as they are
+        found = Manifold.batch_boolean(parts, OpType.Add)
     return found
 
 
