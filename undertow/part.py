@@ -298,11 +298,12 @@ class Part:
 @dataclass(frozen=True)
 class StepOutcome:
     """What a step did: iterations of its solves, a report of its own, and what happened that a user should know, in
-    words."""
+    words. broken: the bodies that broke, as ``rigid.fracture.BrokenBody``."""
 
     iterations: int
     details: Any
     events: tuple[str, ...] = ()
+    broken: tuple[Any, ...] = ()
 
 
 class Scheme(Part):

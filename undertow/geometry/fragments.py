@@ -55,6 +55,10 @@ class FragmentMesh(MeshShape):
         super().__init__(vertices, triangles, name)
         self.interior_t: Flags = np.asarray(interior_t, dtype=bool)
 
+    def table_spacing(self, dx: float) -> float:
+        """Half a cell: pieces have sharp edges on each other, and what a table rounds off there is a gap."""
+        return 0.5 * dx
+
 
 def make_fragment(
     vertices: Array, triangles: Triangles, made: Flags, label: int, depth: float | None, smallest: float

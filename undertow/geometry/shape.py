@@ -113,6 +113,10 @@ class Shape(ABC):
         """Parameter row in a 2D grid, where a body has no ends along z; ``rotation`` (3, 3), body to world."""
         return self.parameters
 
+    def table_spacing(self, dx: float) -> float:
+        """Spacing [m] of the ``sample`` that a grid of cells of dx [m] reads."""
+        return dx
+
     def sample(self, t: float, spacing: float, margin: float, flat: bool = False) -> SdfGrid:
         """Grid of the distance with ``margin`` [m] around the shape; sampled at the first call and kept.
 

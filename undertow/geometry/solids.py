@@ -288,7 +288,9 @@ class SolidFields:
                 self.spec.rows[b::n, :PARAMETERS] = parameters
             else:
                 flat = self.grid.dimensions == 2 and is_across(rotation, 2)
-                table = solid.shape.sample(t, self.grid.dx, (BAND + 1) * self.grid.dx, flat)
+                table = solid.shape.sample(
+                    t, solid.shape.table_spacing(self.grid.dx), (BAND + 1) * self.grid.dx, flat
+                )
                 if table is not self._tables[b]:
                     self._tables[b] = table
                     moved = resampled = True

@@ -15,9 +15,9 @@ import numpy as np
 from undertow.errors import PhysicsError, SolveError, UserError
 from undertow.frames import BodyFrame, ParticleFrame, SoftFrame, SurfaceFrame
 from undertow.grid import Array, Grid
-from undertow.part import BodyForces, Ledger, Part, Unit
+from undertow.part import BodyForces, Ledger, Part, StepOutcome, Unit
 from undertow.run.assemble import assemble
-from undertow.run.build import initial_velocity
+from undertow.run.build import initial_velocity, vector3
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from undertow.run.handles import Body, HasContacts, HasNodes, JointHandle, Nodes, Particles, SurfaceMesh
 from undertow.run.machine import use_threads
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from undertow.fluid import Flow, FlowState
     from undertow.fluid.waters import BodyOfWater
     from undertow.output import FrameData
-    from undertow.rigid.table import BodyTable
+    from undertow.rigid.fracture import BrokenBody
+    from undertow.rigid.table import BodyDescription, BodyTable
     from undertow.run.assembly import Assembly
     from undertow.run.driver import Progress
     from undertow.run.record import Run
@@ -62,6 +63,7 @@ class StepReport:
     details: Any
     ledger: dict[str, float]
     events: tuple[str, ...] = ()
+    broken: tuple[BrokenBody, ...] = ()
 
 
 class Simulation:
@@ -195,7 +197,7 @@ class Simulation:
         for part in self.parts:
             part.begin_work()
         try:
-            done = self.scheme.step(self.time, choice.time_step, next_step)
+            done = self._advance(choice.time_step, next_step)
         except SolveError as error:
             raise PhysicsError(f"{error}; {self._advise(error, choice)}") from None
         since, _ = self.scheme.acted(self.time, choice.end)
@@ -213,8 +215,17 @@ class Simulation:
         if self.time == self.next_frame_time():
             self.frame += 1
         return StepReport(
-            self.step_count, self.time, choice.time_step, choice.limit, done.iterations, done.details, row, events
+            self.step_count, self.time, choice.time_step, choice.limit, done.iterations, done.details, row, events,
+            done.broken,
         )  # fmt: skip
+
+    def _advance(self, dt: float, next_step: float) -> StepOutcome:
+        """A step dt [s] of all parts, in which bodies may break."""
+        if not self.bodies.is_brittle:
+            return self.scheme.step(self.time, dt, next_step)
+        from undertow.run.breaking import step_and_break
+
+        return step_and_break(self, dt, next_step)
 
     def _frame_after(self, time: float) -> float:
         """Time of the first frame after a time within the present frame [s]."""
@@ -362,7 +373,7 @@ class Simulation:
         scene, table = self._scene_with(name, body), self.bodies.copy()
         entry = table.add(describe_made(self.start_scene, name, body, table))
         rigid, told = self._rigid(), ""
-        if rigid is not None and self._follows_table:
+        if rigid is not None and self._follows_table and table.is_brittle == self.bodies.is_brittle:
             rigid.table = table
             rigid.add(entry, self.time)
             try:
@@ -413,6 +424,45 @@ class Simulation:
         self.bodies = table
         self._tell(name, "vanished", told)
 
+    def break_body(self, name: str, at: Sequence[float], along: Sequence[float]) -> BrokenBody:
+        """Break a rigid body that has a ``fracture`` now, as a blow at a point of the world [m] in a direction does."""
+        from undertow.run.breaking import break_now
+
+        self._check_body(name, "broken")
+        if self.bodies[name].description.brittle is None:
+            raise UserError(f"objects.{name}: has no fracture, it cannot break; give it one in the scene")
+        broken = break_now(self, name, vector3(tuple(at)), vector3(tuple(along)))
+        self._changes.append(str(broken))
+        return broken
+
+    def exchange(self, gone: Sequence[str], made: Sequence[BodyDescription]) -> None:
+        """Put dynamic bodies in the place of others, which they fill and with whose mass and momentum they move.
+
+        A grid sees their walls a little otherwise than one wall: what momentum the fluid has more, they have less.
+        """
+        from undertow.rigid.table import MadeJoint
+        from undertow.run.body_changes import momentum_of
+        from undertow.solids.rigid_part import RigidPart
+
+        table, rigid = self.bodies.copy(), self.part(RigidPart)
+        for name in gone:
+            table.remove(name)
+        entries = [table.add(body) for body in made]
+        joints = rigid.moved_joints(gone, entries)
+        for joint in joints:
+            source = self.scene.objects[joint.name].model_dump(mode="json", exclude_none=True)
+            table.rejoin(MadeJoint(joint, source))
+        if self._follows_table and not joints:
+            rigid.table = table
+            rigid.exchange(gone, entries, self.time)
+        else:
+            with self.scheme.synchronised():
+                before = momentum_of(self.parts)
+            self._assemble_anew(table)
+            after = momentum_of(self.parts)
+            self.part(RigidPart).share_momentum([body.name for body in made], before - after)
+        self.bodies = table
+
     def replace_body(self, name: str, **changes: Any) -> None:
         """Change keys of a rigid body: ``sim.replace_body("ball", density=300.0)``.
 
@@ -442,6 +492,8 @@ class Simulation:
     def _description(self, name: str) -> RigidBody:
         """What a body of the table was described as."""
         source = self.bodies[name].description.source
+        if source is not None and "fragment" in source:
+            raise UserError(f"body {name!r}: is a piece of a broken body, which stays as it is; remove it, add another")
         found = self.start_scene.objects[name] if source is None else RigidBody.model_validate(source)
         assert isinstance(found, RigidBody)
         return found

@@ -17,6 +17,7 @@ from undertow.errors import UserError
 from undertow.frames import BodyFrame
 from undertow.geometry import Plane
 from undertow.geometry.driven import Driven
+from undertow.geometry.fragments import FragmentMesh
 from undertow.grid import Array
 from undertow.part import (
     ANGULAR_MOMENTUM,
@@ -42,6 +43,7 @@ from undertow.part import (
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.control import JointControl
 from undertow.rigid.joint import Joint
+from undertow.rigid.joint_moves import JointEnd, move_joint
 from undertow.rigid.joints import Joints
 from undertow.rigid.mass import add_points
 from undertow.rigid.placing import place_body
@@ -115,8 +117,10 @@ class RigidPart(Part):
         for entry in table.first:
             self._place(entry, 0.0, (attached or {}).get(entry.name))
         self.joints = Joints(self.bodies, joint_solver)
+        moved = {made.joint.name for made in table.joints}
         for joint in joints:
-            self._join(joint)
+            if joint.name not in moved:
+                self._join(joint)
         self.bodies.keep(np.array([entry.identity for entry in table]))
         for entry in table.made:
             self._place(entry, 0.0)
@@ -133,6 +137,31 @@ class RigidPart(Part):
         self._place(entry, time)
         self.solids.prepare()
 
+    def exchange(self, gone: Sequence[str], made: Sequence[BodyEntry], time: float) -> None:
+        """Put bodies of the table at a time [s] in the place of others; joints that held these are broken."""
+        for name in gone:
+            b, forces = self.bodies.index(name), self.force_table
+            self.loads.remove(b, name)
+            self.bodies.remove(b)
+            forces.remove(b)
+        for entry in made:
+            self._place(entry, time)
+        self.solids.prepare()
+
+    def moved_joints(self, gone: Sequence[str], made: Sequence[BodyEntry]) -> list[Joint]:
+        """The joints that hold bodies, at the bodies of the table that are put in their place: each at that which holds
+        its point, or is next to it."""
+        identities = {int(self.bodies.identity_b[self.bodies.index(name)]) for name in gone}
+        ends = [JointEnd.of(entry.identity, entry.description, self.table.form(entry).found) for entry in made]
+        return [move_joint(joint, identities, ends, self.bodies) for joint in self.joints.holding(identities)]
+
+    def share_momentum(self, names: Sequence[str], momentum: Array) -> None:
+        """Give bodies a momentum (3,) [kg m/s; 2D kg/s], in shares of their masses."""
+        rows = [self.bodies.index(name) for name in names]
+        mass = self.bodies.mass_b[rows]
+        self.bodies.p_b[rows] += (mass / mass.sum())[:, None] * momentum
+        self.bodies.derive_velocities()
+
     def withdraw(self, name: str) -> None:
         """Take back the body that was added last, as if it had never been."""
         self.loads.remove(self.bodies.index(name), name)
@@ -140,11 +169,7 @@ class RigidPart(Part):
 
     def remove(self, name: str) -> None:
         """Take a body out; joints that held it are broken."""
-        b, forces = self.bodies.index(name), self.force_table
-        self.loads.remove(b, name)
-        self.bodies.remove(b)
-        forces.remove(b)
-        self.solids.prepare()
+        self.exchange([name], [], 0.0)
 
     def adopt(self, before: Part | None, time: float) -> None:
         """By identity; bodies that are new are where their motion is at a time [s]."""
@@ -456,7 +481,10 @@ class RigidPart(Part):
             vertices, triangles = self.table.form(self.table[name]).surface
             placed = vertices @ rotation.T + position
             velocity = self.bodies.v_b[b] + np.cross(self.bodies.omega_b[b], placed - self.bodies.x_b[b])
-            found.append(BodyFrame(name, placed, triangles, body.color, velocity, body.shape.is_endless))
+            colors = None
+            if body.brittle is not None and isinstance(body.shape, FragmentMesh):
+                colors = np.where(body.shape.interior_t[:, None], body.brittle.color, body.color)
+            found.append(BodyFrame(name, placed, triangles, body.color, velocity, body.shape.is_endless, colors))
         return found
 
     def arrays(self) -> dict[str, Array]:
