@@ -118,6 +118,9 @@ class BodiesInFluid(Part):
             weight = np.where(self.dynamic_b, mass, 0.0)
             yield Quantity("potential_energy", -float(weight @ (self.bodies.x_b @ self.gravity)), ENERGY)
 
+    def pull(self, gravity: Array) -> None:
+        self.gravity[...] = gravity
+
     def look_ahead(self, ahead: float) -> None:
         """From now on solids that move as prescribed have their velocity of ``ahead`` [s] later."""
         for motion in self._prescribed:

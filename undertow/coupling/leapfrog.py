@@ -86,6 +86,9 @@ class Leapfrog(Scheme):
     def planned_step(self) -> float:
         return math.inf if self.velocity_time == self.before_time else self._planned
 
+    def acts(self, time: float, time_step: float, next_step: float) -> tuple[float, float]:
+        return time + 0.5 * time_step, time + time_step + 0.5 * next_step
+
     def acted(self, since: float, until: float) -> tuple[float, float]:
         return self.before_time, self.velocity_time
 

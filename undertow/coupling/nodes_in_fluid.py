@@ -124,6 +124,9 @@ class NodesInFluid(Part):
         speed = float(np.abs(self.soft.v).sum(axis=1).max(initial=0.0))
         return [Limit("body_motion", self.within.grid.dx / speed)] if speed > 0 else []
 
+    def pull(self, gravity: Array) -> None:
+        np.multiply(self.soft.mass[:, None], gravity, out=self.weight)
+
     def begin_step(self, time: float, dt: float) -> None:
         """Loads of the step from ``time`` by dt [s]."""
         self.part.begin_step(time, dt)

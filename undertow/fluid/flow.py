@@ -136,6 +136,11 @@ class Flow(Part):
 
     # a step ---------------------------------------------------------------------------------------------------------
 
+    def pull(self, gravity: Array) -> None:
+        self.phase.pull(gravity)
+        fresh = {one.name: one for one in self._sums() if one.name == "potential_energy"}
+        self.sums = [fresh.get(one.name, one) for one in self.sums]
+
     def begin_step(self) -> None:
         """Before a step moves anything."""
         for field in self.fields:

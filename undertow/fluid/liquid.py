@@ -134,7 +134,6 @@ class LiquidSurface(Extent):
         self.phase: FreeSurface = make_phase(domain, surface.phi_c, context.settings.gravity)
         if tension > 0.0:
             self.phase.tensions = (SurfaceTension(domain, surface.phi_c, tension),)
-        self.gravity = context.settings.gravity
         self.solids = domain.solids
         self._all_solids = [fields for fields in (domain.solids, *self.phase.displaced) if fields is not None]
         self.thin = [ThinWalls(fields) for fields in self._all_solids]
@@ -338,7 +337,7 @@ class LiquidSurface(Extent):
         self.continue_velocity(by_f, work_f)
         area_f, closed_f = self.domain.area_f, self._closed_f
         self.tracker.advect(surface.phi_c, work_f, dt, area_f, closed_f)
-        surface.advance(work_f, dt, self.solid_c, self.gravity, self.was_solid_c)  # phi_t + u.grad phi = 0
+        surface.advance(work_f, dt, self.solid_c, self.phase.gravity, self.was_solid_c)  # phi_t + u.grad phi = 0
         self.drop_stray_air()
         self.extend_into_solids()
         self.tracker.collect(surface)
@@ -429,7 +428,7 @@ class LiquidSurface(Extent):
         """Rates that correct the volume, and those of volume sources, spread evenly over the liquid cells of their
         regions."""
         phase = self.phase
-        g = float(np.linalg.norm(self.gravity))
+        g = float(np.linalg.norm(self.phase.gravity))
         shortest = SHORTEST * np.sqrt(self.grid.dx / g) if g > 0.0 else 0.0
         self.tracker.rates(max(dt, shortest), phase.source_c)
         if phase.displaced:

@@ -50,7 +50,11 @@ class Phase(ABC):
         self.domain, self.inv_mass_f = domain, domain.inv_mass_f
         self.wall_cells = WallCells(domain)
         self.open_cells = np.zeros(0, np.int64)
-        x, y, z = (float(g) if axis in domain.grid.axes else 0.0 for axis, g in enumerate(gravity))
+        self.pull(gravity)
+
+    def pull(self, gravity: Sequence[float] | Array) -> None:
+        """From here on gravity (3,) [m/s2] is another one; what follows from it is built anew with the stencil."""
+        x, y, z = (float(g) if axis in self.domain.grid.axes else 0.0 for axis, g in enumerate(gravity))
         self.gravity = (x, y, z)
 
     @abstractmethod
@@ -121,10 +125,13 @@ class FullTank(Phase):
         super().__init__(domain, gravity)
         if inv_mass_f is not None:
             self.inv_mass_f = inv_mass_f
-        grid = domain.grid
-        self._top = np.where(np.array(self.gravity) > 0.0, np.array(grid.lower), np.array(grid.upper))
-        self.level = float(self._top @ np.array(self.gravity))
-        self.lift = -domain.density * np.array(self.gravity)
+
+    def pull(self, gravity: Sequence[float] | Array) -> None:
+        super().pull(gravity)
+        grid, now = self.domain.grid, np.array(self.gravity)
+        self._top = np.where(now > 0.0, np.array(grid.lower), np.array(grid.upper))
+        self.level = float(self._top @ now)
+        self.lift = -self.domain.density * now
 
     def build(self, stencil: Stencil) -> None:
         """Coefficients a_f = (phi A)^2 / beta and d_c of the p = 0 sides."""

@@ -105,7 +105,7 @@ def _make_bodies(box: _Box, rigid: RigidPart, notes: list[str]) -> BodiesInFluid
     scene, solids = box.scene, box.solids()
     box.notes[:0] = notes
     volume = np.array([rigid.displaced_volume(b) for b in range(len(solids))])
-    gravity = build.vector3(scene.gravity)
+    gravity = build.gravity_at_start(scene)
     return BodiesInFluid(box.grid, box.sides, rigid, solids, volume, gravity, rigid.joints.count > 0)
 
 

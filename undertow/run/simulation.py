@@ -17,8 +17,9 @@ from undertow.frames import BodyFrame, ParticleFrame, SoftFrame, SurfaceFrame
 from undertow.grid import Array, Grid
 from undertow.part import BodyForces, Ledger, Part, StepOutcome, Unit
 from undertow.run.assemble import assemble
-from undertow.run.build import initial_velocity, vector3
+from undertow.run.build import initial_velocity, make_curve, vector3
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from undertow.run.gravity import Gravity
 from undertow.run.handles import Body, HasContacts, HasNodes, JointHandle, Nodes, Particles, SurfaceMesh
 from undertow.run.machine import use_threads
 from undertow.run.timestep import Clock, StepChoice
@@ -108,7 +109,13 @@ class Simulation:
     def _take(self, assembly: Assembly) -> None:
         """The parts and the scheme, which is the order of things in a step."""
         self.scheme, self._follows_table = assembly.scheme, assembly.follows_table
-        self.parts: list[Part] = [*assembly.parts, assembly.scheme]
+        self.parts: list[Part] = self._parts_of(assembly)
+
+    def _parts_of(self, assembly: Assembly) -> list[Part]:
+        """In the order in which they take over a state; gravity that changes comes first."""
+        parts: list[Part] = [*assembly.parts, assembly.scheme]
+        constant = isinstance(self.start_scene.gravity, tuple)
+        return parts if constant else [Gravity(make_curve(self.start_scene.gravity), parts), *parts]
 
     @property
     def grid(self) -> Grid | None:
@@ -196,6 +203,8 @@ class Simulation:
         next_step = self.clock.plan(limits, choice, self._frame_after(choice.end))
         for part in self.parts:
             part.begin_work()
+            if isinstance(part, Gravity):
+                part.act(*self.scheme.acts(self.time, choice.time_step, next_step))
         try:
             done = self._advance(choice.time_step, next_step)
         except SolveError as error:
@@ -517,7 +526,7 @@ class Simulation:
 
         use_threads(self.threads)
         assembly = assemble(self.start_scene, table, starts=False)
-        before, parts = {part.name: part for part in self.parts}, [*assembly.parts, assembly.scheme]
+        before, parts = {part.name: part for part in self.parts}, self._parts_of(assembly)
         with self.scheme.synchronised():
             for part in parts:
                 part.adopt(before.get(part.name), self.time)

@@ -31,6 +31,7 @@ from undertow.scene.base import (
     validate,
 )
 from undertow.scene.coupled import check_coupling, check_name
+from undertow.scene.curves import AccelerationCurve
 from undertow.scene.domain import AXES, Domain, Inflow, Open, Outflow, Wall, values_of
 from undertow.scene.faults import suggest
 from undertow.scene.keys import assign
@@ -260,7 +261,7 @@ class Scene(Model):
     cost: Text = Field("", description="how long it takes at its default resolution")
     coupling: Text = Field("none", description="coupling method; none: solids move as prescribed")
     seed: Seed = Field(0, description="seed of all random numbers")
-    gravity: Acceleration = Field((0.0, -9.81, 0.0), description="gravity [m/s2]")
+    gravity: AccelerationCurve = Field((0.0, -9.81, 0.0), description="gravity, a vector or a curve [m/s2]")
     domain: Domain | None = Field(
         None, description="the box of fluid, such as { upper = [1, 1], resolution = 64 }; absent: solids alone"
     )
@@ -558,7 +559,7 @@ class Scene(Model):
     def _vectors(self) -> list[tuple[str, tuple[float, ...]]]:
         dimensions = self.dimensions
         found: list[tuple[str, tuple[float, ...]]] = [
-            ("gravity", self.gravity),
+            *(("gravity", value) for value in values_of(self.gravity)),
             ("fluid.acceleration", self.fluid.acceleration),
             ("fluid.initial_velocity", self.fluid.initial_velocity),
         ]
@@ -634,6 +635,8 @@ class Scene(Model):
         if self.view.field == "density" and not self.sph_fluids:
             raise complain("view.field: 'density' is that of particles; add an sph_fluid, or choose another field")
         if self.smoke is not None:
+            if not isinstance(self.gravity, tuple) and not self.has_surface:
+                raise complain("gravity: is a curve, and smoke rises against a constant one; give it a constant vector")
             return
         for name in self.emitters:
             raise complain(f"objects.{name}: an emitter needs smoke; add a [smoke] table, or remove the emitter")

@@ -129,6 +129,8 @@ class RigidPart(Part):
         for control in made_controls:
             self.joints.control(control)
         self.solids = Solids(self.bodies, self.shapes, settings, self.joints if self.joints.count else None)
+        self._pulled = self.solids.gravity.copy()
+        """Gravity before the last change [m/s2]."""
 
     # bodies come and go ---------------------------------------------------------------------------------------------
 
@@ -323,6 +325,10 @@ class RigidPart(Part):
         forces.joint[...] = solids.joint_force_b
         forces.torque_solids[...] = solids.contact_torque_b + solids.joint_torque_b
 
+    def pull(self, gravity: Array) -> None:
+        self._pulled[...] = self.solids.gravity
+        self.solids.gravity[...] = gravity
+
     def begin_work(self) -> None:
         self._on_their_way = BodiesOnTheirWay(self.bodies)
         self._balance.begin(self.solids.energy()[0])
@@ -333,7 +339,8 @@ class RigidPart(Part):
             forces = lag * self._last_forces + (1.0 - lag) * forces
         way = self._on_their_way.way()
         forces[0] += self.loads.mean_b
-        self._balance.end(work_on_bodies(self.bodies, way, forces[0], forces[1], self.solids.gravity), kinetic)
+        gravity = lag * self._pulled + (1.0 - lag) * self.solids.gravity
+        self._balance.end(work_on_bodies(self.bodies, way, forces[0], forces[1], gravity), kinetic)
 
     def _acting(self) -> Array:
         """Forces and torques on the bodies (2, n, 6) [N, N m] over the last step: those of a fluid, and those of

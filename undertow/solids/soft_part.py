@@ -330,6 +330,10 @@ class SoftPart(Part):
         """Forces from outside on the nodes (n, 3) [N] in a step, or in a kick."""
         self._acted[...], self.acting[...] = self.acting, force
 
+    def pull(self, gravity: Array) -> None:
+        self.gravity[...] = gravity
+        np.multiply(self.soft.mass[:, None], gravity, out=self.weight)
+
     def begin_work(self) -> None:
         soft = self.soft
         self._begun = soft.x.copy(), soft.v.copy()
