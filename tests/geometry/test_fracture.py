@@ -29,7 +29,7 @@ from undertow.geometry import (
     make_hull,
     make_pattern,
 )
-from undertow.geometry.fracture import METHODS, LevelSetShape
+from undertow.geometry.fracture import METHODS, LevelSetShape, check_method
 from undertow.geometry.fracture_patterns import from_folder, triangulate_polygon
 from undertow.geometry.level_set_cuts import find_planes, sample_body
 from undertow.geometry.moments import integrate_mesh
@@ -535,6 +535,32 @@ def test_mistakes_in_a_folder_name_the_file(folder: Any, tmp_path: Any) -> None:
 def test_mistakes_are_said(words: str, call: Any) -> None:
     with pytest.raises(UserError, match=words.replace("(", r"\(")):
         call()
+
+
+def test_what_a_method_cannot_break_is_said_beforehand() -> None:
+    thin = Box((1.0, 1.0, 0.004))
+    for method in METHODS:
+        for shape in (BOX, u_shape(), Sphere(0.5)):
+            check_method(shape, method)
+            check_method(shape, method, dimensions=2)
+    check_method(thin)
+    check_method(thin, "level_set", dimensions=2)
+    with pytest.raises(UserError, match="cells of 0.0156 m see .*% of the body, which is too thin for them; raise"):
+        check_method(thin, "level_set")
+    assert break_shape(thin, place(make_pattern("radial"), thin, point=np.array([0.1, 0.1, 0.001])), "level_set") == []
+    with pytest.raises(UserError, match="is not closed; mend it"):
+        check_method(Open(0.5))
+    with pytest.raises(UserError, match="a half space cannot break"):
+        check_method(Plane(), "level_set_aligned")
+
+
+def test_pieces_smaller_than_any_mesh_are_left_out() -> None:
+    """Their mass goes to the others."""
+    speck = Box((2e-8, 2e-8, 2e-9))
+    fragments = break_shape(speck, place(make_pattern("voronoi", pieces=200), speck, np.zeros(3)))
+    assert sum(f.volume for f in fragments) < speck.volume()
+    none = np.zeros(3)
+    assert conserve(3.0, none, none, none, fragments).mass_b.sum() == pytest.approx(3.0)
 
 
 class Open(Sphere):

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from undertow.errors import UserError
 from undertow.geometry.collision import CollisionEntry, Frame, field_entry, probe_mesh
 from undertow.geometry.fracture_patterns import Pattern, PlacedPattern, align_pattern
 from undertow.geometry.fragments import Flags, Fragment, FragmentMesh
@@ -33,6 +34,9 @@ PADDING = 2
 
 OFF = 1e-3
 """Cells by which the contour stays off the samples at least."""
+
+SEEN = 0.7
+"""Share of a body's volume that a level set must see."""
 
 POINTS = 1.0 / 32.0
 """Distance of points on the edges of regions, in the pattern's box."""
@@ -218,6 +222,23 @@ def sample_body(shape: Shape, cells: int, dimensions: int) -> Sampled:
         # past the guard of frozen dataclasses: what is kept is no part of the value
         shape.__dict__["_level_sets"] = kept
     return kept[key]
+
+
+def check_level_set(shape: Shape, dimensions: int, cells: int) -> None:
+    """Raise for a shape of which a level set sees less than ``SEEN``."""
+    from scipy import ndimage
+
+    grid, values, _ = sample_body(shape, cells, dimensions)
+    # as fragments have it: a cell counts beside a sample inside
+    near = ndimage.binary_dilation(values < 0.0, structure=np.ones((3, 3, 3)))
+    share = np.where(near, np.clip(0.5 - values / grid.spacing, 0.0, 1.0), 0.0)
+    seen = float(share.sum()) * grid.spacing**dimensions
+    true = (shape.planar_moments() if dimensions == 2 else shape.moments()).volume
+    if seen < SEEN * true:
+        raise UserError(
+            f"fracture: cells of {grid.spacing:.3g} m see {100.0 * seen / true:.3g}% of the body, which is too thin "
+            "for them; raise the resolution, or break it by method mesh"
+        )
 
 
 # regions --------------------------------------------------------------------------------------------------------------
