@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from undertow.errors import UserError
 from undertow.geometry.collision import CollisionEntry, Frame, field_entry, probe_mesh
 from undertow.geometry.fracture_patterns import Pattern, PlacedPattern, align_pattern
-from undertow.geometry.fragments import Flags, Fragment, FragmentMesh
+from undertow.geometry.fragments import FINEST, Flags, Fragment, FragmentMesh, find_planes, measure_planes
 from undertow.geometry.mesh_cuts import check_breakable, extrude_loops
 from undertow.geometry.meshes import MeshShape
 from undertow.geometry.moments import Moments, principal_axes, uniform
@@ -148,7 +148,7 @@ class LevelSetShape(Shape):
 
     def solid_entry(self, frame: Frame) -> CollisionEntry:
         """Its particles beside the points of its contour, whose corners are blunt."""
-        entry = field_entry(self, frame)
+        entry = field_entry(self, frame, FINEST)
         if not len(self.particles):
             return entry
         normals = self.contour.normals(self.particles)
@@ -270,14 +270,7 @@ def _measure_region(placed: PlacedPattern, label: int, lattice: Lattice) -> Arra
     d = planes[:, 3] - planes[:, :3] @ placed.pattern.centre + n @ placed.point
     size = np.linalg.norm(n, axis=1)
     n, d = n / size[:, None], d / size
-    found = np.full(lattice.shape, -np.inf)
-    x, y, z = (lattice.axis(a) for a in range(3))
-    height = np.empty(lattice.shape)
-    for normal, offset in zip(n, d, strict=True):
-        layer = (normal[2] * z - offset)[:, None] + normal[1] * y
-        np.add(layer[:, :, None], normal[0] * x, out=height)
-        np.maximum(found, height, out=found)
-    return found
+    return measure_planes(np.column_stack([n, d]), [lattice.axis(a) for a in range(3)])
 
 
 @lru_cache(maxsize=8192)
@@ -317,24 +310,6 @@ def _sample_pattern(pattern: Pattern, spacing: float, last: tuple[int, int, int]
         values = _measure_region(placed, label, whole.part(low, high))
         windows.append(Window(label, low - size, high - size, values, placed.to_body(_region_points(pattern, label))))
     return windows
-
-
-def find_planes(mesh: MeshShape) -> Array | None:
-    """Planes (f, 4), n . x <= d inside, of a convex mesh; None of one that is not."""
-    a, b, c = (mesh.vertices[mesh.triangles[:, i]] for i in range(3))
-    normals = np.cross(b - a, c - a)
-    area = np.linalg.norm(normals, axis=1)
-    size = float(np.max(np.ptp(mesh.vertices, axis=0)))
-    solid = area > 1e-9 * size * size
-    normals = normals[solid] / area[solid, None]
-    offsets = np.einsum("ij,ij->i", normals, a[solid])
-    if np.max(mesh.vertices @ normals.T - offsets) > 1e-9 * size:
-        return None
-    planes: list[Array] = []
-    for n, d in zip(normals, offsets, strict=True):
-        if not any(n @ p[:3] > 1.0 - 1e-12 and abs(d - p[3]) < 1e-9 * size for p in planes):
-            planes.append(np.array([*n, d]))
-    return np.array(planes)
 
 
 # fragments ------------------------------------------------------------------------------------------------------------
