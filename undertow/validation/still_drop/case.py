@@ -7,17 +7,21 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 import undertow as ut
+from undertow.fluid.front_liquid import FrontLiquid
+from undertow.grid import GHOSTS, Grid
+from undertow.surface import InterfaceFinder, make_curve, remesh
 from undertow.validation.analysis import Array, Quantity, quantity
 
 DENSITY, VISCOSITY, TENSION, RADIUS = 1e4, 1.0, 1.0, 0.25
 END, STEP = 5.0, 0.2
 """Time [s] and step of the table [s per m of cell]."""
 SIZES, LARGEST = (20, 40, 80), 160
+FRONT_SIZES, LARGER = (20, 40), (80, 160)
 """Cells per metre: those of the table."""
 FLATNESS, THICK, REST = 0.05, 25.0, 60.0
 """Of an ellipse: its deformation, its viscosity [Pa s], and the time by which it is a circle [s]."""
 ELLIPSE_CELLS, BALL_CELLS = 40, 64
-SMOKE = {"SIZES": (20,), "ELLIPSE_CELLS": 20, "BALL_CELLS": 16}
+SMOKE = {"SIZES": (20,), "FRONT_SIZES": (), "ELLIPSE_CELLS": 20, "BALL_CELLS": 16}
 
 Shape = Callable[[Array, Array, Array], Array]
 """A level set [m] of places about the middle of the domain."""
@@ -81,6 +85,19 @@ def table(cells: int) -> tuple[float, float, float]:
     return mean, largest, pressure(sim) * RADIUS / TENSION
 
 
+def front(cells: int) -> tuple[float, float]:
+    """The same by front tracking and implicit tension, of a front that is the interface of the level set."""
+    grid = Grid((cells, cells, 1), 1.0 / cells, dimensions=2)
+    x, y = (grid.coordinates(axis, 0.5 - GHOSTS, grid.padded[2 - axis]) - 0.5 for axis in range(2))
+    phi_c = np.repeat((np.hypot(*np.meshgrid(x, y)) - RADIUS)[None], grid.padded[0], axis=0)
+    curve = remesh(make_curve(InterfaceFinder(grid).find(phi_c)), grid.dx)
+    liquid = FrontLiquid(grid, curve, DENSITY, TENSION, VISCOSITY)
+    for _ in range(round(END * cells / STEP)):
+        liquid.step(STEP / cells)
+    speed = np.abs(liquid.u_f[liquid.inv_mass_f > 0.0])
+    return float(speed.mean()), float(speed.max())
+
+
 def _ellipse(x: Array, y: Array, z: Array) -> Array:
     """An ellipse of the radius's area; zero where it is, and of slope 1 there but for the square of its flatness."""
     a, b = RADIUS * (1.0 + FLATNESS), RADIUS / (1.0 + FLATNESS)
@@ -107,11 +124,15 @@ def ball() -> tuple[float, float]:
 
 
 def run(full: bool = False) -> Iterator[Quantity]:
-    """The table in one phase, by the level set; ``full`` adds its finest grid."""
+    """The table in one phase; ``full`` adds its finest grids."""
     for cells in (*SIZES, LARGEST) if full else SIZES:
         mean, largest, over = table(cells)
         yield quantity(f"level_set_mean_{cells}", mean, unit="m/s")
         yield quantity(f"level_set_largest_{cells}", largest, unit="m/s", pressure=over)
+    for cells in (*FRONT_SIZES, *LARGER) if full else FRONT_SIZES:
+        mean, largest = front(cells)
+        yield quantity(f"front_mean_{cells}", mean, unit="m/s")
+        yield quantity(f"front_largest_{cells}", largest, unit="m/s")
     rest, over, length = ellipse()
     yield quantity("ellipse_current", rest)
     yield quantity("ellipse_length", length)
