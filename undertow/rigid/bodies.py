@@ -76,17 +76,30 @@ class RigidBodies:
         self._arrays: dict[str, Any] = {name: np.zeros((0, width)) for name, width in _WIDTH.items()}
         self._arrays |= {name: np.zeros(0) for name in _SCALARS}
         self._arrays |= {name: np.zeros(0, dtype=np.int64) for name in _WHOLE}
+        self._viewed = (-1, -1)
+        self._views: dict[str, Any] = {}
+        self._spec: BodySpec
 
     def __getattr__(self, name: str) -> Any:
         """``x_b``, ``q_b``, ``mass_b`` ...: the living part of an array."""
         if name.endswith("_b") and name[:-2] in self.__dict__.get("_arrays", {}):
-            return self._arrays[name[:-2]][: self.count]
+            return self._living()[name[:-2]]
         raise AttributeError(f"RigidBodies has no {name!r}")
 
     @property
     def spec(self) -> BodySpec:
         """Views of the living bodies for kernels."""
-        return BodySpec(*(self._arrays[name][: self.count] for name in BodySpec._fields))
+        self._living()
+        return self._spec
+
+    def _living(self) -> dict[str, Any]:
+        """Views of the living bodies, the same until there are more or fewer of them, or more room."""
+        now = self.count, len(self._arrays["mass"])
+        if now != self._viewed:
+            self._viewed = now
+            self._views = {name: array[: self.count] for name, array in self._arrays.items()}
+            self._spec = BodySpec(*(self._views[name] for name in BodySpec._fields))
+        return self._views
 
     def index(self, name: str) -> int:
         """Position of a body by name."""

@@ -98,9 +98,10 @@ class SolidsReport:
     """What one step did; energies in J (2D: J/m), of the dynamic bodies, at the start and the end of the step.
 
     contacts: touching at the end; collisions: pairs that bounced; clamped: impulses (of pairs or groups of bodies)
-    scaled back; iterations, residual [m/s]: of the two contact solves, the larger; unconverged: how many of them
-    stopped short of their tolerance, or were undone by joints; resolve_iterations, penetration [m]: sweeps of the
-    interpenetration resolution and the deepest overlap it leaves. joints: what was done to hold them.
+    scaled back; iterations, residual [m/s]: of the two contact solves and, in a fluid, of the last one there, the
+    largest; unconverged: how many of them stopped short of their tolerance, or were undone by joints;
+    resolve_iterations, penetration [m]: sweeps of the interpenetration resolution and the deepest overlap it leaves.
+    joints: what was done to hold them.
     """
 
     contacts: int
@@ -135,7 +136,7 @@ class Solids:
         self._overlaps = Overlaps()
         self._rows = make_rows(0)
         self._work = Work(bodies, shapes, self.settings)
-        self._joined = JointReport()
+        self._joined, self._in_fluid = JointReport(), NO_SOLVE
         self.record, self._gap = ContactRecord(), np.zeros(0)
         """The contacts of the last step."""
 
@@ -236,7 +237,7 @@ class Solids:
         """Energies at the start of a step, and the forces and torques on the bodies (n, 3)."""
         if not dt > 0:
             raise UserError(f"time step {dt} s: must be positive")
-        self._joined = JointReport()
+        self._joined, self._in_fluid = JointReport(), NO_SOLVE
         self.record.begin()
         self.prepare()
         self.bodies.derive_velocities()
@@ -454,8 +455,7 @@ class Solids:
         work = self._work
         work.v[...], work.omega[...] = twist_b[:, :3], twist_b[:, 3:]
         rows = self._build_rows(*contacts, True, dt)
-        if rows:
-            self._solve_contacts(rows, memory, dt, True)
+        self._in_fluid = self._solve_contacts(rows, memory, dt, True) if rows else NO_SOLVE
         self._remember(rows, memory, dt)
         self.record.note("fluid", self._rows, rows, self.bodies.x_b, memory.impulse, self._gap)
         return self._impulses_of(rows, memory)
@@ -627,11 +627,12 @@ class RigidStages:
 
     def report(self) -> SolidsReport:
         """What the step did."""
-        solids, first, second = self.solids, self._first, self._second
+        solids = self.solids
+        solves = self._first, self._second, solids._in_fluid
         return SolidsReport(
-            self._rows, self._collided[0], self._collided[1] + first.clamped + second.clamped,
-            max(first.sweeps, second.sweeps), max(first.residual, second.residual),
-            first.unconverged + second.unconverged, self._resolved, self._penetration, solids._joined,
+            self._rows, self._collided[0], self._collided[1] + sum(one.clamped for one in solves),
+            max(one.sweeps for one in solves), max(one.residual for one in solves),
+            sum(one.unconverged for one in solves), self._resolved, self._penetration, solids._joined,
             *self._before, *solids.energy(),
         )  # fmt: skip
 
