@@ -140,9 +140,10 @@ class NodesInFluid(Part):
         """Before the solve of a kick [s] with everything at ``time`` [s]: contacts, weight, and loads up to ``until``
         [s]; moved, dt: the drifts before and after it [s]."""
         self.part.loads.act(until, kick, moved or dt)
-        self.soft.move_handles(time, dt)
-        self.coupled.drifts, self.coupled.reach = (moved, dt), dt / kick
-        self._see(dt)
+        ahead = dt or moved
+        self.soft.move_handles(time, ahead)
+        self.coupled.drifts, self.coupled.reach = (moved, dt), ahead / kick
+        self._see(ahead)
 
     def _see(self, dt: float) -> None:
         """Contacts of the next dt [s], and what acts on the nodes beside the fluid: their weight and their loads."""

@@ -58,7 +58,8 @@ class TwoHalves(Stepper):
 
     @abstractmethod
     def kick(self, by_f: Array, time: float, kick: float, moved: float, dt: float) -> FlowReport:
-        """The velocity over ``kick`` [s] where all is at ``time``; moved, dt: the drifts before and after it [s]."""
+        """The velocity over ``kick`` [s] where all is at ``time``; moved, dt: the drifts before and after it [s], 0
+        where another kick comes between."""
 
 
 class FirstOrder(TwoHalves):
@@ -94,7 +95,8 @@ class FreeSurfaceStep(TwoHalves):
         f = self.flow
         f.transport_velocity(by_f, kick)  # (5.25)
         f.uncover(f.u_star, moved)
-        f.add_sources(time, dt)
+        if dt > 0.0:
+            f.add_sources(time, dt)
         f.add_forces(f.u_star, kick)
         f.place_velocities(time)
         f.guess(kick)

@@ -20,7 +20,15 @@ from undertow.coupling.pockets import PocketSmoke
 from undertow.coupling.prescribed import PrescribedSolids
 from undertow.coupling.projection import CoupledProjection, make_projection
 from undertow.coupling.rigid_fluid import JoinedSurface, RigidFluidSettings, RigidFluidSolve, added_mass_limit
-from undertow.coupling.schemes import AroundSolids, OneSolve, RigidFluid, SurfaceAroundSolids, TwoSolves, WithBodies
+from undertow.coupling.schemes import (
+    AroundSolids,
+    OneSolve,
+    RigidFluid,
+    SurfaceAroundSolids,
+    TwoKicks,
+    TwoSolves,
+    WithBodies,
+)
 from undertow.coupling.soft_fields import SoftFields
 from undertow.errors import UserError
 from undertow.fluid import Flow
@@ -191,7 +199,8 @@ def _coupled(
     contact = ContactWithFluid(bodies.rigid.solids, flow, solve, bodies.coupled)
     scheme: WithBodies = OneSolve(bodies, nodes, flow, contact)
     if box.scene.monolithic.solves == 2:
-        scheme = TwoSolves(bodies, nodes, flow, contact, solve)
+        moves = flow.phase.moves
+        scheme = TwoKicks(bodies, nodes, flow, contact) if moves else TwoSolves(bodies, nodes, flow, contact, solve)
     return Assembly(_parts(bodies, nodes, flow), scheme, box.notes)
 
 
