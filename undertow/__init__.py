@@ -25,7 +25,7 @@ _use_kernel_cache()
 _SCENE = (
     "Beach", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Compound", "CompoundPart", "Control",
     "Cylinder", "Domain", "Drain", "Driven", "Emitter", "FaceProbe", "Fluid", "FluxProbe", "ForceLoad",
-    "ForceProbe", "GaugeProbe", "Gear", "Heights", "HeightSine", "HeightTable", "Hold", "Hull", "Inflow",
+    "ForceProbe", "Fracture", "GaugeProbe", "Gear", "Heights", "HeightSine", "HeightTable", "Hold", "Hull", "Inflow",
     "IrregularWave", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Mesh", "MeshSequence", "Monolithic",
     "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polygon", "Polyline",
     "PrescribedVelocity", "PressureLoad", "Region", "RegularWave", "RigidBody", "RigidFluid", "Rope", "Rotation",

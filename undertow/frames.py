@@ -14,7 +14,8 @@ class BodyFrame:
 
     vertices (n, 3) [m] in the world, triangles (m, 3) wound outwards, color (r, g, b) in 0 ... 1,
     velocity (n, 3) of the vertices [m/s], or (3,) when all move alike. backdrop: an endless body, drawn as far as it
-    goes but not looked at.
+    goes but not looked at. color_t (m, 3): colors of the triangles where they differ from that of the body, as those of
+    cracks do; None: they do not.
     """
 
     name: str
@@ -23,6 +24,13 @@ class BodyFrame:
     color: tuple[float, float, float] = (0.8, 0.8, 0.8)
     velocity: np.ndarray = field(default_factory=lambda: np.zeros(3))
     backdrop: bool = False
+    color_t: np.ndarray | None = None
+
+    @property
+    def triangle_colors(self) -> np.ndarray:
+        """Colors of the triangles (m, 3) in 0 ... 1."""
+        plain = np.tile(np.asarray(self.color, dtype=np.float32), (len(self.triangles), 1))
+        return plain if self.color_t is None else np.asarray(self.color_t, dtype=np.float32)
 
     def __post_init__(self) -> None:
         self.vertices = np.ascontiguousarray(self.vertices, dtype=np.float32)

@@ -76,6 +76,10 @@ class FragmentMesh(MeshShape):
         values = measure_near(self, axes, spacing) if planes is None else measure_planes(planes, axes)
         return SdfGrid(origin, spacing, values[None], lower, upper)
 
+    def table_spacing(self, dx: float) -> float:
+        """Half a cell: pieces have sharp edges on each other, and what a table rounds off there is a gap."""
+        return 0.5 * dx
+
 
 def make_fragment(
     vertices: Array, triangles: Triangles, made: Flags, label: int, depth: float | None, smallest: float

@@ -288,7 +288,9 @@ class SolidFields:
                 self.spec.rows[b::n, :PARAMETERS] = parameters
             else:
                 flat = self.grid.dimensions == 2 and is_across(rotation, 2)
-                table = solid.shape.sample(t, self.grid.dx, (BAND + 1) * self.grid.dx, flat)
+                table = solid.shape.sample(
+                    t, solid.shape.table_spacing(self.grid.dx), (BAND + 1) * self.grid.dx, flat
+                )
                 if table is not self._tables[b]:
                     self._tables[b] = table
                     moved = resampled = True
@@ -493,6 +495,15 @@ def _nearest_solid(rows, tables, boxes, candidates, count, i, dimensions, x, y, 
                 distance = d
                 best = b
     return best, distance
+
+
+@borrowing
+def distance_from(spec, rows, tables, solids, b, x, y, z):  # type: ignore[no-untyped-def]
+    """Distance of a point from a solid, its repetitions along periodic axes among them."""
+    found = UNSEEN
+    for row in range(b, len(rows), solids):
+        found = min(found, solid_distance(rows, tables, row, spec.dimensions, x, y, z))
+    return 0.0 if abs(found) < SNAP * spec.dx else found
 
 
 @borrowing

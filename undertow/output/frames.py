@@ -203,6 +203,9 @@ def _write_bodies(path: Path, frame: FrameData) -> None:
     counts = [len(b.vertices) for b in bodies]
     starts = np.cumsum([0, *counts])
     colors = [np.tile(np.round(255 * np.clip(b.color, 0, 1)).astype(np.uint8), (len(b.vertices), 1)) for b in bodies]
+    of_triangles: dict[str, np.ndarray] = {}
+    if any(b.color_t is not None for b in bodies):
+        of_triangles["color"] = np.round(255 * np.concatenate([b.triangle_colors for b in bodies])).astype(np.uint8)
     write_vtp(
         path,
         PolyFile(
@@ -213,7 +216,7 @@ def _write_bodies(path: Path, frame: FrameData) -> None:
                 "color": np.concatenate(colors),
                 "body": np.repeat(indices, counts),
             },
-            cell_data={"body": np.repeat(indices, [len(b.triangles) for b in bodies])},
+            cell_data={"body": np.repeat(indices, [len(b.triangles) for b in bodies]), **of_triangles},
             field_data={
                 **_head(frame),
                 "body_names": [b.name for b in bodies],
@@ -249,6 +252,7 @@ def _read_bodies(path: Path) -> list[BodyFrame]:
     bodies = []
     backdrop = mesh.field_data["body_backdrop"]
     names: Any = mesh.field_data["body_names"]
+    of_triangles: Any = mesh.cell_data.get("color", ())
     # points and triangles are written body by body
     at_point = np.searchsorted(mesh.point_data["body"], np.arange(len(names) + 1))
     at_triangle = np.searchsorted(mesh.cell_data["body"], np.arange(len(names) + 1))
@@ -256,6 +260,7 @@ def _read_bodies(path: Path) -> list[BodyFrame]:
         triangles = mesh.triangles[at_triangle[i] : at_triangle[i + 1]]
         first, last = at_point[i], at_point[i + 1]
         red, green, blue = (float(c) / 255.0 for c in mesh.point_data["color"][first])
+        own = of_triangles[at_triangle[i] : at_triangle[i + 1]] if len(of_triangles) else np.zeros((0, 3))
         bodies.append(
             BodyFrame(
                 name=name,
@@ -264,6 +269,7 @@ def _read_bodies(path: Path) -> list[BodyFrame]:
                 color=(red, green, blue),
                 velocity=mesh.point_data["velocity"][first:last],
                 backdrop=backdrop[i] == "yes",  # type: ignore[index]
+                color_t=own / 255.0 if len(own) and np.ptp(own, axis=0).any() else None,
             )
         )
     return bodies

@@ -111,7 +111,7 @@ def make_surface(bodies: list[BodyFrame]) -> Surface:
         corner = body.vertices[body.triangles].astype(float)
         corners.append(corner)
         normals.append(_corner_normals(corner, np.asarray(body.triangles)))
-        colors.append(np.tile(np.asarray(body.color) ** 2.2, (len(corner), 1)))
+        colors.append(body.triangle_colors.astype(float) ** 2.2)
     return Surface(np.concatenate(corners), np.concatenate(normals), np.concatenate(colors))
 
 

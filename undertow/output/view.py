@@ -278,12 +278,14 @@ class Viewer:
     def _draw_bodies(self, frame: FrameData) -> set[str]:
         nodes = set()
         for body in frame.bodies if self._rods is None else self._rods.added(frame).bodies:
-            name = f"/bodies/{body.name}"
-            red, green, blue = (round(255 * c) for c in body.color)
-            self._nodes[name] = self._server.scene.add_mesh_simple(
-                name, body.vertices, body.triangles.astype(np.uint32), color=(red, green, blue), side="double"
-            )
-            nodes.add(name)
+            colors, number = np.unique(np.round(255 * body.triangle_colors).astype(int), axis=0, return_inverse=True)
+            for n, (red, green, blue) in enumerate(colors.tolist()):
+                name = f"/bodies/{body.name}" + (f"/color {n + 1}" if n else "")
+                triangles = body.triangles[number.ravel() == n].astype(np.uint32)
+                self._nodes[name] = self._server.scene.add_mesh_simple(
+                    name, body.vertices, triangles, color=(red, green, blue), side="double"
+                )
+                nodes.add(name)
         return nodes
 
     def _limits_of(self, name: str) -> tuple[float, float]:

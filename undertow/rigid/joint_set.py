@@ -3,7 +3,7 @@ in ``joints``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import inf, pi
 
 import numpy as np
@@ -151,6 +151,11 @@ class JointSet:
         self.broken_j = np.append(self.broken_j, 0)
         self.coordinate_c = np.append(self.coordinate_c, np.zeros(len(joint.limits)))
         return self.count - 1
+
+    def holding(self, identities: Collection[int]) -> list[Joint]:
+        """The joints that hold any of some bodies."""
+        pairs = zip(self._joints, self.broken_j, strict=True)
+        return [j for j, broken in pairs if not broken and (j.parent in identities or j.child in identities)]
 
     def release(self, name: str) -> None:
         """A joint holds nothing from now on, as if it had broken."""

@@ -18,6 +18,7 @@ from undertow.errors import UserError
 from undertow.geometry import Motion, Shape
 from undertow.grid import Array
 from undertow.part import Vector
+from undertow.rigid.brittle import Brittle
 from undertow.rigid.joint import Joint
 from undertow.rigid.mass import MassProperties, mass_properties
 from undertow.rigid.shapes import CollisionShapes
@@ -34,8 +35,9 @@ class BodyDescription:
     centre_of_mass (in the frame of the shape) in the place of those of uniform density: of dynamic bodies. velocity
     [m/s] and angular_velocity [rad/s] are those of a dynamic body at the start. collides_with: groups, None for all.
     loads: forces on it, as ``solids.loads`` has them. slip: viscous fluid slides along it. detail: how finely its
-    surface is drawn; extent [m]: how far, without end. source: plain tables from which the body can be described again,
-    for checkpoints; None: the scene has it. Nothing here evolves: what drives a motion leads a copy of it.
+    surface is drawn; extent [m]: how far, without end. brittle: how it breaks. source: plain tables from which the body
+    can be described again, for checkpoints; None: the scene has it. Nothing here evolves: what drives a motion leads a
+    copy of it.
     """
 
     name: str
@@ -62,6 +64,7 @@ class BodyDescription:
     visible: bool = True
     detail: int = 48
     extent: float = 1.0
+    brittle: Brittle | None = None
     source: Mapping[str, Any] | None = None
 
 
@@ -221,6 +224,16 @@ class BodyTable:
         """A joint more."""
         self.joints = (*self.joints, joint)
         self.revision += 1
+
+    def rejoin(self, joint: MadeJoint) -> None:
+        """A joint in the place of that of the same name."""
+        self.joints = (*(one for one in self.joints if one.joint.name != joint.joint.name), joint)
+        self.revision += 1
+
+    @property
+    def is_brittle(self) -> bool:
+        """Whether any body can break, or could at the start."""
+        return any(entry.description.brittle is not None for entry in (*self.first, *self))
 
     def wall(self, name: str) -> int:
         """Identity of a side of the domain, which it keeps."""

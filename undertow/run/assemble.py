@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 
 from undertow.couplings import COUPLINGS
@@ -9,10 +11,25 @@ from undertow.rigid.table import BodyTable
 from undertow.run.assembly import Assembly
 from undertow.scene import Scene
 
+FURTHER: list[tuple[Callable[[BodyTable], bool], str]] = [
+    (lambda table: table.is_brittle, "undertow.run.breaking:fracture_parts"),
+]
+"""Parts that come with what is in the table of bodies, whatever else there is: asked of the table, and a function that
+makes them out of an assembly."""
+
 
 def assemble(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
     """The parts of a scene with the bodies of a table, and their scheme; only what it needs is imported. ``starts``: at
     t = 0, not from a state that they take over."""
+    found = _assemble(scene, table, starts)
+    for needed, place in FURTHER:
+        if needed(table):
+            module, function = place.split(":")
+            found = replace(found, parts=[*found.parts, *getattr(import_module(module), function)(found)])
+    return found
+
+
+def _assemble(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
     if scene.domain is None:
         from undertow.run.assemble_solids import assemble_solids
 

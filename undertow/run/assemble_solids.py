@@ -11,6 +11,7 @@ import numpy as np
 import undertow.geometry as geometry
 from undertow.errors import UserError
 from undertow.grid import Array
+from undertow.rigid.brittle import Brittle
 from undertow.rigid.control import JointControl, Ramp
 from undertow.rigid.table import BodyDescription, BodyTable
 from undertow.run import build
@@ -21,6 +22,7 @@ from undertow.scene import (
     Cloth,
     Control,
     ForceLoad,
+    Fracture,
     Hold,
     Joint,
     JointAxis,
@@ -65,7 +67,7 @@ def make_rigid(
         if entry.description.shape.is_animated:
             raise UserError(f"objects.{entry.name}.shape: an animated mesh needs a [domain] with fluid; use a mesh")
     settings = SolidSettings(
-        gravity=build.vector3(scene.gravity),
+        gravity=build.gravity_at_start(scene),
         orientation_order=chosen.orientation_order,
         energy_fix=chosen.energy_fix,
         clamp=chosen.clamp,
@@ -94,7 +96,7 @@ def make_soft(scene: Scene, table: BodyTable, starts: bool) -> tuple[RigidPart, 
         _add_shells(nodes, table)
     rigid, notes = make_rigid(scene, table, starts, attached)
     settings = SoftSettings(
-        build.vector3(scene.gravity),
+        build.gravity_at_start(scene),
         chosen.stepper,
         chosen.tolerance,
         chosen.volume_recovery,
@@ -131,10 +133,11 @@ def describe_body(
     density = body.density if body.shape.part_densities() else None
     key = (body.shape, body.is_dynamic, body.inertia, body.centre_of_mass, density)
     count = len(scene.bodies)
+    shape = shapes[key] if key in shapes else build.make_shape(name, body, scene.dimensions).with_density(density)
     return BodyDescription(
         name,
         key,
-        shapes[key] if key in shapes else build.make_shape(name, body, scene.dimensions).with_density(density),
+        shape,
         build.make_motion(body),
         static=isinstance(body.motion, Static) and not body.shape.is_animated,
         dynamic=body.is_dynamic,
@@ -156,8 +159,31 @@ def describe_body(
         visible=body.drawn,
         detail=48 if count <= 50 else 24 if count <= 300 else 16,
         extent=extent,
+        brittle=None if body.fracture is None else _read_fracture(name, body.fracture, shape, scene.dimensions),
         source=body.model_dump(mode="json", exclude_none=True) if made else None,
     )
+
+
+def _read_fracture(name: str, fracture: Fracture, shape: geometry.Shape, dimensions: int) -> Brittle:
+    """How a body breaks, checked."""
+    from undertow.rigid.fracture import check_brittle
+
+    options = {key: int(value) if value.is_integer() else value for key, value in fracture.options.items()}
+    rule = Brittle(
+        fracture.folder or fracture.pattern,
+        0 if fracture.folder else fracture.pieces,
+        fracture.seed,
+        tuple(options.items()),
+        math.inf if fracture.strength is None else fracture.strength,
+        math.inf if fracture.strength_force is None else fracture.strength_force,
+        fracture.strength_time,
+        fracture.smallest,
+        fracture.most_fragments,
+        fracture.method,
+        build.vector3(fracture.color),
+    )
+    check_brittle(name, shape, rule, dimensions)
+    return rule
 
 
 def read_joint(name: str, joint: Joint) -> NewJoint:
@@ -228,7 +254,7 @@ def _read_nodes(scene: Scene) -> SoftNodes:
         elif isinstance(item, Cloth):
             mesh = _read_cloth(found, name, item)
         else:
-            mesh = _read_rope(found, name, item, build.vector3(scene.gravity))
+            mesh = _read_rope(found, name, item, build.gravity_at_start(scene))
         for hold in item.holds:
             _read_hold(found, mesh, hold)
         found.loads += [(name, _read_load(name, load, scene.dimensions)) for load in item.loads]

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from undertow.errors import UserError
 from undertow.geometry.motion import quaternion_of_matrix
 from undertow.grid import Array
@@ -28,8 +30,17 @@ def describe_made(start: Scene, name: str, body: RigidBody, table: BodyTable) ->
 
 def restore_table(start: Scene, table: BodyTable, numbers: Mapping[str, Any]) -> dict[str, RigidBody]:
     """The table of a checkpoint; the bodies made during the run until then, by name."""
-    made = {row["name"]: RigidBody.model_validate(row["source"]) for row in numbers["made"]}
-    table.restore(numbers, lambda name, _: describe_made(start, name, made[name], table))
+    rows = {row["name"]: row["source"] for row in numbers["made"]}
+    made = {name: RigidBody.model_validate(source) for name, source in rows.items() if "fragment" not in source}
+
+    def describe(name: str, source: Mapping[str, Any]) -> BodyDescription:
+        if name in made:
+            return describe_made(start, name, made[name], table)
+        from undertow.rigid.fracture import read_source
+
+        return read_source(source)
+
+    table.restore(numbers, describe)
     return made
 
 
@@ -74,6 +85,13 @@ def _axis_and_angle(rotation: Array) -> dict[str, Any]:
 def tell_momentum(mass: float, momentum: Array) -> str:
     """Mass [kg] and momentum (3,) [kg m/s] of a body in words; nothing of one that has no mass."""
     return f", mass {mass:.4g} kg, momentum {_vector(momentum)} kg m/s" if mass > 0.0 else ""
+
+
+def momentum_of(parts: Sequence[Part]) -> Array:
+    """Momentum (3,) [kg m/s] of a fluid, as the ledger has it; zero without."""
+    row = Ledger(parts).row()
+    fluid = any(name.startswith("momentum_solids_") for name in row)
+    return np.array([row[f"momentum_{axis}"] if fluid else 0.0 for axis in "xyz"])
 
 
 def tell_displaced(before: Sequence[Part], after: Sequence[Part]) -> str:

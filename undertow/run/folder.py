@@ -16,7 +16,17 @@ from undertow.errors import UserError
 from undertow.output import frame_folder, frame_indices, write_frame, write_pvd
 from undertow.part import NUMBER, TIME
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, sync_file, write_checkpoint
-from undertow.run.ledger import PROBE_COLUMNS, body_columns, body_rows, header, probe_rows, water_columns, water_rows
+from undertow.run.ledger import (
+    PROBE_COLUMNS,
+    body_columns,
+    body_rows,
+    event_columns,
+    event_rows,
+    header,
+    probe_rows,
+    water_columns,
+    water_rows,
+)
 from undertow.run.machine import check_disk, commit, describe_machine, versions
 from undertow.run.tables import Cell, CsvTable
 from undertow.scene import toml
@@ -25,7 +35,7 @@ if TYPE_CHECKING:
     from undertow.run.simulation import Simulation, StepReport
     from undertow.scene import Scene
 
-TABLES = ("ledger", "bodies", "waters", "probes", "timing")
+TABLES = ("ledger", "bodies", "waters", "probes", "events", "timing")
 TIMING_COLUMNS = ["step", "frame", "step_seconds [s]", "output_seconds [s]"]
 CHECKPOINTS_KEPT = 2
 FORMAT = 1
@@ -108,6 +118,7 @@ class RunFolder:
             "bodies": body_columns(sim.scene.dimensions),
             "waters": water_columns(sim.scene.dimensions),
             "probes": PROBE_COLUMNS,
+            "events": event_columns(sim.scene.dimensions),
             "timing": TIMING_COLUMNS,
         }
         keep = tables or {}
@@ -195,6 +206,8 @@ class RunFolder:
             self.tables["waters"].append(values)
         for values in probe_rows(sim):
             self.tables["probes"].append(values)
+        for values in event_rows(report):
+            self.tables["events"].append(values)
         self.tables["timing"].append([report.step, sim.frame, *seconds])
 
     def write_frame(self, sim: Simulation) -> None:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from undertow.part import ANGULAR_SPEED, FORCE, LENGTH, SPEED, TIME, TORQUE, VOLUME, ZERO, Unit
+from undertow.part import ANGULAR_SPEED, FORCE, LENGTH, MASS, NUMBER, SPEED, TIME, TORQUE, VOLUME, ZERO, Unit
 from undertow.run.sampling import flux, surface_height, wetted_length
 from undertow.run.tables import Cell
 from undertow.scene import FaceProbe, FluxProbe, ForceProbe, GaugeProbe, LineProbe, PointProbe
 
 if TYPE_CHECKING:
-    from undertow.run.simulation import Simulation
+    from undertow.run.simulation import Simulation, StepReport
 
 PROBE_COLUMNS = ["step", "time [s]", "probe", "point", "quantity", "value [SI]"]
 
@@ -74,6 +74,29 @@ def water_rows(sim: Simulation) -> list[list[Cell]]:
     ]
 
 
+EVENT_NUMBERS = {
+    "impulse": Unit("N s", "N s/m"), "force": FORCE, "x": LENGTH, "y": LENGTH, "z": LENGTH,
+    "pieces": NUMBER, "debris": NUMBER, "debris_mass": MASS,
+}  # fmt: skip
+"""What events.csv says of a body that broke."""
+
+
+def event_columns(dimensions: int) -> list[str]:
+    """Columns of events.csv."""
+    numbers = [header(name, unit, dimensions) for name, unit in EVENT_NUMBERS.items()]
+    return ["step", header("time", TIME, dimensions), "event", "body", "by", *numbers]
+
+
+def event_rows(report: StepReport) -> list[list[Cell]]:
+    """One row per body that broke in a step, at the time of the beginning of the step, where its pieces appeared."""
+    start = report.time - report.time_step
+    return [
+        [report.step, start, "fracture", one.name, one.by, one.impulse, one.force, *(float(x) for x in one.point),
+         one.pieces, one.debris, one.debris_mass]
+        for one in report.broken
+    ]  # fmt: skip
+
+
 def probe_rows(sim: Simulation) -> list[list[Cell]]:
     """One row per probe, point and scalar."""
     rows: list[list[Cell]] = []
@@ -99,7 +122,8 @@ def _probe_values(
         return [(0, "height", height), (0, "wetted_length", wetted)]
     if isinstance(probe, ForceProbe):
         there = [name for _, name in sim.solids()]
-        forces = [sim.body_forces(name) for name in probe.objects if name in there]
+        # the pieces of a body that broke are NAME/1, NAME/2, ...
+        forces = [sim.body_forces(name) for name in there if name.partition("/")[0] in probe.objects]
         parts = {
             f"force_{name}": [getattr(f, name) for f in forces] for name in ("contact", "joint", "load", "reaction")
         }

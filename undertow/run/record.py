@@ -54,8 +54,8 @@ def read_table(path: Path) -> Columns:
 
 
 class Run:
-    """A run folder: ``ledger``, ``bodies``, ``waters``, ``probes``, ``timing`` as columns, ``frame(i)``, ``scene``,
-    ``info``."""
+    """A run folder: ``ledger``, ``bodies``, ``waters``, ``probes``, ``events``, ``timing`` as columns,
+    ``frame(i)``, ``scene``, ``info``."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = check_run_folder(Path(folder))
@@ -85,6 +85,11 @@ class Run:
     def waters(self) -> Columns:
         """One row per step and body of water, the largest first."""
         return read_table(self.folder / "waters.csv")
+
+    @property
+    def events(self) -> Columns:
+        """One row per body that broke: when, where, by whom, by which impulse, into how many pieces."""
+        return read_table(self.folder / "events.csv")
 
     @property
     def timing(self) -> Columns:

@@ -15,21 +15,24 @@ import numpy as np
 from undertow.errors import PhysicsError, SolveError, UserError
 from undertow.frames import BodyFrame, ParticleFrame, SoftFrame, SurfaceFrame
 from undertow.grid import Array, Grid
-from undertow.part import BodyForces, Ledger, Part, Unit
+from undertow.part import BodyForces, Ledger, Part, StepOutcome, Unit
 from undertow.run.assemble import assemble
-from undertow.run.build import initial_velocity
+from undertow.run.build import initial_velocity, make_curve, vector3
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from undertow.run.gravity import Gravity
 from undertow.run.handles import Body, HasContacts, HasNodes, JointHandle, Nodes, Particles, SurfaceMesh
 from undertow.run.machine import use_threads
 from undertow.run.timestep import Clock, StepChoice
 from undertow.scene import Joint, RigidBody, Scene, toml
 from undertow.solids.contact_record import ContactSet, join_contacts
+from undertow.solids.energy import EnergyWatch
 
 if TYPE_CHECKING:
     from undertow.fluid import Flow, FlowState
     from undertow.fluid.waters import BodyOfWater
     from undertow.output import FrameData
-    from undertow.rigid.table import BodyTable
+    from undertow.rigid.fracture import BrokenBody
+    from undertow.rigid.table import BodyDescription, BodyTable
     from undertow.run.assembly import Assembly
     from undertow.run.driver import Progress
     from undertow.run.record import Run
@@ -61,6 +64,7 @@ class StepReport:
     details: Any
     ledger: dict[str, float]
     events: tuple[str, ...] = ()
+    broken: tuple[BrokenBody, ...] = ()
 
 
 class Simulation:
@@ -82,6 +86,8 @@ class Simulation:
         self.time = 0.0
         self.step_count = 0
         self.frame = 0
+        self.watch = EnergyWatch()
+        """Of the energy of solids."""
         self._changes: list[str] = []
         """What has been done to the bodies since the last step, in words."""
         self.bodies = read_table(scene)
@@ -97,11 +103,19 @@ class Simulation:
             self.set_velocity(initial_velocity(scene))
         if checkpoint is not None:
             self.restore(checkpoint)
+        else:
+            self._see_energy(self.ledger.row())
 
     def _take(self, assembly: Assembly) -> None:
         """The parts and the scheme, which is the order of things in a step."""
         self.scheme, self._follows_table = assembly.scheme, assembly.follows_table
-        self.parts: list[Part] = [*assembly.parts, assembly.scheme]
+        self.parts: list[Part] = self._parts_of(assembly)
+
+    def _parts_of(self, assembly: Assembly) -> list[Part]:
+        """In the order in which they take over a state; gravity that changes comes first."""
+        parts: list[Part] = [*assembly.parts, assembly.scheme]
+        constant = isinstance(self.start_scene.gravity, tuple)
+        return parts if constant else [Gravity(make_curve(self.start_scene.gravity), parts), *parts]
 
     @property
     def grid(self) -> Grid | None:
@@ -187,13 +201,22 @@ class Simulation:
         limits = [limit for part in self.parts for limit in part.limits(self.time)]
         choice = self.clock.choose(limits, self.time, target, self.scheme.planned_step)
         next_step = self.clock.plan(limits, choice, self._frame_after(choice.end))
+        for part in self.parts:
+            part.begin_work()
+            if isinstance(part, Gravity):
+                part.act(*self.scheme.acts(self.time, choice.time_step, next_step))
         try:
-            done = self.scheme.step(self.time, choice.time_step, next_step)
+            done = self._advance(choice.time_step, next_step)
         except SolveError as error:
             raise PhysicsError(f"{error}; {self._advise(error, choice)}") from None
+        since, _ = self.scheme.acted(self.time, choice.end)
+        lag = min(max((since - self.time) / choice.time_step, 0.0), 1.0)
+        for part in self.parts:
+            part.count_work(choice.time_step, lag)
         with self.scheme.synchronised():
             row = self.ledger.row()
         self._check_finite(row, choice.end)
+        self._check_energy(row, choice)
         events = (*self._changes, *done.events)
         self._changes = []
         self.time = choice.end
@@ -201,8 +224,17 @@ class Simulation:
         if self.time == self.next_frame_time():
             self.frame += 1
         return StepReport(
-            self.step_count, self.time, choice.time_step, choice.limit, done.iterations, done.details, row, events
+            self.step_count, self.time, choice.time_step, choice.limit, done.iterations, done.details, row, events,
+            done.broken,
         )  # fmt: skip
+
+    def _advance(self, dt: float, next_step: float) -> StepOutcome:
+        """A step dt [s] of all parts, in which bodies may break."""
+        if not self.bodies.is_brittle:
+            return self.scheme.step(self.time, dt, next_step)
+        from undertow.run.breaking import step_and_break
+
+        return step_and_break(self, dt, next_step)
 
     def _frame_after(self, time: float) -> float:
         """Time of the first frame after a time within the present frame [s]."""
@@ -234,6 +266,31 @@ class Simulation:
                     place = part.locate(name, tuple(int(v) for v in wrong[0]))
                     raise PhysicsError(f"{words.get(name, name)} is not a finite number {when}, {place}")
         raise PhysicsError(f"{bad[0]} of the ledger is not a finite number {when}")
+
+    def _check_energy(self, row: dict[str, float], choice: StepChoice) -> None:
+        """Solids that gain energy out of nothing stop the run."""
+        if not self._see_energy(row):
+            return
+        fastest = max(self.solids(), key=lambda one: math.hypot(*self._speed_of(*one)))[1]
+        unit = "J" if self.scene.dimensions == 3 else "J/m"
+        raise PhysicsError(
+            f"the solids gain energy out of nothing: {self.watch.gained:.3g} {unit} beyond the {self.watch.given:.3g} "
+            f"{unit} that they began with and were given, in step {self.step_count + 1} at t = {choice.end:.6g} s, "
+            f"objects.{fastest} being the fastest; lower time.max_step below {choice.time_step:.3g} s"
+            + self._other_stepper()
+        )
+
+    def _see_energy(self, row: dict[str, float]) -> bool:
+        names = "solids_energy", "solids_work", "solids_still"
+        return all(name in row for name in names) and self.watch.see(*(row[name] for name in names))
+
+    def _speed_of(self, part: Part, name: str) -> Array:
+        return part.body_state(name, self.time).velocity
+
+    def _other_stepper(self) -> str:
+        """What else helps soft bodies whose scheme is not stable for any step."""
+        soft = self.scene.soft
+        return ", or use soft.stepper = 'implicit'" if self.scene.softs and soft.stepper != "implicit" else ""
 
     def run(
         self,
@@ -325,7 +382,7 @@ class Simulation:
         scene, table = self._scene_with(name, body), self.bodies.copy()
         entry = table.add(describe_made(self.start_scene, name, body, table))
         rigid, told = self._rigid(), ""
-        if rigid is not None and self._follows_table:
+        if rigid is not None and self._follows_table and table.is_brittle == self.bodies.is_brittle:
             rigid.table = table
             rigid.add(entry, self.time)
             try:
@@ -376,6 +433,45 @@ class Simulation:
         self.bodies = table
         self._tell(name, "vanished", told)
 
+    def break_body(self, name: str, at: Sequence[float], along: Sequence[float]) -> BrokenBody:
+        """Break a rigid body that has a ``fracture`` now, as a blow at a point of the world [m] in a direction does."""
+        from undertow.run.breaking import break_now
+
+        self._check_body(name, "broken")
+        if self.bodies[name].description.brittle is None:
+            raise UserError(f"objects.{name}: has no fracture, it cannot break; give it one in the scene")
+        broken = break_now(self, name, vector3(tuple(at)), vector3(tuple(along)))
+        self._changes.append(str(broken))
+        return broken
+
+    def exchange(self, gone: Sequence[str], made: Sequence[BodyDescription]) -> None:
+        """Put dynamic bodies in the place of others, which they fill and with whose mass and momentum they move.
+
+        A grid sees their walls a little otherwise than one wall: what momentum the fluid has more, they have less.
+        """
+        from undertow.rigid.table import MadeJoint
+        from undertow.run.body_changes import momentum_of
+        from undertow.solids.rigid_part import RigidPart
+
+        table, rigid = self.bodies.copy(), self.part(RigidPart)
+        for name in gone:
+            table.remove(name)
+        entries = [table.add(body) for body in made]
+        joints = rigid.moved_joints(gone, entries)
+        for joint in joints:
+            source = self.scene.objects[joint.name].model_dump(mode="json", exclude_none=True)
+            table.rejoin(MadeJoint(joint, source))
+        if self._follows_table and not joints:
+            rigid.table = table
+            rigid.exchange(gone, entries, self.time)
+        else:
+            with self.scheme.synchronised():
+                before = momentum_of(self.parts)
+            self._assemble_anew(table)
+            after = momentum_of(self.parts)
+            self.part(RigidPart).share_momentum([body.name for body in made], before - after)
+        self.bodies = table
+
     def replace_body(self, name: str, **changes: Any) -> None:
         """Change keys of a rigid body: ``sim.replace_body("ball", density=300.0)``.
 
@@ -405,6 +501,8 @@ class Simulation:
     def _description(self, name: str) -> RigidBody:
         """What a body of the table was described as."""
         source = self.bodies[name].description.source
+        if source is not None and "fragment" in source:
+            raise UserError(f"body {name!r}: is a piece of a broken body, which stays as it is; remove it, add another")
         found = self.start_scene.objects[name] if source is None else RigidBody.model_validate(source)
         assert isinstance(found, RigidBody)
         return found
@@ -428,7 +526,7 @@ class Simulation:
 
         use_threads(self.threads)
         assembly = assemble(self.start_scene, table, starts=False)
-        before, parts = {part.name: part for part in self.parts}, [*assembly.parts, assembly.scheme]
+        before, parts = {part.name: part for part in self.parts}, self._parts_of(assembly)
         with self.scheme.synchronised():
             for part in parts:
                 part.adopt(before.get(part.name), self.time)
@@ -592,6 +690,7 @@ class Simulation:
             "bodies": self.bodies.numbers(),
             "columns": [[name, *unit] for name, unit in self.ledger.units.items()],
             "changes": list(self._changes),
+            "watch": self.watch.numbers(),
         }
         return Checkpoint(toml.write(self.start_scene), self.arrays(), numbers)
 
@@ -603,6 +702,7 @@ class Simulation:
             self._take(assemble(self.start_scene, self.bodies, starts=False))
         self.ledger = Ledger(self.parts, {name: Unit(*unit) for name, *unit in numbers["columns"]})
         self._changes = list(numbers["changes"])
+        self.watch.restore(numbers["watch"])
         if checkpoint.arrays.keys() != self.arrays().keys():
             raise UserError("checkpoint: its arrays do not fit the scene; it belongs to another scene or resolution")
         for part in self.parts:

@@ -13,6 +13,7 @@ from undertow.scene.compound import Compound, CompoundPart
 from undertow.scene.curves import Sine, Table
 from undertow.scene.domain import Domain, Inflow, Open, Outflow, Periodic, Wall
 from undertow.scene.files import find_scene, gallery_names, with_frames
+from undertow.scene.fracture import Fracture
 from undertow.scene.heights import Heights, HeightSine, HeightTable, VelocityTable
 from undertow.scene.loads import ForceLoad, PressureLoad, Region, TorqueLoad, TractionLoad
 from undertow.scene.materials import MATERIALS, SOLID_MATERIALS, Material, SolidMaterial
@@ -67,9 +68,9 @@ from undertow.scene.waves import Beach, IrregularWave, RegularWave, WaveMaker
 __all__ = [
     "MATERIALS", "SOLID_MATERIALS", "Beach", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth",
     "Compound", "CompoundPart", "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "FaceProbe", "Fluid",
-    "FluxProbe", "ForceLoad", "ForceProbe", "GaugeProbe", "Gear", "Heights", "HeightSine", "HeightTable", "Hold",
-    "Hull", "Inflow", "IrregularWave", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Material", "Mesh",
-    "MeshSequence", "Monolithic", "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe",
+    "FluxProbe", "ForceLoad", "ForceProbe", "Fracture", "GaugeProbe", "Gear", "Heights", "HeightSine", "HeightTable",
+    "Hold", "Hull", "Inflow", "IrregularWave", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Material",
+    "Mesh", "MeshSequence", "Monolithic", "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe",
     "Polygon", "Polyline", "PrescribedVelocity", "PressureLoad", "Region", "RegularWave", "RigidBody", "RigidFluid",
     "Rope", "Rotation", "Scene", "ShapeModel", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody",
     "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Tetrahedra", "Time",

@@ -42,6 +42,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "Pa s": (1e-12, 1e12),
     "Pa": (1e-6, 1e15),
     "N": (1e-12, 1e18),
+    "N s (2D: N s/m)": (1e-12, 1e18),
     "N/m": (1e-12, 1e15),
     "N m": (1e-18, 1e18),
     "N m/rad": (1e-18, 1e18),
@@ -294,6 +295,7 @@ Density = Annotated[float, _number("kg/m3", above=0.0)]
 Mass = Annotated[float, _number("kg (2D: kg/m)", above=0.0)]
 Length = Annotated[float, _number("m", low=0.0)]
 Force = Annotated[float, _number("N", above=0.0)]
+Impulse = Annotated[float, _number("N s (2D: N s/m)", above=0.0)]
 Torque = Annotated[float, _number("N m", above=0.0)]
 Stiffness = Annotated[float, _number("N m/rad", low=0.0)]
 Damping = Annotated[float, _number("N m s/rad", low=0.0)]

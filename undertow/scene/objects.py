@@ -39,6 +39,7 @@ from undertow.scene.base import (
 from undertow.scene.choice import BY_TYPE, check_type
 from undertow.scene.curves import AngleCurve
 from undertow.scene.faults import suggest
+from undertow.scene.fracture import Fracture
 from undertow.scene.heights import VelocityTable
 from undertow.scene.loads import Loads
 from undertow.scene.materials import SOLID_MATERIALS, check_density
@@ -96,6 +97,9 @@ class RigidBody(Model):
         description="groups with whose bodies it collides, if they collide with its group too; [] none; absent: all",
     )
     loads: Loads = Field((), description="dynamic: forces, torques, tractions and pressures on it")
+    fracture: Fracture | None = Field(
+        None, description="dynamic: how it breaks, such as { pattern = 'radial', strength = 20.0 }; absent: never"
+    )
     slip: Flag = Field(False, description="true: viscous fluid slides along the surface; false: it sticks")
     color: Color = Field((0.80, 0.36, 0.22), description="red, green, blue in pictures, 0 to 1")
     drawn: Flag = Field(True, description="false: not in frames and pictures, to look through a wall")
@@ -150,6 +154,8 @@ class RigidBody(Model):
         for key in ("inertia", "centre_of_mass"):
             if getattr(self, key) is not None and not self.is_dynamic:
                 raise complain(f"{key} has no effect without a density or mass; add one of them or remove it")
+        if self.fracture is not None:
+            self._check_fracture()
         if self.loads and not self.is_dynamic:
             raise complain("loads move no body without a density or mass; add one of them or remove the loads")
         densities = self.shape.part_densities()
@@ -168,6 +174,17 @@ class RigidBody(Model):
                 "or use motion = { type = 'velocity', linear = ..., angular = ... }"
             )
         return self
+
+
+    def _check_fracture(self) -> None:
+        """Its pieces have the density that it has everywhere."""
+        if not self.is_dynamic:
+            raise complain("fracture needs a density or mass; add one, and a fixed joint where the body is to be held")
+        for key in ("inertia", "centre_of_mass"):
+            if getattr(self, key) is not None:
+                raise complain(f"fracture takes the same density everywhere; remove {key}, or fracture")
+        if self.density is None and self.mass is None:
+            raise complain("fracture takes the same density everywhere; give the body one, or remove fracture")
 
 
 MOST_GROUPS = 60

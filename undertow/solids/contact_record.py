@@ -77,11 +77,12 @@ class ContactRecord:
         normal = rows.frame[:count, :3].copy()
         self._solved[solve] = Solved(pair, point, normal, impulse[:count, :3].copy(), gap[:count])
 
-    def contacts(self, names: Sequence[str]) -> ContactSet:
+    def contacts(self, names: Sequence[str], solves: Sequence[str] | None = None) -> ContactSet:
         """Each place once: where solves have a contact of the same pair, what an earlier one did counts with the
-        nearest contact of the later one."""
+        nearest contact of the later one. solves: those alone that are named, None: all."""
         kept: Solved | None = None
-        for solved in reversed(self._solved.values()):
+        chosen = [one for name, one in self._solved.items() if solves is None or name in solves]
+        for solved in reversed(chosen):
             kept = solved if kept is None else _merge(kept, solved)
         if kept is None or not len(kept.gap):
             return no_contacts()

@@ -1,0 +1,83 @@
+"""Steps in which bodies break: the step is taken back and made again with the pieces in the place of the body.
+
+That is the rule of thesis 2.4.2 [@schroeder2011], the impulse that breaks a body acts on its pieces, for every scheme:
+collisions, contacts, joints and the coupled solve of the step know the pieces from its beginning. At the beginning they
+move as the body did, so that nothing is gained or lost by what is taken back. What is born in a step is not broken in
+it: every round breaks bodies that were there before, and the rounds end.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from undertow.errors import UserError
+from undertow.part import Part, StepOutcome, Vector
+from undertow.rigid.fracture import Blow, BrokenBody, make_pieces
+from undertow.rigid.table import BodyDescription
+from undertow.run.assembly import Assembly
+from undertow.solids.breaking import FracturePart
+from undertow.solids.rigid_part import RigidPart
+
+if TYPE_CHECKING:
+    from undertow.run.simulation import Simulation
+
+
+def fracture_parts(assembly: Assembly) -> list[Part]:
+    """What breaks the rigid bodies of an assembly."""
+    return [FracturePart(part) for part in assembly.parts if isinstance(part, RigidPart)]
+
+
+def step_and_break(sim: Simulation, dt: float, next_step: float) -> StepOutcome:
+    """A step of a simulation by dt [s], with the pieces of what it breaks; next_step: as of ``Scheme.step``."""
+    broken, born = list[BrokenBody](), set[int]()
+    while True:
+        arrays = {name: array.copy() for name, array in sim.arrays().items()}
+        numbers = {part.name: deepcopy(part.numbers()) for part in sim.parts}
+        fracture = sim.part(FracturePart)
+        fracture.begin_step()
+        done = sim.scheme.step(sim.time, dt, next_step)
+        blows = fracture.judge(sim.contacts(), sim.time + dt, dt, born)
+        if not blows:
+            fracture.end_step()
+            events = (*(str(one) for one in broken), *fracture.full(), *done.events)
+            return replace(done, events=events, broken=tuple(broken))
+        for part in sim.parts:
+            part.restore(arrays, numbers[part.name], sim.time)
+        before = {entry.identity for entry in sim.bodies}
+        broken += _break(sim, fracture, blows)
+        born |= {entry.identity for entry in sim.bodies} - before
+        # what no pattern could part is whole
+        born |= {sim.bodies[blow.name].identity for blow in blows if blow.name in sim.bodies}
+
+
+def break_now(sim: Simulation, name: str, at: Vector, along: Vector) -> BrokenBody:
+    """Break a body between two steps at a point of the world [m], in a direction; what happened."""
+    fracture = sim.part(FracturePart)
+    with sim.scheme.synchronised():
+        blow = fracture.blow(name, at, along)
+    broken = _break(sim, fracture, [blow])
+    if not broken:
+        raise UserError(f"objects.{name}: its pattern does not part it there; give it more pieces, or another place")
+    return broken[0]
+
+
+def _break(sim: Simulation, fracture: FracturePart, blows: list[Blow]) -> list[BrokenBody]:
+    """Pieces in the place of bodies, where they are; what has broken."""
+    gone, made, broken = list[str](), list[BodyDescription](), list[BrokenBody]()
+    with sim.scheme.synchronised():
+        for blow in blows:
+            taken = [*sim.bodies.entries, *(one.name for one in made)]
+            body, room = sim.bodies[blow.name].description, fracture.room(blow.name, taken)
+            if room < 2:
+                continue
+            pieces, done = make_pieces(body, fracture.moving(blow.name), blow, sim.scene.dimensions, room, taken)
+            if pieces:
+                gone.append(blow.name)
+                made += pieces
+                broken.append(done)
+    if gone:
+        sim.exchange(gone, made)
+    sim.part(FracturePart).take(broken)
+    return broken

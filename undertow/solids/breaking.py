@@ -1,0 +1,226 @@
+"""Bodies that break, as a part of a simulation: which of them a step would break, and what has broken so far."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from undertow.grid import Array
+from undertow.part import MASS, Part, Quantity, Vector
+from undertow.rigid.bodies import DYNAMIC, rotation_matrix_of
+from undertow.rigid.brittle import FLUID, LoadHistory, Loads, Meeting
+from undertow.rigid.fracture import Blow, BrokenBody, Moving
+from undertow.rigid.table import BodyEntry
+from undertow.solids.contact_record import ContactSet
+from undertow.solids.rigid_part import RigidPart
+
+BEYOND = 1 << 40
+"""Identities of what is no rigid body begin here: soft bodies, by a number made from their name."""
+
+
+class FracturePart(Part):
+    """What breaks the brittle bodies of ``rigid``: loads of contacts and of the fluid against their strength.
+
+    broken: bodies that have broken so far; pieces: that they broke into; debris_mass [kg; 2D kg/m]: of those that are
+    debris.
+    """
+
+    name = "fracture"
+
+    def __init__(self, rigid: RigidPart) -> None:
+        self.rigid, self.history = rigid, LoadHistory()
+        self.broken, self.pieces, self.debris_mass = 0, 0, 0.0
+        self._begun = _Begun.of(rigid, False)
+        self._full: dict[str, bool] = {}
+
+    def room(self, name: str, taken: Iterable[str]) -> int:
+        """How many pieces a body may have, with all others that came of the same body of the scene; taken: names of all
+        bodies."""
+        root, rule = name.partition("/")[0], self.rigid.table[name].description.brittle
+        assert rule is not None
+        room = rule.most + 1 - sum(other.partition("/")[0] == root for other in taken)
+        if room < 2:
+            self._full.setdefault(root, False)
+        return room
+
+    def full(self) -> list[str]:
+        """What is to be said of bodies that have as many pieces as they may; once per run."""
+        new = [root for root, told in self._full.items() if not told]
+        self._full.update(dict.fromkeys(new, True))
+        return [f"objects.{root} has most_fragments pieces: what would break now stays whole" for root in new]
+
+    def brittle(self) -> list[BodyEntry]:
+        """The bodies that can break."""
+        return [entry for entry in self.rigid.table if entry.description.brittle is not None]
+
+    def begin_step(self) -> None:
+        """Before anything moves."""
+        self._begun = _Begun.of(self.rigid, len(self.history.rows) == 0)
+
+    def judge(self, contacts: ContactSet, until: float, dt: float, spared: Collection[int] = ()) -> list[Blow]:
+        """What the step of dt [s] that has ended at a time [s] breaks, a body each; spared: identities that it does
+        not."""
+        able = self.brittle()
+        loads = _join([self._contact_loads(able, contacts, dt), self._fluid_loads(able, dt)])
+        rules = {e.identity: e.description.brittle for e in able}
+        strength = np.array([(r.impulse, r.force, r.time) for r in map(rules.get, loads.own) if r is not None])
+        judged = self.history.judge(loads, strength.reshape(-1, 3), until, dt)
+        names = {e.identity: e.name for e in able}
+        blows: dict[int, Blow] = {}
+        # a blow goes through a body to what carries it: it breaks where it was met
+        for m in np.lexsort((-judged.share, ~judged.met)):
+            own = int(loads.own[m])
+            if judged.share[m] <= 1.0 or own in blows or own in spared:
+                continue
+            position, R = self.rigid.bodies.shape_pose(self.rigid.bodies.index(names[own]))
+            point, direction = R.T @ (loads.point[m] - position), R.T @ loads.impulse[m]
+            force, impulse = float(judged.force[m]), float(judged.impulse[m])
+            blows[own] = Blow(names[own], loads.by[m], impulse, force, point, direction)
+        return [blows[own] for own in sorted(blows)]
+
+    def _contact_loads(self, able: Sequence[BodyEntry], contacts: ContactSet, dt: float) -> Loads:
+        """Impulse of every other solid on bodies, the sum of its contacts, at their mean point."""
+        found, record, names = list[_Load](), self.rigid.solids.record, self.rigid.bodies.names
+        first, bounced = (record.contacts(names, solves) for solves in (("collisions", "positions"), ("collisions",)))
+        for entry in able:
+            touching, met, bounces = (one.of(entry.name) for one in (contacts, first, bounced))
+            for other in dict.fromkeys(touching.second.tolist()):
+                own = touching.second == other
+                impulse, size = touching.impulse[own], np.linalg.norm(touching.impulse[own], axis=1)
+                if not size.sum() > 0.0:
+                    continue
+                point, total = size @ touching.point[own] / size.sum(), impulse.sum(axis=0)
+                gap = float(met.gap[met.second == other].min(initial=np.inf))
+                bounce = float(np.linalg.norm(bounces.impulse[bounces.second == other].sum(axis=0)))
+                meeting = self._meeting(entry, other, total, point, dt)
+                lasting = meeting._replace(gap=gap if np.isfinite(gap) else 0.0, bounce=bounce).lasting(
+                    float(np.linalg.norm(total)), dt
+                )
+                found.append((entry.identity, self._identity(other), total, point, lasting, other))
+        return _loads(found)
+
+    def _meeting(self, entry: BodyEntry, other: str, impulse: Array, point: Array, dt: float) -> Meeting:
+        """How a body and another one came together, along the impulse on it at a point of the world."""
+        begun, size = self._begun, float(np.linalg.norm(impulse))
+        new = begun.first or not self.history.knows(entry.identity)
+        if other not in begun.place or size == 0.0:
+            return Meeting(0.0, 0.0, 0.0, 0.0, 0.0, False)
+        along = -impulse / size
+        a, b = begun.place[entry.name], begun.place[other]
+        v = begun.v[[a, b]] + np.cross(begun.omega[[a, b]], point - begun.x[[a, b]])
+        inverse = float(begun.inv_mass[a] + begun.inv_mass[b])
+        speed, added = along @ (v[0] - v[1]), dt * (along @ (begun.acceleration[a] - begun.acceleration[b]))
+        return Meeting(float(speed), float(added), 0.0, 1.0 / inverse, 0.0, new)
+
+    def _identity(self, name: str) -> int:
+        table = self.rigid.table
+        if name in table:
+            return table[name].identity
+        return table.walls[name] if name in table.walls else BEYOND + crc32(name.encode())
+
+    def _fluid_loads(self, able: Sequence[BodyEntry], dt: float) -> Loads:
+        """Impulse of the fluid on bodies, on the side of them from which it comes along its line of action."""
+        forces, bodies, found = self.rigid.force_table, self.rigid.bodies, list[_Load]()
+        for entry in able if self.rigid.in_fluid else ():
+            b = bodies.index(entry.name)
+            force = forces.pressure[b] + forces.viscous[b] + forces.control[b]
+            if force.any():
+                arm = np.cross(force, forces.torque[b]) / (force @ force)
+                size = float(np.linalg.norm(force))
+                point = bodies.x_b[b] + arm - entry.description.shape.turning_reach() / size * force
+                found.append((entry.identity, FLUID, dt * force, point, dt * size, "the fluid"))
+        return _loads(found)
+
+    def blow(self, name: str, at: Vector, along: Vector) -> Blow:
+        """A blow of the user on a body at a point of the world [m], in a direction."""
+        position, R = self.rigid.bodies.shape_pose(self.rigid.bodies.index(name))
+        return Blow(name, "the user", 0.0, 0.0, R.T @ (np.array(at) - position), R.T @ np.array(along))
+
+    def moving(self, name: str) -> Moving:
+        """A body as it moves now, without what soft bodies have attached to it."""
+        b, entry = self.rigid.bodies.index(name), self.rigid.table[name]
+        found, body = self.rigid.table.form(entry).found, entry.description
+        assert found is not None
+        position, R = self.rigid.bodies.shape_pose(b)
+        omega = self.rigid.bodies.omega_b[b].copy()
+        velocity = self.rigid.bodies.v_b[b] + np.cross(omega, position + R @ found.centre - self.rigid.bodies.x_b[b])
+        mass = body.mass if body.mass is not None else (body.density or 1.0) * found.mass
+        frame = rotation_matrix_of(found.rotation)
+        inertia = frame @ np.diag(found.inertia) @ frame.T
+        own = inertia if body.inertia is not None else inertia * (mass / found.mass)
+        return Moving(position, R, velocity, omega, mass, found.centre, own)
+
+    def take(self, blows: Iterable[BrokenBody]) -> None:
+        """Count what has broken."""
+        for one in blows:
+            self.broken += 1
+            self.pieces += one.pieces
+            self.debris_mass += one.debris_mass
+
+    def end_step(self) -> None:
+        """What was judged last is what has happened."""
+        times = [e.description.brittle.time for e in self.rigid.table if e.description.brittle is not None]
+        self.history.keep(max(times, default=0.0))
+
+    # a part of a simulation -------------------------------------------------------------------------------------------
+
+    def quantities(self) -> Iterator[Quantity]:
+        yield Quantity("bodies_broken", self.broken)
+        yield Quantity("pieces", self.pieces)
+        yield Quantity("debris_mass", self.debris_mass, MASS)
+
+    def arrays(self) -> dict[str, Array]:
+        return {"fracture_loads": self.history.rows}
+
+    def numbers(self) -> dict[str, Any]:
+        return {"broken": self.broken, "pieces": self.pieces, "debris_mass": self.debris_mass}
+
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
+        self.history.rows = np.array(arrays["fracture_loads"])
+        self.broken, self.pieces = int(numbers["broken"]), int(numbers["pieces"])
+        self.debris_mass = float(numbers["debris_mass"])
+
+
+class _Begun(NamedTuple):
+    """The bodies at the beginning of a step: place of each by its name; x, v, omega (n, 3); acceleration (n, 3) [m/s2]
+    of the last step by all forces on them, 0 unless dynamic; inv_mass (n,). first: nothing was recorded before."""
+
+    place: dict[str, int]
+    x: Array
+    v: Array
+    omega: Array
+    acceleration: Array
+    inv_mass: Array
+    first: bool
+
+    @classmethod
+    def of(cls, rigid: RigidPart, first: bool) -> _Begun:
+        """As they are now."""
+        bodies, forces = rigid.bodies, rigid.force_table
+        total = forces.pressure + forces.viscous + forces.control + forces.contact + forces.joint
+        dynamic = (bodies.kind_b == DYNAMIC)[:, None]
+        pull = rigid.solids.gravity + (total + rigid.loads.mean_b[:, :3]) * bodies.inv_mass_b[:, None]
+        place = {name: b for b, name in enumerate(bodies.names)}
+        return cls(
+            place, bodies.x_b.copy(), bodies.v_b.copy(), bodies.omega_b.copy(), np.where(dynamic, pull, 0.0),
+            bodies.inv_mass_b.copy(), first,
+        )  # fmt: skip
+
+
+_Load = tuple[int, int, Array, Array, float, str]
+
+
+def _loads(found: Sequence[_Load]) -> Loads:
+    own, other, impulse, point, lasting, by = zip(*found, strict=True) if found else ((), (), (), (), (), ())
+    return Loads(
+        np.array(own, dtype=np.int64), np.array(other, dtype=np.int64), np.array(impulse).reshape(-1, 3),
+        np.array(point).reshape(-1, 3), np.array(lasting, dtype=float), tuple(by),
+    )  # fmt: skip
+
+
+def _join(loads: Sequence[Loads]) -> Loads:
+    own, other, impulse, point, lasting = (np.concatenate(parts) for parts in list(zip(*loads, strict=True))[:5])
+    return Loads(own, other, impulse, point, lasting, tuple(name for one in loads for name in one.by))
