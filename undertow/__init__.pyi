@@ -26,6 +26,7 @@ from undertow.scene import (
     FluxProbe,
     ForceLoad,
     ForceProbe,
+    Fracture,
     GaugeProbe,
     Gear,
     Heights,
@@ -92,7 +93,7 @@ from undertow.scene.files import find_scene as scene
 __all__ = [
     "Beach", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Compound", "CompoundPart",
     "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "FaceProbe", "Fluid", "FluxProbe",
-    "ForceLoad", "ForceProbe", "GaugeProbe", "Gear", "HeightSine", "HeightTable", "Heights", "Hold", "Hull",
+    "ForceLoad", "ForceProbe", "Fracture", "GaugeProbe", "Gear", "HeightSine", "HeightTable", "Heights", "Hold", "Hull",
     "Inflow", "IrregularWave", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Mesh", "MeshSequence",
     "Monolithic", "Open", "Outflow", "Output", "Periodic", "PhysicsError", "Plane", "Plate", "PointProbe",
     "Polygon", "Polyline", "PrescribedVelocity", "PressureLoad", "Region", "RegularWave", "RigidBody",

@@ -61,24 +61,24 @@ class FragmentMesh(MeshShape):
         super().__init__(vertices, triangles, name)
         self.interior_t: Flags = np.asarray(interior_t, dtype=bool)
 
-    def table_spacing(self, dx: float) -> float:
-        """Half a cell: pieces have sharp edges on each other, and what a table rounds off there is a gap."""
-        return 0.5 * dx
-
     def solid_entry(self, frame: Frame) -> CollisionEntry:
         """Pieces have edges as sharp as can be, which would ask for tables without end."""
         return polytope_entry(self.surface(), frame) or field_entry(self, frame, FINEST, self._collision_table)
 
     def _collision_table(self, spacing: float) -> SdfGrid:
         """Of a convex piece the largest of the distances to its planes: exact inside and beside its faces, too small
-        beyond edges and corners, where contact only asks on which side a point is."""
-        planes = find_planes(self)
-        if planes is None:
-            return self.sample(0.0, spacing, 4.0 * spacing)
+        beyond edges and corners, where contact only asks on which side a point is. Of others exact near the surface,
+        farther away along the grid."""
         lower, upper = self.bounds()
         origin, (nz, ny, nx) = find_lattice(lower, upper, spacing, 4.0 * spacing, False, "fragment")
         axes = [origin[a] + spacing * np.arange(n) for a, n in enumerate((nx, ny, nz))]
-        return SdfGrid(origin, spacing, measure_planes(planes, axes)[None], lower, upper)
+        planes = find_planes(self)
+        values = measure_near(self, axes, spacing) if planes is None else measure_planes(planes, axes)
+        return SdfGrid(origin, spacing, values[None], lower, upper)
+
+    def table_spacing(self, dx: float) -> float:
+        """Half a cell: pieces have sharp edges on each other, and what a table rounds off there is a gap."""
+        return 0.5 * dx
 
 
 def make_fragment(
@@ -120,6 +120,33 @@ def measure_planes(planes: Array, axes: Sequence[Array]) -> Array:
         np.add((c * z - offset)[:, None, None] + (b * y)[:, None], a * x, out=height)
         np.maximum(found, height, out=found)
     return found
+
+
+def measure_near(mesh: MeshShape, axes: Sequence[Array], spacing: float) -> Array:
+    """Signed distance (z, y, x) [m] of a mesh at the points of a lattice, exact where it is less than ``spacing`` [m];
+    farther away with the sign of the nearest of those, and the distance to it added to its own."""
+    from scipy import ndimage
+
+    corners = mesh.vertices[mesh.triangles]
+    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+    counts = np.maximum(np.ceil(longest / spacing).astype(np.int64), 1)
+    lower = np.array([axis[0] for axis in axes])
+    shape = tuple(len(axis) for axis in axes[::-1])
+    marked = np.zeros(shape, dtype=bool)
+    for count in np.unique(counts):
+        # points of triangles at most a spacing apart
+        i, j = (k.ravel() for k in np.meshgrid(np.arange(count + 1), np.arange(count + 1)))
+        weights = np.stack([i, j, count - i - j], axis=1)[i + j <= count] / count
+        points = np.einsum("wc,tci->twi", weights, corners[counts == count]).reshape(-1, 3)
+        index = np.round((points - lower) / spacing).astype(np.int64)
+        marked[index[:, 2], index[:, 1], index[:, 0]] = True
+    near = ndimage.binary_dilation(marked, structure=np.ones((5, 5, 5)))
+    k, j, i = np.nonzero(near)
+    values = np.zeros(shape)
+    values[near] = mesh.distance(np.column_stack([axes[0][i], axes[1][j], axes[2][k]]))
+    away, place = ndimage.distance_transform_edt(~near, sampling=spacing, return_indices=True)
+    seen = values[tuple(place)]
+    return np.asarray(seen + np.where(seen < 0.0, -away, away))
 
 
 @dataclass(frozen=True, eq=False)
