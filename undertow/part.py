@@ -40,6 +40,8 @@ TIME = Unit("s", "s")
 RATE = Unit("1/s", "1/s")
 SPEED = Unit("m/s", "m/s")
 ANGULAR_SPEED = Unit("rad/s", "rad/s")
+AREA = Unit("m2", "m")
+ACCELERATION = Unit("m/s2", "m/s2")
 VOLUME = Unit("m3", "m2")
 VOLUME_RATE = Unit("m3/s", "m2/s")
 MASS = Unit("kg", "kg/m")
@@ -265,6 +267,15 @@ class Part:
         """What a frame shows of it, as the types of ``undertow.frames``."""
         return ()
 
+    def pull(self, gravity: Array) -> None:
+        """From here on gravity (3,) [m/s2] is another one."""
+
+    def begin_work(self) -> None:
+        """A step begins: from here on count the work that is done on its solids."""
+
+    def count_work(self, dt: float, lag: float) -> None:
+        """A step of dt [s] has ended; lag: the part of it in which the forces of the last step acted."""
+
     # its bodies -----------------------------------------------------------------------------------------------------
 
     def body_names(self) -> Sequence[str]:
@@ -313,6 +324,10 @@ class Scheme(Part):
     def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
         """Advance all parts from ``time`` by ``time_step`` [s]; next_step: as long as the one after it is to be."""
         raise TypeError(type(self).__name__)
+
+    def acts(self, time: float, time_step: float, next_step: float) -> tuple[float, float]:
+        """From when to when the forces of the step to come, from ``time`` by ``time_step`` [s], will act."""
+        return time, time + time_step
 
     def acted(self, since: float, until: float) -> tuple[float, float]:
         """From when to when the forces that are reported of the last step, from ``since`` to ``until`` [s], have acted

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import undertow as ut
-from undertow.coupling.body_surfaces import enclosed
+from undertow.geometry.body_surfaces import enclosed
 from undertow.validation.added_mass.case import submerged
 from undertow.validation.floating_stability.case import arm, float_at, rest_angle
 from undertow.validation.water_at_walls.case import force
@@ -70,7 +70,7 @@ def test_parts_of_a_compound_that_lie_inside_each_other_count_once() -> None:
 
 def test_chords_of_a_sphere_enclose_its_volume() -> None:
     sim = make(ut.Sphere(radius=0.15), height=0.25)
-    surfaces = sim.flow.solve.rigid.at_rest._surfaces
+    surfaces = sim.flow.solve.rigid.at_rest.still._surfaces
     volume, centre = enclosed(surfaces.corners, surfaces.part, np.eye(3))
     assert volume == pytest.approx(4.0 / 3.0 * np.pi * 0.15**3, rel=1e-9)
     assert abs(centre).max() < 1e-9

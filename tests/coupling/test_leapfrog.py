@@ -64,3 +64,76 @@ def test_saved_between_steps_it_goes_on_bit_for_bit(tmp_path) -> None:  # type: 
     assert (other.field("velocity") == sim.field("velocity")).all()
     rows = [one.step().ledger for one in (sim, other) for _ in range(3)]
     assert rows[:3] == rows[3:]
+
+
+def test_transport_is_of_second_order() -> None:
+    """Vortices that drift through a periodic tank, a disc in one of them: cells and steps halved together."""
+    coarse, fine = case.drift(16), case.drift(32)
+    assert np.log2(coarse.error / fine.error) > 1.9
+    assert 0.98 < fine.energy <= 1.0
+
+
+def order(values: list[float]) -> float:
+    """Of three values whose steps were halved twice."""
+    first, second = np.abs(np.diff(values))
+    return float(np.log2(first / second))
+
+
+SWING = {"frequency": 1.25, "phase": 0.0}
+
+
+def test_sides_have_the_velocity_of_the_middle_of_a_step() -> None:
+    """An inflow that swells, and a disc beside it: both have the velocity of the time that is seen, to second order."""
+    sides = {
+        "x_low": {"type": "inflow", "velocity": {"mean": [0.3, 0.0], "amplitude": [0.2, 0.0], **SWING}},
+        "x_high": "outflow",
+    }
+    disc = ut.RigidBody(shape=ut.Sphere(radius=0.1), position=[0.3, 0.25], density=1000.0, velocity=[0.3, 0.0])
+    fluid, beside = [], []
+    for count in (12, 24, 48):
+        sim = ut.Simulation(
+            ut.Scene(
+                name="swell", coupling="monolithic", gravity=[0.0, 0.0],
+                domain=ut.Domain(upper=[1.0, 0.5], resolution=24, sides=sides),
+                time=ut.Time(end=1.0, fixed_step=0.48 / count, frame_rate=count / 0.48), objects={"disc": disc},
+                fluid=ut.Fluid(density=1000.0, viscosity=0.0, tolerance=1e-10, initial_velocity=[0.3, 0.0]),
+            )
+        )  # fmt: skip
+        sim.advance_to(0.48)
+        fluid.append(sim.sample("velocity", [(0.8, 0.2)])[0, 0])
+        beside.append(sim.body("disc").velocity[0])
+    assert order(fluid) > 1.9
+    assert order(beside) > 1.85
+    assert fluid[-1] == pytest.approx(0.3 + 0.2 * np.sin(2.5 * np.pi * 0.48), abs=5e-4)
+
+
+def shaken(count: int = 16, **time: float) -> ut.Scene:
+    """A box that is shaken in water, by 6 mm, in steps of 0.64 s / count."""
+    swing = {"mean": [0.0, 0.0], "amplitude": [0.0, 0.05], **SWING}
+    box = ut.RigidBody(shape=ut.Box(size=[0.3, 0.2]), position=[0.5, 0.3], motion={"type": "velocity", "linear": swing})
+    return ut.Scene(
+        name="shaken", domain=ut.Domain(upper=[1.0, 1.0], resolution=24),
+        time=ut.Time(end=2.0, **(time or {"fixed_step": 0.64 / count, "frame_rate": count / 0.64})),
+        fluid=ut.Fluid(density=1000.0, viscosity=0.0, tolerance=1e-10),
+        objects={"pool": ut.Water(shape=ut.Plane(normal=[0, 1]), position=[0.5, 0.6]), "box": box},
+    )  # fmt: skip
+
+
+def test_prescribed_solids_have_the_velocity_of_the_middle_of_a_step() -> None:
+    """They were those of its end where no body was moved by forces."""
+    found = []
+    for count in (16, 32, 64):
+        sim = ut.Simulation(shaken(count))
+        sim.advance_to(0.64)
+        found.append(sim.sample("velocity", [(0.5, 0.5)])[0, 1])
+    assert order(found) > 1.9
+
+
+def test_what_is_seen_ahead_is_saved(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    """Velocities of walls in the middle of the next step decide about its length."""
+    sim = ut.Simulation(shaken(frame_rate=11.0))
+    sim.advance_to(0.3)
+    sim.save(tmp_path / "a.h5")
+    other = ut.load(tmp_path / "a.h5")
+    rows = [one.step().ledger for one in (sim, other) for _ in range(3)]
+    assert rows[:3] == rows[3:]

@@ -9,10 +9,10 @@ from undertow.coupling import added_mass
 from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.motion import BodyMotion
 from undertow.coupling.projection import make_projection, monolithic
-from undertow.coupling.walls import _face_moment
 from undertow.fluid import Flow, FlowSettings
 from undertow.fluid.phase import FullTank
 from undertow.geometry import Box, Solid, SolidFields, Sphere, rotation_matrix
+from undertow.geometry.fractions import face_moment
 from undertow.grid import GHOSTS, OPEN, PERIODIC, WALL, Grid, Sides
 from undertow.rigid.joints import Joints
 from undertow.solids import SolidsWorld
@@ -204,7 +204,7 @@ def test_a_pressure_gives_fluid_and_bodies_opposite_momenta(name):
             point[axis] -= 0.5 * grid.dx
             area = flow.domain.area_f[axis, k, j, i]
             others = [a for a in range(3) if a != axis]
-            point[others] += np.array(_face_moment(flow.solids.phi_n, axis, k, j, i)) * grid.dx / area
+            point[others] += np.array(face_moment(flow.solids.phi_n, axis, k, j, i)) * grid.dx / area
             if grid.dimensions == 2:
                 point[2] = 0.0
             p = np.zeros(3)

@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 import undertow as ut
 from undertow import geometry
 from undertow.cli import app
-from undertow.coupling.pieces import SurfacePieces, SurfaceSpec
 from undertow.coupling.voxel import VoxelFaces
+from undertow.geometry.pieces import SurfacePieces, SurfaceSpec
 from undertow.geometry.sheets import outline_of
 from undertow.grid import GHOSTS, Grid
 from undertow.soft import meshes

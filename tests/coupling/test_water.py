@@ -55,7 +55,8 @@ def test_a_box_that_weighs_what_it_displaces_stays_and_so_does_the_water() -> No
 def test_water_that_a_body_falls_into_keeps_its_volume(coupling: str) -> None:
     """Level set, spray and what is owed are the water of the start in every step, to rounding, whatever the body sweeps
     over; and little of it is owed."""
-    sim = make("objects.body.position=[0.4, 0.5]", "objects.body.density=700.0", f"coupling='{coupling}'")
+    falls = ("objects.body.position=[0.4, 0.5]", "objects.body.density=700.0", "time.max_step=0.017")
+    sim = make(*falls, f"coupling='{coupling}'")
     start, owed = sim.flow.extent.volume(), []
     while sim.time < 0.6:
         row = sim.step().ledger

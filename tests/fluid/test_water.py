@@ -252,9 +252,9 @@ def test_a_submerged_ball_feels_its_buoyancy(dimensions):
     run(water, 1)
     force = water.forces()["ball"]
     volume = np.pi * 0.2**2 if dimensions == 2 else 4 / 3 * np.pi * 0.2**3
-    # the ball of the grid has plane facets: smaller by 0.1 (dx / r)^2 of its volume per axis
-    assert force.total[1] == pytest.approx(9810.0 * volume, rel=0.03)
+    assert force.total[1] == pytest.approx(9810.0 * volume, rel=1e-6)
     assert abs(force.total[0]) < 1e-6 * force.total[1]
+    assert np.abs(force.torque).max() < 1e-6 * force.total[1] * 0.2
 
 
 def test_pressure_under_still_water_is_linear_and_zero_in_the_air():

@@ -64,7 +64,7 @@ the largest may change by ``PASSES``, or by a tenth."""
 PASSES = 2.0
 
 FLOORS: tuple[tuple[str, str | float], ...] = (
-    (r"ledger (angular_)?momentum(_solids)?|array .*impulse", r"ledger kinetic_energy"),
+    (r"ledger (angular_)?momentum(_solids)?|array (.*impulse|solids_before_\d+)", r"ledger kinetic_energy"),
     (r"ledger (in|out)flow", r"ledger fluid_volume"),
     (r"(ledger|body|state|array) .*(force|torque)s?(\.\w+)?", r"body .* (contact_)?force"),
     (r"body .* (angular_)?velocity|array rigid_(v|omega|p|L)|ledger (joint_rate|velocity_error|disagreement)", 0.01),

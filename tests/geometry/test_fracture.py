@@ -29,9 +29,11 @@ from undertow.geometry import (
     make_hull,
     make_pattern,
 )
-from undertow.geometry.fracture import METHODS, LevelSetShape
+from undertow.geometry.collision import AT_CENTRE, FIELD
+from undertow.geometry.fracture import METHODS, LevelSetShape, check_method
 from undertow.geometry.fracture_patterns import from_folder, triangulate_polygon
-from undertow.geometry.level_set_cuts import find_planes, sample_body
+from undertow.geometry.fragments import find_planes
+from undertow.geometry.level_set_cuts import sample_body
 from undertow.geometry.moments import integrate_mesh
 from undertow.geometry.sheets import make_plate
 from undertow.rigid.mass import mass_properties
@@ -282,6 +284,26 @@ def test_a_round_body_breaks_as_a_mesh_as_fine_as_asked() -> None:
     assert faces[0] < faces[1] < faces[2]
 
 
+def test_pieces_with_many_faces_collide_by_a_small_table() -> None:
+    """Which has the distance of the piece inside, and its sign everywhere, of convex pieces and others."""
+    for shape in (Sphere(0.5), Torus(0.5, 0.2)):
+        pieces = break_shape(shape, place(make_pattern("voronoi", seed=1, pieces=10), shape))
+        entries = [(f, f.shape.collision_entry(AT_CENTRE, 3)) for f in pieces]
+        fields = [(f, entry) for f, entry in entries if entry.kind == FIELD]
+        assert fields
+        for f, entry in fields:
+            assert max(entry.table_shape) <= 32 + 2 * 4 + 2
+            nz, ny, nx = entry.table_shape
+            k, j, i = np.meshgrid(np.arange(nz), np.arange(ny), np.arange(nx), indexing="ij")
+            index = np.stack([i.ravel(), j.ravel(), k.ravel()], axis=1)
+            true = f.shape.distance(entry.table_frame[:3] + entry.table_frame[3] * index)
+            slack = 1e-6 * entry.table_frame[3]
+            inside = true < -slack
+            near = np.abs(true) < 0.5 * entry.table_frame[3]
+            assert np.allclose(entry.table[inside & near], true[inside & near], atol=slack)
+            assert np.all(entry.table[inside] < 0.0) and np.all(entry.table[true > slack] > 0.0)
+
+
 def test_small_pieces_are_debris() -> None:
     fragments = break_shape(BOX, place(make_pattern("radial", seed=2), BOX), smallest=0.1)
     assert {f.is_debris for f in fragments} == {True, False}
@@ -371,14 +393,8 @@ def test_particles_lie_on_the_fragment_that_they_are_given_to() -> None:
         lower, upper = f.shape.bounds()
         slack = f.shape.lattice.spacing
         assert np.all((f.shape.particles > lower - slack) & (f.shape.particles < upper + slack))
-        probes = f.shape.collision_entry(_own_frame(), 3).probes
+        probes = f.shape.collision_entry(AT_CENTRE, 3).probes
         assert np.array_equal(probes[: len(f.shape.particles), :3], f.shape.particles)
-
-
-def _own_frame() -> Any:
-    from undertow.geometry.collision import AT_CENTRE
-
-    return AT_CENTRE
 
 
 def test_the_aligned_path_is_the_other_without_interpolation() -> None:
@@ -535,6 +551,32 @@ def test_mistakes_in_a_folder_name_the_file(folder: Any, tmp_path: Any) -> None:
 def test_mistakes_are_said(words: str, call: Any) -> None:
     with pytest.raises(UserError, match=words.replace("(", r"\(")):
         call()
+
+
+def test_what_a_method_cannot_break_is_said_beforehand() -> None:
+    thin = Box((1.0, 1.0, 0.004))
+    for method in METHODS:
+        for shape in (BOX, u_shape(), Sphere(0.5)):
+            check_method(shape, method)
+            check_method(shape, method, dimensions=2)
+    check_method(thin)
+    check_method(thin, "level_set", dimensions=2)
+    with pytest.raises(UserError, match="cells of 0.0156 m see .*% of the body, which is too thin for them; raise"):
+        check_method(thin, "level_set")
+    assert break_shape(thin, place(make_pattern("radial"), thin, point=np.array([0.1, 0.1, 0.001])), "level_set") == []
+    with pytest.raises(UserError, match="is not closed; mend it"):
+        check_method(Open(0.5))
+    with pytest.raises(UserError, match="a half space cannot break"):
+        check_method(Plane(), "level_set_aligned")
+
+
+def test_pieces_smaller_than_any_mesh_are_left_out() -> None:
+    """Their mass goes to the others."""
+    speck = Box((2e-8, 2e-8, 2e-9))
+    fragments = break_shape(speck, place(make_pattern("voronoi", pieces=200), speck, np.zeros(3)))
+    assert sum(f.volume for f in fragments) < speck.volume()
+    none = np.zeros(3)
+    assert conserve(3.0, none, none, none, fragments).mass_b.sum() == pytest.approx(3.0)
 
 
 class Open(Sphere):

@@ -116,8 +116,10 @@ UNITS = """
     validation/derivatives validation/enright validation/fracture_conserves validation/fracture_fit
     validation/fracture_inertia validation/free_top validation/hanging_cloth validation/hydrostatic
     validation/incline_cube validation/incline_mixed validation/kernel_moments validation/messenger
-    validation/own_weight_strip validation/patch_test validation/single_vortex validation/slosh validation/soft_momentum
-    validation/sph_dam_break validation/sph_poiseuille validation/zalesak validation/soft_bodies.py
+    validation/own_weight_strip validation/patch_test validation/sine_interface validation/single_vortex
+    validation/slosh validation/soft_momentum validation/sph_dam_break validation/sph_poiseuille validation/still_drop
+    validation/tension_energy validation/tension_stability validation/oscillating_drop validation/zalesak
+    validation/soft_bodies.py
 """
 """Measure a piece of the program that no scene reaches alone: an operator, an element, a level set, a world of bodies;
 ``soft_bodies.py`` is what several of them share."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,16 @@ def _write_package(folder: Path, factor: float) -> None:
     use = "from pack.between import scale\n\n@njit(cache=True)\ndef twice(x):\n    return scale(x)\n"
     (package / "uses.py").write_text(jit + use)
     (package / "apart.py").write_text(f"{jit}@njit(cache=True)\ndef thrice(x):\n    return 3.0 * x\n")
+
+
+def test_an_index_of_kernels_that_names_moved_types_is_out_of_date(tmp_path: Path) -> None:
+    """A type that moved to another module between two versions, in the signatures of what is kept."""
+    caching = importlib.import_module("numba.core.caching")
+    file = caching.IndexDataCacheFile(str(tmp_path), "kernel", "stamp")
+    file._save_index({})
+    version, stale = pickle.dumps(file._version), b"cundertow.coupling.gone\nSpec\n."
+    (tmp_path / "kernel.nbi").write_bytes(version + stale)
+    assert file._load_index() == {}
 
 
 def test_a_changed_source_compiles_again_what_imports_it_and_nothing_else(tmp_path: Path) -> None:

@@ -73,10 +73,11 @@ def test_too_much_is_refused_before_anything_is_made(kind: str, message: str, mo
 
 def test_every_part_that_grows_is_known_by_its_name() -> None:
     from undertow.coupling.bodies_in_fluid import BodiesInFluid
+    from undertow.coupling.leapfrog import Leapfrog
     from undertow.coupling.schemes import TwoSolves
     from undertow.solids.soft_part import SoftPart
     from undertow.sph.part import SphPart
 
-    known = {one.__name__ for one in (BodiesInFluid, TwoSolves, Flow, SoftPart, SphPart)}
+    known = {one.__name__ for one in (BodiesInFluid, Leapfrog, TwoSolves, Flow, SoftPart, SphPart)}
     named = {need.part for kind in SCENES for need in memory.needs(make(kind), None)}
     assert named <= known

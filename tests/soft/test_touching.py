@@ -173,17 +173,11 @@ def test_a_strip_slides_over_a_bar_that_its_friction_cannot_hold() -> None:
     sim = ut.Simulation(
         ut.Scene(
             name="capstan",
-            time=ut.Time(end=1.5, fixed_step=0.01),
+            time=ut.Time(end=2.5, fixed_step=0.01),
             soft=ut.Soft(stepper="linearised", collisions=False),
             objects={"bar": bar, "strip": strip},
         )
     )
-    soft = sim.part(SoftPart).soft
-    short = soft.rest[:, 0] < soft.rest[:, 0].min() + 1e-9
-    height = []
-    for end in (0.6, 1.5):
-        while sim.time < end - 1e-9:
-            sim.step()
-        height.append(float(soft.x[short, 1].mean()))
-    # it falls off the other side; held it would stay within 2 mm
-    assert height[1] - height[0] > 0.04, height
+    sim.advance_to(2.5)
+    # held, its middle would be 0.1 m below that of the bar; it has come down with the longer side
+    assert sim.part(SoftPart).soft.x[:, 1].mean() < -0.2

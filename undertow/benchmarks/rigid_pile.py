@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import undertow as ut
+from undertow.run.build import gravity_at_start
 from undertow.scene import Scene, Solids
 from undertow.scene.gallery.rigid_pile import make_boxes, make_scene
 from undertow.solids.rigid_part import RigidPart
@@ -66,7 +67,7 @@ class _Pile:
         scene = make_scene(count)
         self.count = count
         top = max(body.position[1] for body in scene.bodies.values() if body.is_dynamic)
-        self.fall = math.sqrt(2.0 * top / -scene.gravity[1])
+        self.fall = math.sqrt(2.0 * top / math.hypot(*gravity_at_start(scene)))
         self.sim = ut.Simulation(scene, threads=1)
         self.taken: list[float] = []
         self.contacts: list[float] = []

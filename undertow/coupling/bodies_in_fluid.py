@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -117,10 +118,23 @@ class BodiesInFluid(Part):
             weight = np.where(self.dynamic_b, mass, 0.0)
             yield Quantity("potential_energy", -float(weight @ (self.bodies.x_b @ self.gravity)), ENERGY)
 
+    def pull(self, gravity: Array) -> None:
+        self.gravity[...] = gravity
+
     def look_ahead(self, ahead: float) -> None:
         """From now on solids that move as prescribed have their velocity of ``ahead`` [s] later."""
         for motion in self._prescribed:
             motion.ahead = ahead
+
+    def numbers(self) -> dict[str, Any]:
+        return {"ahead": [motion.ahead for motion in self._prescribed]}
+
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
+        for ahead, motion in zip(numbers["ahead"], self._prescribed, strict=True):
+            motion.ahead = ahead
+
+    def adopt(self, before: Part | None, time: float) -> None:
+        """All begins with the velocities of now."""
 
     def begin_step(self, time: float, dt: float) -> None:
         """Loads of the step from ``time`` by dt [s]."""

@@ -23,6 +23,7 @@ class _ForcingScheme(Scheme):
 
     def __init__(self, rigid: RigidPart, particles: SphPart, forcing: DirectForcing) -> None:
         self.rigid, self.particles, self.forcing = rigid, particles, forcing
+        rigid.moved_by_fluid = not forcing.settings.one_way
         self._warned: set[str] = set()
 
     def begin_step(self, time: float, dt: float) -> None:

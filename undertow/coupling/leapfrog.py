@@ -54,6 +54,7 @@ class Leapfrog(Scheme):
 
     def __init__(self, flow: Flow, solids: Sequence[Kicked] = ()) -> None:
         self.flow, self.kicked_solids = flow, solids
+        self.midpoint = flow.lead()
         self.velocity_time = self.before_time = 0.0
         self._fraction, self._planned, self._seen_time = 1.0, 0.0, 0.0
         self._before = [[array.copy() for array in one.kicked()] for one in solids]
@@ -67,15 +68,33 @@ class Leapfrog(Scheme):
     def kick(self, time: float, kick: float, dt: float) -> StepOutcome:
         """The velocity by the forces of the positions at ``time`` over ``kick`` [s]; dt: the step that follows [s]."""
 
+    @abstractmethod
+    def show_ahead(self, ahead: float) -> None:
+        """Solids that move as prescribed have their velocity of ``ahead`` [s] after where they are."""
+
+    def look_ahead(self, ahead: float) -> None:
+        """All that moves as prescribed has the velocity of the middle of the step, ``ahead`` [s] from where it is."""
+        self.flow.ahead = ahead
+        self.show_ahead(ahead)
+
+    @property
+    def since_kick(self) -> float:
+        """How long the velocity is ahead of that before the last kick [s]."""
+        return self.velocity_time - self.before_time
+
     @property
     def planned_step(self) -> float:
         return math.inf if self.velocity_time == self.before_time else self._planned
+
+    def acts(self, time: float, time_step: float, next_step: float) -> tuple[float, float]:
+        return time + 0.5 * time_step, time + time_step + 0.5 * next_step
 
     def acted(self, since: float, until: float) -> tuple[float, float]:
         return self.before_time, self.velocity_time
 
     def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
         first = self._aim(time, time_step)
+        self.look_ahead(-0.5 * time_step)
         self.drift(time, time_step)
         done = self._kick(time + time_step, next_step)
         return StepOutcome(first.iterations + done.iterations, done.details, (*first.events, *done.events))
@@ -86,6 +105,7 @@ class Leapfrog(Scheme):
         if self.velocity_time == self.before_time:
             return self._kick(time, dt)
         if self.velocity_time - middle > SAME * dt:
+            self.look_ahead(middle - time)
             self._go_back((middle - self.before_time) / (self.velocity_time - self.before_time), time)
             self.velocity_time = middle
         return StepOutcome(0, None)
@@ -96,7 +116,12 @@ class Leapfrog(Scheme):
         kick = middle - self.velocity_time
         self._fraction, self._planned, self._seen_time = (time - self.velocity_time) / kick, dt, time
         self._keep()
+        self.look_ahead(0.5 * dt)
+        starts = self.velocity_time == self.before_time
         done = self.kick(time, kick, dt)
+        if starts:
+            # what makes a velocity that is given one of the fluid, at once, is no acceleration
+            self.midpoint.forget()
         self.before_time, self.velocity_time = self.velocity_time, middle
         return done
 
@@ -115,6 +140,7 @@ class Leapfrog(Scheme):
     def _go_back(self, fraction: float, time: float) -> None:
         """To velocities within the last kick, with everything at ``time`` [s]; what loads did since is owed."""
         flow = self.flow
+        flow.move_sides(time)
         self._blend(fraction, time)
         for solids in self.kicked_solids:
             solids.loads.take_back((1.0 - fraction) * (self.velocity_time - self.before_time))
@@ -122,6 +148,7 @@ class Leapfrog(Scheme):
         flow.finish(flow.state.u)
 
     def restart(self, time: float) -> None:
+        self.look_ahead(0.0)
         if self.velocity_time > self.before_time:
             self._go_back(self._fraction, time)
         self._begin(time)
@@ -130,6 +157,7 @@ class Leapfrog(Scheme):
         """Velocities are those of ``time`` [s]."""
         self.velocity_time = self.before_time = time
         self._fraction = 1.0
+        self.midpoint.forget()
 
     @contextmanager
     def synchronised(self) -> Iterator[None]:
@@ -158,7 +186,7 @@ class Leapfrog(Scheme):
         self._begin(time)
 
     def arrays(self) -> dict[str, Array]:
-        found = {"u_before": self.flow.u_star}
+        found = {"u_before": self.flow.u_star, **self.midpoint.arrays()}
         for solids, before in zip(self.kicked_solids, self._before, strict=True):
             found |= {f"{solids.name}_before_{number}": array for number, array in enumerate(before)}
         return found
@@ -167,6 +195,7 @@ class Leapfrog(Scheme):
         return {
             "velocity_time": self.velocity_time, "before_time": self.before_time,
             "fraction": self._fraction, "planned": self._planned, "seen_time": self._seen_time,
+            **self.midpoint.numbers(),
         }  # fmt: skip
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
@@ -174,3 +203,4 @@ class Leapfrog(Scheme):
         self.velocity_time, self.before_time = numbers["velocity_time"], numbers["before_time"]
         self._fraction, self._planned = numbers["fraction"], numbers["planned"]
         self._seen_time = numbers["seen_time"]
+        self.midpoint.restore(numbers)

@@ -20,6 +20,7 @@ from undertow.fluid.phase import FullTank
 from undertow.fluid.pressure import PressureRows
 from undertow.grid import GHOSTS, Array
 from undertow.part import ENERGY, MOMENTUM, NUMBER, SPEED, VOLUME, Limit, Part, Quantity, components, vector
+from undertow.rigid.bodies import DYNAMIC
 from undertow.soft.collision import Stencils
 from undertow.soft.rings import RingRows
 from undertow.solids.contact_record import ContactSet, join_contacts, name_array, no_contacts
@@ -123,6 +124,9 @@ class NodesInFluid(Part):
         speed = float(np.abs(self.soft.v).sum(axis=1).max(initial=0.0))
         return [Limit("body_motion", self.within.grid.dx / speed)] if speed > 0 else []
 
+    def pull(self, gravity: Array) -> None:
+        np.multiply(self.soft.mass[:, None], gravity, out=self.weight)
+
     def begin_step(self, time: float, dt: float) -> None:
         """Loads of the step from ``time`` by dt [s]."""
         self.part.begin_step(time, dt)
@@ -184,6 +188,8 @@ class NodesInFluid(Part):
         self._dissipated += coupled.dissipated
         part.elastic_energy = self._measure_elastic()
         pressure = coupled.pressure / dt + coupled.buoyancy
+        part.led_work = self._work_of_led()
+        part.take_acting(pressure + coupled.viscous / dt + coupled.external)
         names = part.body_names()
         for one in soft.parts:
             nodes = one.nodes
@@ -200,6 +206,17 @@ class NodesInFluid(Part):
         soft_forces, outside = part.soft_forces, [coupled.external[one.nodes].sum(axis=0) for one in part.soft_parts]
         of_fluid = soft_forces.pressure + soft_forces.viscous
         part.balance_reactions(of_fluid + np.array(outside).reshape(-1, 3), dt)
+
+    def _work_of_led(self) -> float:
+        """Work [J] on nodes of the bodies that they touch and that move as prescribed, by the last solve."""
+        contacts, near, bodies = self.coupled.contacts, self.part.soft_solids.contacts, self.bodies
+        k = np.flatnonzero(near.body >= 0)
+        b, led = near.body[k], bodies.kind_b[near.body[k]] != DYNAMIC
+        if contacts is None or not led.any():
+            return 0.0
+        given = np.einsum("kc,kci->ki", contacts.impulse[: len(k)], frames(near.normal[k]))
+        speed = bodies.v_b[b] + np.cross(bodies.omega_b[b], self.soft.x[near.nodes[k]] - bodies.x_b[b])
+        return float((given * speed)[led].sum())
 
     def _body(self, name: str) -> int:
         return self.bodies.index(name)
@@ -230,15 +247,18 @@ class NodesInFluid(Part):
 
     def take_off_soft_walls(self, flow: Flow, found: dict[str, SolidForce]) -> None:
         """Forces of the fluid on solids are those on the walls in cells near them: take off the part on soft walls."""
+        if not found:
+            return
         fields, walls, grid = self.solids.fields, self.solids.walls, self.within.grid
-        fills = isinstance(self.solids.phase, FullTank)
         soft_volume = np.zeros(grid.padded)
         soft_volume[grid.interior] = (fields.rigid.volume_c - fields.volume_c)[grid.interior] * grid.cell_volume
         body_c = fields.body_c.reshape(-1)
         near = (walls.soft_area != 0.0).any(axis=0) | (soft_volume.reshape(-1) != 0.0)
         cell = np.flatnonzero((body_c >= 0) & near)
-        soft_c = soft_volume.reshape(-1)[cell] * fills
-        on_soft = (flow.state.p.reshape(-1)[cell] * walls.soft_area[:, cell]).T
+        stencil, at_rest = flow.solve.rows.stencil, flow.at_rest
+        assert at_rest is not None and stencil is not None
+        soft_c = soft_volume.reshape(-1)[cell]
+        on_soft = (at_rest.beside(stencil, flow.state.p).reshape(-1)[cell] * walls.soft_area[:, cell]).T
         index = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1) - GHOSTS
         place = np.array(grid.lower) + (index + 0.5) * grid.dx
         for b, solid in enumerate(fields.solids):
@@ -248,10 +268,10 @@ class NodesInFluid(Part):
             arm = fields.arms(place[here], fields.spec.position[b])
             force = found[solid.name]
             # the volume that soft bodies take there counted for the buoyancy of a tank, and for the drag of turning
-            taken = on_soft[here] - self.solids.phase.mass_of(soft_c[here, None]) * self._gravity
-            turned = (
-                0.0 if solid.slip else 2.0 * self.solids.viscosity * soft_c[here].sum() * fields.angular_velocity(b)
-            )
+            slides = solid.slip or self.solids.phase.strains
+            counted = soft_c[here] * at_rest.by_cells_b[b]
+            taken = on_soft[here] + counted[:, None] * self.solids.phase.lift
+            turned = 0.0 if slides else 2.0 * self.solids.viscosity * counted.sum() * fields.angular_velocity(b)
             pressure = np.array(force.pressure) - taken.sum(axis=0)
             torque = np.array(force.torque) - np.cross(arm, taken).sum(axis=0) + turned
             found[solid.name] = SolidForce(vector(pressure), force.viscous, vector(torque))

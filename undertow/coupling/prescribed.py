@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import undertow.geometry as geometry
+from undertow.coupling.motion import MotionAhead
 from undertow.fluid import SolidForce
 from undertow.fluid.pressure import PressureRows
 from undertow.frames import BodyFrame
@@ -29,14 +30,27 @@ class SpreadFlux:
 
 
 class PrescribedSolids(Part):
-    """Solids with a motion of their own, and the forces of the fluid on them; table: what they are."""
+    """Solids with a motion of their own, and the forces of the fluid on them; table: what they are.
+
+    placed: the solids as the fluid sees them.
+    """
 
     name = "prescribed"
 
     def __init__(self, solids: Sequence[geometry.Solid], table: BodyTable) -> None:
         self.solids, self.table = list(solids), table
+        self._motions = [MotionAhead(solid.motion) for solid in solids]
+        self.placed = [
+            geometry.Solid(solid.name, solid.shape, motion, solid.slip)
+            for solid, motion in zip(solids, self._motions, strict=True)
+        ]
         self.rows = {solid.name: row for row, solid in enumerate(self.solids)}
         self.forces = ForceTable(len(self.solids))
+
+    def look_ahead(self, ahead: float) -> None:
+        """From now on the fluid sees them with their velocity of ``ahead`` [s] later."""
+        for motion in self._motions:
+            motion.ahead = ahead
 
     def set_forces(self, forces: Mapping[str, SolidForce]) -> None:
         """The forces of the fluid over a step."""
@@ -63,12 +77,15 @@ class PrescribedSolids(Part):
         return {"prescribed_forces": self.forces.values}
 
     def numbers(self) -> dict[str, Any]:
-        return {"driven": {name: motion.numbers() for name, motion in self._driven().items()}}
+        driven = {name: motion.numbers() for name, motion in self._driven().items()}
+        return {"driven": driven, "ahead": [motion.ahead for motion in self._motions]}
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         restore_arrays(self.arrays(), arrays)
         for name, motion in self._driven().items():
             motion.restore(numbers["driven"][name])
+        for ahead, seen in zip(numbers["ahead"], self._motions, strict=True):
+            seen.ahead = ahead
 
     def adopt(self, before: Part | None, time: float) -> None:
         """By identity."""

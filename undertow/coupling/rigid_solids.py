@@ -90,6 +90,8 @@ class RigidSolids(SolidBlock):
         self.take(u_f)
 
     def change_known(self, u_f: Array, z_c: Array, start_c: Array, dt: float) -> None:
+        # walls that let go are dry
+        self.at_rest.measure()
         self.take_known(start_c, dt)
         change = self.known_b - self._given_b
         self.coupled.impulse_b += change

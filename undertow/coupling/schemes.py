@@ -43,12 +43,15 @@ class SurfaceAroundSolids(Leapfrog):
         super().__init__(flow)
         self.solids, self.spread = solids, SpreadFlux(flow.solve.rows)
 
+    def show_ahead(self, ahead: float) -> None:
+        self.solids.look_ahead(ahead)
+
     def drift(self, time: float, dt: float) -> None:
         self.flow.drift(time, dt)
 
     def kick(self, time: float, kick: float, dt: float) -> StepOutcome:
-        report = self.flow.kick(time, kick, dt)
-        self.flow.finish(self.flow.state.u)
+        report = self.flow.kick(time, kick, dt, self.since_kick)
+        self.flow.finish_kick(kick)
         with self.synchronised():
             self.flow.end_step(time)
         self.solids.set_forces(self.flow.forces())
@@ -74,7 +77,7 @@ class WithBodies(Scheme):
         """Forces over dt [s], sums and events of a step that ends at ``time`` [s]."""
         solids, flow = stages.report(), self.flow
         self.rigid.take_report(solids)
-        walls = flow.forces()
+        walls = flow.forces({solid.name for solid in self.bodies.prescribed})
         for nodes in self.nodes:
             nodes.take_off_soft_walls(flow, walls)
         self.bodies.take_forces(dt, walls)
@@ -117,10 +120,12 @@ class KickedBodies(WithBodies, Leapfrog):
         WithBodies.__init__(self, bodies, nodes, flow, contact)
         Leapfrog.__init__(self, flow, [self.rigid, *(one.part for one in nodes)])
 
+    def show_ahead(self, ahead: float) -> None:
+        self.bodies.look_ahead(ahead)
+
     def drift(self, time: float, dt: float) -> None:
         self.stages = stages = KickedStages(self.rigid.solids)
         self._note()
-        self.bodies.look_ahead(-0.5 * dt)
         stages.evolve(time, dt)  # I    bodies that move as prescribed
         stages.collide(dt)  # II
         stages.hold(time, dt)  # III  contact and joints on the velocities
@@ -144,7 +149,6 @@ class KickedBodies(WithBodies, Leapfrog):
             self._note()
             self.stages.stand(time)
         self.bodies.act(until, kick, moved or dt)
-        self.bodies.look_ahead(0.5 * dt)
         self.stages.kick(time, kick, dt)
         expected = self.contact.expect(self.stages.contacts, kick)
         for nodes in self.nodes:
@@ -176,13 +180,13 @@ class OneSolve(KickedBodies):
 
     def kick(self, time: float, kick: float, dt: float) -> StepOutcome:
         flow, expected = self.flow, self._begin_kick(time, kick, dt)
-        report = flow.kick(time, kick, dt)  # (5.25), (5.30)
+        report = flow.kick(time, kick, dt, self.since_kick)  # (5.25), (5.30)
         for nodes in self.nodes:
             nodes.count_contact()
         report.solves += self.contact.iterate(self.stages.contacts, expected, kick)
         self.stages.take_velocities()
         self.stages.settle(time - kick, kick)  # V    what still approaches
-        flow.finish(flow.state.u)
+        flow.finish_kick(kick)
         return self._end_step(self.stages, report, time, kick)
 
 
@@ -310,12 +314,12 @@ class RigidFluid(KickedBodies):
 
     def kick(self, time: float, kick: float, dt: float) -> StepOutcome:
         flow, expected = self.flow, self._begin_kick(time, kick, dt)
-        report = flow.kick(time, kick, dt)  # (15) to (18), (24), (25): the projection moves the bodies
+        report = flow.kick(time, kick, dt, self.since_kick)  # (15) to (18), (24), (25): the projection moves the bodies
         report.solves += self.contact.iterate(self.stages.contacts, expected, kick)
         self.stages.take_velocities()
         self.stages.settle(time - kick, kick)
         self.projection.make_rigid(flow.state.u, kick)  # (26)
-        flow.finish(flow.state.u)
+        flow.finish_kick(kick)
         return self._end_step(self.stages, report, time, kick)
 
     def arrays(self) -> dict[str, Array]:

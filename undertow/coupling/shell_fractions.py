@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from undertow.coupling.pieces import SurfaceSpec
 from undertow.coupling.voxel import VoxelFaces
+from undertow.geometry.pieces import SurfaceSpec
 from undertow.grid import GHOSTS, Array, Grid
 
 LEAST = 0.1

@@ -1,6 +1,6 @@
 """Soft bodies on a grid: the fields of ``geometry.SolidFields`` where closed surfaces of nodes are walls as well.
 
-Open fractions are exact for the surfaces (``coupling.pieces``). A face within the band knows the nearest point of a
+Open fractions are exact for the surfaces (``geometry.pieces``). A face within the band knows the nearest point of a
 surface as weights of the nodes of an element: the wall's velocity and its distance for the viscous rows, and what
 transport reads inside bodies. Nearest to the middle of its open part, that is: where a corner of a body covers most of
 a face, the wall is next to what is left of it, however far it is from the face's centre.
@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from undertow.coupling.pieces import SurfacePieces, SurfaceSpec
 from undertow.coupling.shell_fractions import no_shares, share_sections
 from undertow.coupling.voxel import VoxelFaces
 from undertow.geometry import Occlusion, Solid, SolidFields
 from undertow.geometry.hiding import ThinSolids, is_sheet, measure_soft_thickness
 from undertow.geometry.occlusion import find_nearest
+from undertow.geometry.pieces import SurfacePieces, SurfaceSpec
 from undertow.geometry.solids import BAND
 from undertow.grid import GHOSTS, OPEN, OUTFLOW, Array, Grid, Sides
 from undertow.grid.jitting import borrowing, helper

@@ -6,7 +6,7 @@ bodies of thousands of nodes the factors cost less than the iterations that the 
 
     F_cp = - sum over pieces in c of s w_p
 
-(see ``coupling.pieces``; F is minus the area vector out of the solid), and for the twists of rigid bodies as
+(see ``geometry.pieces``; F is minus the area vector out of the solid), and for the twists of rigid bodies as
 ``coupling.walls`` has it. In cells that both cut, what the open faces leave of the wall beside the pieces is the rigid
 body's: the rows of a cell add up to those of a uniform motion, so that momentum passes without loss. Thin shells act
 through the faces they pass (``coupling.voxel``).

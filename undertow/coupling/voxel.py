@@ -5,7 +5,7 @@ with the surface, u_f = (J v)_f, with the weights of the parts of the surface in
 
     J_fp = sum over pieces |s| w_p / sum over pieces |s|,
 
-w_p at the middle of each piece (``coupling.pieces`` on the grid of dual cells), so that rows sum to one and a velocity
+w_p at the middle of each piece (``geometry.pieces`` on the grid of dual cells), so that rows sum to one and a velocity
 linear over an element is reproduced. The coupling impulses are eliminated: coupled faces are closed for the fluid,
 their mass beta = rho V belongs to the nodes, M + J^T beta J, and their flux A (J v)_f to the rows of the two cells.
 """
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from undertow.coupling.pieces import SurfacePieces, SurfaceSpec, _cell_range, _clip_elements, make_pieces, set_element
+from undertow.geometry.pieces import SurfacePieces, SurfaceSpec, cell_range, clip_elements, make_pieces, set_element
 from undertow.grid import GHOSTS, Array, Grid
 
 
@@ -123,7 +123,7 @@ class VoxelFaces:
         """Pieces of the surface in the dual cells of the faces along an axis."""
         pieces, spec = self._pieces[axis], self._dual(axis)
         while True:
-            pieces.size = int(_clip_elements(spec, surface, pieces.spec))
+            pieces.size = int(clip_elements(spec, surface, pieces.spec))
             if pieces.size <= len(pieces.spec.cell):
                 return pieces.arrays()
             pieces.spec = make_pieces(2 * pieces.size)
@@ -181,11 +181,11 @@ def _find_crossings(spec, surface, out):  # type: ignore[no-untyped-def]
                 for a in range(1, corners):
                     low_b, high_b = min(low_b, p[a, b]), max(high_b, p[a, b])
                     low_c, high_c = min(low_c, p[a, c]), max(high_c, p[a, c])
-                b0, b1, b_last, b_origin = _cell_range(spec, b, low_b, high_b)
-                c0, c1, c_last, c_origin = _cell_range(spec, c, low_c, high_c)
+                b0, b1, b_last, b_origin = cell_range(spec, b, low_b, high_b)
+                c0, c1, c_last, c_origin = cell_range(spec, c, low_c, high_c)
                 if kind == 2:
                     c0, c1 = GHOSTS, GHOSTS
-                _, _, last, origin = _cell_range(spec, axis, low_b, high_b)
+                _, _, last, origin = cell_range(spec, axis, low_b, high_b)
                 for ib in range(b0, b1 + 1):
                     y = b_origin + (ib - GHOSTS + 0.5) * spec.dx
                     for ic in range(c0, c1 + 1):

@@ -21,8 +21,8 @@ from numba import njit
 
 from undertow.coupling.enclosed import find_excess, walls_missing
 from undertow.fluid.domain import FluidDomain, wrap
-from undertow.geometry.fractions import SNAP
-from undertow.geometry.solids import ANGULAR, LINEAR, UNSEEN, solid_distance
+from undertow.geometry.fractions import face_moment
+from undertow.geometry.solids import ANGULAR, LINEAR, distance_from
 from undertow.grid import GHOSTS, Array
 from undertow.grid.jitting import borrowing
 from undertow.linalg import Stencil
@@ -216,62 +216,6 @@ def _find_shared(domain: FluidDomain, dynamic_b: np.ndarray, diagonal_c: Array) 
 
 
 @njit(cache=True)
-def _triangle_moment(a, b, c, ax, ay, bx, by, cx, cy):  # type: ignore[no-untyped-def]
-    """First moments, per area, of the part of a triangle where the linear function a, b, c is positive."""
-    positive = (a > 0.0) + (b > 0.0) + (c > 0.0)
-    if positive == 0:
-        return 0.0, 0.0
-    whole_x, whole_y = (ax + bx + cx) / 3.0, (ay + by + cy) / 3.0
-    if positive == 3:
-        return whole_x, whole_y
-    alone = positive == 1
-    # bring the corner that is alone to the front
-    if (b > 0.0) == alone and (a > 0.0) != alone:
-        a, b = b, a
-        ax, ay, bx, by = bx, by, ax, ay
-    elif (c > 0.0) == alone and (a > 0.0) != alone:
-        a, c = c, a
-        ax, ay, cx, cy = cx, cy, ax, ay
-    s, t = a / (a - b), a / (a - c)
-    part = s * t
-    x = part * (ax + (s * (bx - ax) + t * (cx - ax)) / 3.0)
-    y = part * (ay + (s * (by - ay) + t * (cy - ay)) / 3.0)
-    if alone:
-        return x, y
-    return whole_x - x, whole_y - y
-
-
-@njit(cache=True)
-def _square_moment(a, b, c, d):  # type: ignore[no-untyped-def]
-    """First moments about its centre of the open part of a unit square, corners in order from (-, -) by (+, -)."""
-    if a > 0.0 and b > 0.0 and c > 0.0 and d > 0.0 or a <= 0.0 and b <= 0.0 and c <= 0.0 and d <= 0.0:
-        return 0.0, 0.0
-    m = 0.25 * ((a + c) + (b + d))
-    x, y = 0.0, 0.0
-    for side in range(4):
-        p = a if side == 0 else (b if side == 1 else (c if side == 2 else d))
-        q = b if side == 0 else (c if side == 1 else (d if side == 2 else a))
-        px = -0.5 if side == 0 or side == 3 else 0.5
-        py = -0.5 if side <= 1 else 0.5
-        qx = 0.5 if side <= 1 else -0.5
-        qy = 0.5 if side == 1 or side == 2 else -0.5
-        dx, dy = _triangle_moment(p, q, m, px, py, qx, qy, 0.0, 0.0)
-        x += 0.25 * dx
-        y += 0.25 * dy
-    return x, y
-
-
-@njit(cache=True)
-def _face_moment(phi, axis, k, j, i):  # type: ignore[no-untyped-def]
-    """First moments along the two directions of a face (the lower axis first) of its open part, in cells."""
-    if axis == 0:
-        return _square_moment(phi[k, j, i], phi[k, j + 1, i], phi[k + 1, j + 1, i], phi[k + 1, j, i])
-    if axis == 1:
-        return _square_moment(phi[k, j, i], phi[k, j, i + 1], phi[k + 1, j, i + 1], phi[k + 1, j, i])
-    return _square_moment(phi[k, j, i], phi[k, j, i + 1], phi[k, j + 1, i + 1], phi[k, j + 1, i])
-
-
-@njit(cache=True)
 def _offset(x, period):  # type: ignore[no-untyped-def]
     """x brought to the nearest repetition; period 0: not periodic."""
     return x - period * np.floor(x / period + 0.5) if period > 0.0 else x
@@ -301,8 +245,8 @@ def _gather_walls(  # type: ignore[no-untyped-def]
                     if lo >= 1.0 and hi >= 1.0:
                         continue
                     cut = True
-                    sl, tl = _face_moment(phi, a, k, j, i)
-                    sh, th = _face_moment(phi, a, kh, jh, ih)
+                    sl, tl = face_moment(phi, a, k, j, i)
+                    sh, th = face_moment(phi, a, kh, jh, ih)
                     s, t = spec.dx * (sl - sh), spec.dx * (tl - th)
                     if a == 0:
                         ax = lo - hi
@@ -340,15 +284,6 @@ def _gather_walls(  # type: ignore[no-untyped-def]
 
 
 @borrowing
-def _alone(spec, rows, tables, solids, b, x, y, z):  # type: ignore[no-untyped-def]
-    """Distance of a point from a solid, its repetitions along periodic axes among them."""
-    found = UNSEEN
-    for row in range(b, len(rows), solids):
-        found = min(found, solid_distance(rows, tables, row, spec.dimensions, x, y, z))
-    return 0.0 if abs(found) < SNAP * spec.dx else found
-
-
-@borrowing
 def _closed_edge(a, b):  # type: ignore[no-untyped-def]
     """Part of an edge that is solid, by the distances of its ends."""
     if a > 0.0 and b > 0.0:
@@ -365,14 +300,14 @@ def _closed_alone(spec, rows, tables, solids, b, axis, k, j, i):  # type: ignore
     x, y, z = spec.x0 + (i - GHOSTS) * dx, spec.y0 + (j - GHOSTS) * dx, spec.z0 + (k - GHOSTS) * dx
     if spec.dimensions == 2:
         ex, ey = dx * (axis == 1), dx * (axis == 0)
-        here = _alone(spec, rows, tables, solids, b, x, y, z)
-        return _closed_edge(here, _alone(spec, rows, tables, solids, b, x + ex, y + ey, z))
+        here = distance_from(spec, rows, tables, solids, b, x, y, z)
+        return _closed_edge(here, distance_from(spec, rows, tables, solids, b, x + ex, y + ey, z))
     ux, uy = dx * (axis != 0), dx * (axis == 0)
     vy, vz = dx * (axis == 2), dx * (axis != 2)
-    d0 = _alone(spec, rows, tables, solids, b, x, y, z)
-    d1 = _alone(spec, rows, tables, solids, b, x + ux, y + uy, z)
-    d2 = _alone(spec, rows, tables, solids, b, x + ux, y + uy + vy, z + vz)
-    d3 = _alone(spec, rows, tables, solids, b, x, y + vy, z + vz)
+    d0 = distance_from(spec, rows, tables, solids, b, x, y, z)
+    d1 = distance_from(spec, rows, tables, solids, b, x + ux, y + uy, z)
+    d2 = distance_from(spec, rows, tables, solids, b, x + ux, y + uy + vy, z + vz)
+    d3 = distance_from(spec, rows, tables, solids, b, x, y + vy, z + vz)
     return 0.25 * (_closed_edge(d0, d1) + _closed_edge(d1, d2) + _closed_edge(d2, d3) + _closed_edge(d3, d0))
 
 
@@ -410,11 +345,11 @@ def _share_walls(  # type: ignore[no-untyped-def]
                     z = spec.z0 + (kp - GHOSTS + 0.5 * (a != 2)) * spec.dx
                     for o in range(count):
                         if owners[m, o] >= 0:
-                            distance = _alone(spec, rows, tables, solids, owners[m, o], x, y, z)
+                            distance = distance_from(spec, rows, tables, solids, owners[m, o], x, y, z)
                             if distance < least:
                                 nearest, least = o, distance
                     weight[nearest] = total = 1.0
-                s, t = _face_moment(phi, a, kf, jf, i_f)
+                s, t = face_moment(phi, a, kf, jf, i_f)
                 out_sign = 2.0 * end - 1.0
                 for o in range(count):
                     if weight[o] <= 0.0:

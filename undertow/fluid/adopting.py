@@ -31,7 +31,7 @@ def adopt_flow(flow: Flow, before: Flow, time: float) -> None:
     if isinstance(extent, LiquidSurface) and isinstance(before.extent, LiquidSurface):
         flow.move_walls(time)
         arrays |= _empty_holes(extent, before.extent, arrays)
-    flow.restore(arrays, before.numbers(), time)
+    flow.restore(arrays, before.numbers() | {"ahead": 0.0}, time)
     if not isinstance(extent, LiquidSurface):
         _fill_holes(flow, before)
     displaced = before.extent.volume() - extent.volume()

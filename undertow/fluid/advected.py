@@ -152,6 +152,10 @@ class Extent(AdvectedField, ABC):
     def extrapolate(self, u_f: Array) -> None:
         """Velocities go where there is no fluid."""
 
+    @abstractmethod
+    def extrapolate_rate(self, a_f: Array) -> None:
+        """So do their rates of change, which no wall prescribes."""
+
     def recall(self) -> None:
         """After a restart: what the last ``extrapolate`` knew."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from undertow.fluid.advected import AdvectedField, Content, Extent, FieldContext
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.forces import add_acceleration
 from undertow.fluid.limits import flow_limits
+from undertow.fluid.midpoint import MidpointTransport
 from undertow.fluid.phase import Phase
 from undertow.fluid.solve import SplitImplicit, set_up_solve
 from undertow.fluid.state import FlowReport, FlowSettings, FlowState, SolidForce
@@ -64,6 +65,7 @@ class Flow(Part):
         variable = [field for field in self.fields if isinstance(field, VariableViscosity)]
         self.solve = set_up_solve(self.extent.phase, settings, variable[0] if variable else None, make_solve)
         self.extent.solve = self.solve
+        self.at_rest = None if solids is None else self.extent.phase.at_rest(solids)
         two = settings.stepper == "second_order"
         none = np.zeros(0)
         self.state = FlowState(
@@ -73,8 +75,12 @@ class Flow(Part):
         self.u_star = grid.face_field()
         """Scratch of a step, and after it the velocity before it."""
         self._space = VectorSpace(self.u_star.size, used_ranges(self.u_star.shape))
+        self.midpoint: MidpointTransport | None = None
+        """Of a leapfrog."""
         self.moved_for = 0.0
         """How long the last drift was, until the kick that follows it [s]."""
+        self.ahead = 0.0
+        """Sides have their velocity of so much later than where they are [s]."""
         self.gradient_f = grid.face_field() if two else none
         self.report = FlowReport()
         """What the solves of the last step did."""
@@ -104,9 +110,13 @@ class Flow(Part):
 
     def move_walls(self, time: float) -> None:
         """Put sides and solids at ``time`` [s]; ``update_solve`` is to follow."""
-        if self.side_velocity is not None:
-            self.side_velocity(time)
+        self.move_sides(time)
         self._is_stale |= self.extent.move_walls(time)
+
+    def move_sides(self, time: float) -> None:
+        """Sides have the velocities of ``time`` [s], or as much later as is to be seen ahead."""
+        if self.side_velocity is not None:
+            self.side_velocity(time + self.ahead)
 
     def update_solve(self) -> None:
         """The solve takes over the fluid, solids and sources of now."""
@@ -118,14 +128,18 @@ class Flow(Part):
 
     def place_velocities(self, time: float) -> None:
         """Sides and solids have the velocities of ``time`` [s] and stay where they are."""
-        if self.side_velocity is not None:
-            self.side_velocity(time)
+        self.move_sides(time)
         if self.solids is not None:
             self.solids.refresh_velocities()
         self._is_stale |= self.extent.phase.moves
         self.update_solve()
 
     # a step ---------------------------------------------------------------------------------------------------------
+
+    def pull(self, gravity: Array) -> None:
+        self.phase.pull(gravity)
+        fresh = {one.name: one for one in self._sums() if one.name == "potential_energy"}
+        self.sums = [fresh.get(one.name, one) for one in self.sums]
 
     def begin_step(self) -> None:
         """Before a step moves anything."""
@@ -149,12 +163,27 @@ class Flow(Part):
         self._two_halves().drift(self.state.u, time, dt)
         self.moved_for = dt
 
-    def kick(self, time: float, kick: float, dt: float) -> FlowReport:
+    def lead(self) -> MidpointTransport:
+        """From now on the flow drifts and is kicked, and velocities belong to the middles of drifts."""
+        self.midpoint = MidpointTransport(self.grid, self._space)
+        return self.midpoint
+
+    def kick(self, time: float, kick: float, dt: float, since: float) -> FlowReport:
         """The velocity over ``kick`` [s], everything being where it is at ``time`` [s], up to the implicit solve:
-        ``finish`` is to follow. dt: the step that follows [s]."""
-        self.report = self._two_halves().kick(self.state.u, time, kick, self.moved_for, dt)
+        ``finish_kick`` is to follow. dt: the step that follows; since: how long ago it was what it was before [s]."""
+        assert self.midpoint is not None
+        by_f = self.midpoint.extrapolate(self.state.u, self.u_star, since, kick)
+        self.sides.fill_velocity(by_f)
+        self.report = self._two_halves().kick(by_f, time, kick, self.moved_for, dt)
         self.moved_for = 0.0
         return self.report
+
+    def finish_kick(self, kick: float) -> None:
+        """As ``finish``, after all that changes the velocity in a kick [s]."""
+        assert self.midpoint is not None
+        self.finish(self.state.u)
+        self.midpoint.end(self.state.u, kick)
+        self.extent.extrapolate_rate(self.midpoint.acceleration_f)
 
     def _two_halves(self) -> TwoHalves:
         if not isinstance(self.stepper, TwoHalves):
@@ -220,8 +249,19 @@ class Flow(Part):
             field.transport(by_f, dt, self.u_star)
 
     def transport_velocity(self, by_f: Array, dt: float) -> None:
-        """u_star = u carried along by_f."""
-        self.extent.transport_velocity(self.state.u, by_f, dt, self.u_star)
+        """u_star = u carried along by_f; in a leapfrog by (the head of ``fluid.midpoint``)."""
+        u, ahead = self.state.u, self.midpoint
+        corrects = ahead is not None and ahead.goes_on(dt)
+        if ahead is not None and corrects:
+            ahead.add(0.5 * dt, u)
+            self.sides.fill_velocity(u)
+        self.extent.transport_velocity(u, by_f, dt, self.u_star)
+        if ahead is not None and corrects:
+            for changed in (u, self.u_star):
+                ahead.add(-0.5 * dt, changed)
+                self.sides.fill_velocity(changed)
+        if ahead is not None:
+            ahead.begin(self.u_star)
 
     def uncover(self, u_f: Array, dt: float) -> None:
         """After solids have moved for dt [s]: velocity and fields where thin ones passed over, from their new side."""
@@ -311,10 +351,10 @@ class Flow(Part):
         limits = flow_limits(self.grid, self.sides, self.state.u, self.solids, self.settings.advection, time)
         return [*limits, *(limit for field in self.fields for limit in field.limits())]
 
-    def forces(self) -> dict[str, SolidForce]:
-        """Force and torque of the fluid on every solid over the last step, from the pressure on its walls and the
-        viscous wall rows."""
-        return measure.solid_forces(self)
+    def forces(self, held: Collection[str] | None = None) -> dict[str, SolidForce]:
+        """Force and torque of the fluid on the solids over the last step, from the pressure on their walls and the
+        viscous wall rows. held: names of those that move as prescribed; None: all. Others are not in it."""
+        return measure.solid_forces(self, held)
 
     def ledger(self) -> dict[str, float]:
         """Physical sums of the present state."""
@@ -326,12 +366,15 @@ class Flow(Part):
         return self.state.arrays()
 
     def numbers(self) -> dict[str, float]:
-        return {"previous_time_step": self.state.previous_time_step, "displaced_volume": self.displaced_volume}
+        return {
+            "previous_time_step": self.state.previous_time_step, "displaced_volume": self.displaced_volume,
+            "ahead": self.ahead,
+        }  # fmt: skip
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, float], time: float) -> None:
         restore_arrays(self.state.own_arrays(), arrays)
         self.state.previous_time_step = float(numbers["previous_time_step"])
-        self.displaced_volume = float(numbers["displaced_volume"])
+        self.displaced_volume, self.ahead = float(numbers["displaced_volume"]), float(numbers["ahead"])
         for field in self.fields:
             field.restore(arrays)
         self.move_walls(time)

@@ -26,9 +26,11 @@ import numpy as np
 from numba import njit
 
 from undertow.errors import UserError
+from undertow.fluid.at_rest import SurfaceAtRest
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.phase import Phase
 from undertow.fluid.separation import PartingCells
+from undertow.fluid.tension import SurfaceTension
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, SIDE_NAMES, Array, share_face_rows, share_rows
 from undertow.grid.jitting import borrowing, helper
@@ -56,12 +58,14 @@ class FreeSurface(Phase):
     no air is beside them either; what is done to liquid, or to its surface, alone is left out in other rows.
     displaced: solids that are liquid to the pressure and that the surface keeps out of. parted_c (Z, Y, X): 1 in wall
     cells whose wall is dry, 2 in those that have been, before the last solve, else 0. open_cells (n,): liquid cells,
-    flat, that walls do not hold (``fluid.separation``); at_air: wall cells at the air, were none open.
+    flat, that walls do not hold (``fluid.separation``); at_air: wall cells at the air, were none open. tensions: what
+    else the pressure at the surface comes from (``fluid.tension``).
     """
 
     moves = True
     strains = True
     displaced: tuple[SolidFields, ...] = ()
+    tensions: tuple[SurfaceTension, ...] = ()
 
     def __init__(self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float]) -> None:
         super().__init__(domain, gravity)
@@ -87,6 +91,8 @@ class FreeSurface(Phase):
     def build(self, stencil: Stencil) -> None:
         """Masses, stencil and mean level of the present surface and solids."""
         d = self.domain
+        for tension in self.tensions:
+            tension.find()
         share_face_rows(d.grid, _compute_surface_masses, self.phi_c, d.inv_mass_f, SMALLEST_THETA, self.inv_mass_f)
         parted = self.marked[self.parted_c.reshape(-1)[self.marked] == 1]
         parted = parted[self.phi_c.reshape(-1)[parted] <= 0.0]
@@ -124,6 +130,9 @@ class FreeSurface(Phase):
             source *= joined[region]
             flux -= source
 
+    def at_rest(self, solids: SolidFields) -> SurfaceAtRest:
+        return SurfaceAtRest(self, solids)
+
     def is_wet(self, stencil: Stencil) -> Array:
         return np.asarray(self.liquid_c.reshape(-1) * (stencil.diagonal_c.reshape(-1) > 0.0))
 
@@ -138,6 +147,8 @@ class FreeSurface(Phase):
             d.grid, _add_surface_impulse, self.wet_rows, self.phi_c, d.area_f, self.inv_mass_f, d.grid.face_area,
             d.density * dt, self.gravity, self.level, z_c, u_f,
         )  # fmt: skip
+        for tension in self.tensions:
+            tension.add_impulse(dt, self.inv_mass_f, u_f)
 
     def start_from_surface(self, dt: float, out_c: Array) -> None:
         """out = z_s in cells whose surface is nearer than THIN, 0 elsewhere [Pa s]."""
@@ -146,6 +157,8 @@ class FreeSurface(Phase):
         share_rows(
             d.grid, _find_thin_cells, self.wet_rows, self.phi_c, self.inv_mass_f, scale, self.gravity, self.level, out_c
         )  # fmt: skip
+        for tension in self.tensions:
+            tension.start_from_surface(dt, THIN, self.inv_mass_f, out_c)
 
     def dual_of(self, p_c: Array, dt: float, known_c: Array, out_c: Array) -> None:
         """z = dt (p - rho (g.x - c)) less what is known of it [Pa s] in liquid cells, 0 elsewhere."""

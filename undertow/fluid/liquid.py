@@ -22,6 +22,7 @@ from undertow.fluid.domain import FluidDomain
 from undertow.fluid.drawing import drawn_surface
 from undertow.fluid.free_surface import FreeSurface, is_dry
 from undertow.fluid.shells import ShellSides
+from undertow.fluid.tension import SurfaceTension
 from undertow.fluid.volume_tracking import VolumeTracker
 from undertow.fluid.waters import BodyOfWater
 from undertow.geometry import Solid
@@ -110,7 +111,7 @@ class LiquidSurface(Extent):
     ``surface`` holds the liquid of time 0. volume_bound: part of the volume beyond which a loss or gain stops the run.
     make_phase: of solids that are liquid to the pressure the phase knows (``FreeSurface.displaced``), and the surface
     keeps out of them. hidden: solids that are not drawn, inside which no liquid is drawn either. make_tracker: how
-    the volume is tracked. Without viscosity walls should slip.
+    the volume is tracked. tension: of the surface [N/m]. Without viscosity walls should slip.
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class LiquidSurface(Extent):
         make_phase: MakePhase = FreeSurface,
         hidden: Sequence[Solid] = (),
         make_tracker: Callable[[Grid], VolumeTracker] = VolumeTracker,
+        tension: float = 0.0,
     ) -> None:
         domain, grid = context.domain, context.grid
         self.grid, self.domain, self.sides, self.advection = grid, domain, domain.sides, context.advection
@@ -130,7 +132,8 @@ class LiquidSurface(Extent):
         self.emitters, self.sources = tuple(emitters), tuple(sources)
         self.volume_bound = volume_bound
         self.phase: FreeSurface = make_phase(domain, surface.phi_c, context.settings.gravity)
-        self.gravity = context.settings.gravity
+        if tension > 0.0:
+            self.phase.tensions = (SurfaceTension(domain, surface.phi_c, tension),)
         self.solids = domain.solids
         self._all_solids = [fields for fields in (domain.solids, *self.phase.displaced) if fields is not None]
         self.thin = [ThinWalls(fields) for fields in self._all_solids]
@@ -334,7 +337,7 @@ class LiquidSurface(Extent):
         self.continue_velocity(by_f, work_f)
         area_f, closed_f = self.domain.area_f, self._closed_f
         self.tracker.advect(surface.phi_c, work_f, dt, area_f, closed_f)
-        surface.advance(work_f, dt, self.solid_c, self.gravity, self.was_solid_c)  # phi_t + u.grad phi = 0
+        surface.advance(work_f, dt, self.solid_c, self.phase.gravity, self.was_solid_c)  # phi_t + u.grad phi = 0
         self.drop_stray_air()
         self.extend_into_solids()
         self.tracker.collect(surface)
@@ -425,7 +428,7 @@ class LiquidSurface(Extent):
         """Rates that correct the volume, and those of volume sources, spread evenly over the liquid cells of their
         regions."""
         phase = self.phase
-        g = float(np.linalg.norm(self.gravity))
+        g = float(np.linalg.norm(self.phase.gravity))
         shortest = SHORTEST * np.sqrt(self.grid.dx / g) if g > 0.0 else 0.0
         self.tracker.rates(max(dt, shortest), phase.source_c)
         if phase.displaced:
@@ -461,13 +464,22 @@ class LiquidSurface(Extent):
 
     def extrapolate(self, u_f: Array) -> None:
         """Velocities of the water go into air and solids, layer by layer."""
+        self._know_wet_faces(u_f)
+        if self.shells is not None:
+            self.solve.set_carried(u_f)
+        self.extrapolation.velocity(u_f, self.wet_f, AIR_LAYERS)
+
+    def extrapolate_rate(self, a_f: Array) -> None:
+        self._know_wet_faces(a_f)
+        self.extrapolation.velocity(a_f, self.wet_f, AIR_LAYERS)
+
+    def _know_wet_faces(self, u_f: Array) -> None:
+        """Where values come from; they are cleared elsewhere."""
         self._mark_wet_faces(u_f, self.no_field_f)
         for fields in self.phase.displaced:
             self.wet_f *= fields.area_f >= SLIVER
         if self.shells is not None:
             self.shells.know(self.solve.carried(), self.wet_f)
-            self.solve.set_carried(u_f)
-        self.extrapolation.velocity(u_f, self.wet_f, AIR_LAYERS)
 
     def continue_velocity(self, u_f: Array, out_f: Array) -> None:
         """The velocity that moves the surface: u with the air cells at the surface made free of divergence.
@@ -521,7 +533,7 @@ class LiquidSurface(Extent):
     # what is asked of it --------------------------------------------------------------------------------------------
 
     def limits(self) -> Iterator[Limit]:
-        """The shortest waves are stable.
+        """The shortest waves are stable, those of gravity and those of tension.
 
         Surface and velocity are advanced one after the other, which is stable for omega dt < 2; the shortest wave of
         the grid has omega^2 = pi |g| / dx.
@@ -529,6 +541,8 @@ class LiquidSurface(Extent):
         g = float(np.linalg.norm(self.phase.gravity))
         if g > 0.0:
             yield Limit("surface_waves", float(np.sqrt(self.grid.dx / g)), "cfl")
+        for tension in self.phase.tensions:
+            yield tension.limit(self.phase.mass_of(self.grid.dx**3))
 
     def end_step(self, time: float) -> None:
         """Water lost or gained beyond the bound stops the run."""
@@ -570,6 +584,8 @@ class LiquidSurface(Extent):
         yield Quantity("fluid_volume", self.volume(), VOLUME)
         yield Quantity("spray_volume", self.surface.spray.total_volume, VOLUME)
         yield from measure.liquid_sums(self.phase, self.surface.phi_c, self._open_volume(), u_f, self.lowest)
+        for tension in self.phase.tensions:
+            yield from tension.quantities()
         yield Quantity("emitted_volume", self.emitted_volume, VOLUME)
         yield from self.tracker.quantities()
         yield from self.tracker.waters.quantities()

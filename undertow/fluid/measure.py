@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ from numba import njit
 
 from undertow.fluid.domain import has_body
 from undertow.fluid.state import FlowReport, SolidForce
+from undertow.geometry.fractions import face_moment
 from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_rows
 from undertow.linalg import used_ranges
 from undertow.part import (
@@ -24,11 +25,8 @@ from undertow.part import (
 )
 
 if TYPE_CHECKING:
-    from undertow.fluid.domain import FluidDomain
     from undertow.fluid.flow import Flow
     from undertow.fluid.phase import Phase
-    from undertow.fluid.viscosity import WallRows
-    from undertow.geometry import SolidFields
 
 SUMS = 13
 """What ``_sum_forces`` adds up per body."""
@@ -209,80 +207,56 @@ def solve_quantities(report: FlowReport, cell_volume: float) -> Iterator[Quantit
     yield Quantity("passes", report.passes, merge="max")
 
 
-def add_wall_forces(
-    domain: FluidDomain, solids: SolidFields, p_c: Array, walls: WallRows | None, walls_z: Array, partial: Array
-) -> None:
-    """Add what pressure [Pa] and viscous wall rows do to solids, per row of cells and solid (rows, n, SUMS).
+def solid_forces(flow: Flow, held: Collection[str] | None) -> dict[str, SolidForce]:
+    """See ``Flow.forces``.
 
-    The dual of a viscous row, ``walls_z``, is sqrt(dt weight) (u - v) at the viscous solve.
+    What the fluid at rest does to a solid acts on its true surface (``Phase.at_rest``); the rest of the pressure on the
+    walls of the grid, whose area vectors and moments are those of the open faces of each cut cell (``coupling.walls``);
+    viscosity through the wall rows, whose dual is sqrt(dt weight) (u - v) at the viscous solve.
     """
-    none = np.zeros((3, 1, 1, 1))
-    root_dt = 1.0 if walls is None or walls.time_step == 0.0 else float(np.sqrt(walls.time_step))
-    share_rows(
-        domain.grid,
-        _sum_forces,
-        domain.area_f,
-        domain.volume_c,
-        solids.body_c,
-        solids.spec.position,
-        solids.period,
-        p_c,
-        domain.grid.face_area,
-        none if walls is None else walls.solid_weight_f,
-        none if walls is None else walls.root_f,
-        none if walls is None else walls_z,
-        1.0 / root_dt,
-        partial,
-    )
-
-
-def solid_forces(flow: Flow) -> dict[str, SolidForce]:
-    """See ``Flow.forces``. Pressure acts on the wall area vector of each cut cell, viscosity through the wall rows."""
-    if flow.solids is None or not flow.solids.solids:
+    if flow.solids is None:
         return {}
-    grid, settings = flow.grid, flow.settings
-    solids = flow.solids.solids
-    count = len(solids)
-    centre, period = flow.solids.spec.position, flow.solids.period
+    grid, settings, fields = flow.grid, flow.settings, flow.solids
+    solids = fields.solids
+    count, held_b = len(solids), np.array([held is None or solid.name in held for solid in solids], dtype=bool)
+    if not held_b.any():
+        return {}
     partial = grid.row_sums(SUMS * count).reshape(-1, count, SUMS)
     partial[...] = 0.0
     walls, viscous = flow.solve.walls, flow.solve.viscous
-    domain = flow.domain
+    domain, at_rest, stencil = flow.domain, flow.at_rest, flow.solve.rows.stencil
+    assert at_rest is not None and stencil is not None
+    at_rest.measure(stencil, held_b)
+    p_c = at_rest.beside(stencil, flow.state.p)
     # the dual of a row is sqrt(dt weight) (u - v) at the viscous solve, before the projection of the split form
     root_dt = 1.0 if walls is None or walls.time_step == 0.0 else float(np.sqrt(walls.time_step))
     if domain.voxel:
         assert viscous is not None
         share_rows(
-            grid,
-            _sum_voxel_forces,
-            domain.volume_c,
-            domain.open_f,
-            domain.inv_mass_f,
-            flow.solids.body_c,
-            centre,
-            period,
-            flow.state.p,
-            grid.face_area,
-            viscous.root,
-            flow.solve.strain_z,
-            1.0 / root_dt,
+            grid, _sum_voxel_forces, domain.volume_c, domain.open_f, domain.inv_mass_f, fields.body_c,
+            fields.spec.position, fields.period, p_c, grid.face_area, viscous.root, flow.solve.strain_z, 1.0 / root_dt,
             partial,
-        )
+        )  # fmt: skip
     else:
-        add_wall_forces(domain, flow.solids, flow.state.p, walls, flow.solve.walls_z, partial)
+        none = np.zeros((3, 1, 1, 1))
+        duals = (none,) * 3 if walls is None else (walls.solid_weight_f, walls.root_f, flow.solve.walls_z)
+        share_rows(
+            grid, _sum_forces, domain.area_f, domain.volume_c, fields.wall_n, fields.body_c, fields.spec.position,
+            fields.period, p_c, grid.face_area, *duals, 1.0 / root_dt, partial,
+        )  # fmt: skip
     total = partial.sum(axis=0)
-    lift = flow.extent.phase.lift * grid.cell_volume
-    turns = 0.0 if flow.extent.phase.strains else 2.0 * settings.viscosity * grid.cell_volume
+    displaced = at_rest.displaced(total[:, 9:13] * grid.cell_volume)
+    static = at_rest.load(displaced)
+    turns = 0.0 if flow.extent.phase.strains else 2.0 * settings.viscosity
     forces = {}
-    for b, solid in enumerate(solids):
-        # the solved pressure leaves out the hydrostatic one, which acts on the covered volume
-        static = total[b, 9] * lift
+    for b in np.flatnonzero(held_b).tolist():
+        solid = solids[b]
         # the rows carry mu du/dn; the stress mu (grad u + grad u^T) n of a wall turning with omega differs from it by
         # -mu omega x n, which has no resultant force and the torque -2 mu omega times the solid's volume
-        turning = 0.0 if solid.slip else turns * total[b, 9]
-        torque = total[b, 6:9] + np.cross(total[b, 10:13], lift) - turning * flow.solids.angular_velocity(b)
+        turning = 0.0 if solid.slip else turns * displaced[b, 0]
+        torque = total[b, 6:9] + static[b, 3:] - turning * fields.angular_velocity(b)
         forces[solid.name] = SolidForce(
-            tuple(float(total[b, a] + static[a]) for a in range(3)),  # type: ignore[arg-type]
+            tuple(float(total[b, a] + static[b, a]) for a in range(3)),  # type: ignore[arg-type]
             tuple(float(total[b, 3 + a]) for a in range(3)),  # type: ignore[arg-type]
             tuple(float(torque[a]) for a in range(3)),  # type: ignore[arg-type]
         )
@@ -409,7 +383,7 @@ def _add_volume(out, v, x, y, z):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _sum_forces(  # type: ignore[no-untyped-def]
-    spec, area, volume, body_c, centre, period, p, face_area, weight, root, z_f, inv_root_dt, out, start, stop
+    spec, area, volume, phi, body_c, centre, period, p, face_area, weight, root, z_f, inv_root_dt, out, start, stop
 ):
     """Per row and body the SUMS: pressure force (3), viscous force (3), torque (3), covered volume [cells] and its
     first moment about the centre (3) [cells m]."""
@@ -426,9 +400,24 @@ def _sum_forces(  # type: ignore[no-untyped-def]
             _add_volume(out[row, b], 1.0 - volume[k, j, i], x, y, z)
             for a in range(spec.dimensions):
                 az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
-                wall = area[a, k, j, i] - area[a, k + az, j + ay, i + ax]
-                if wall != 0.0:
-                    _add_force(out[row, b], a, p[k, j, i] * wall * face_area, x, y, z, 0)
+                low, high = area[a, k, j, i], area[a, k + az, j + ay, i + ax]
+                push = p[k, j, i] * face_area
+                if low != high:
+                    _add_force(out[row, b], a, push * (low - high), x, y, z, 0)
+                if push != 0.0 and (low < 1.0 or high < 1.0):
+                    # about the middles of the open parts of the faces, not about the centre of the cell
+                    sl, tl = face_moment(phi, a, k, j, i)
+                    sh, th = face_moment(phi, a, k + az, j + ay, i + ax)
+                    s, t = spec.dx * push * (sl - sh), spec.dx * push * (tl - th)
+                    if a == 0:
+                        out[row, b, 7] += t
+                        out[row, b, 8] -= s
+                    else:
+                        out[row, b, 6] += t if a == 2 else -t
+                        if a == 1:
+                            out[row, b, 8] += s
+                        else:
+                            out[row, b, 7] -= s
                 if weight.size > 3 and weight[a, k, j, i] > 0.0:
                     f = weight[a, k, j, i] / root[a, k, j, i] * z_f[a, k, j, i] * inv_root_dt
                     h = 0.5 * spec.dx

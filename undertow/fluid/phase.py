@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numba import njit
 
+from undertow.fluid.at_rest import AtRest, FilledAtRest
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.separation import WallCells
+from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, PERIODIC, Array, share_rows
 from undertow.linalg import ActiveSet, Stencil
 
@@ -48,7 +50,11 @@ class Phase(ABC):
         self.domain, self.inv_mass_f = domain, domain.inv_mass_f
         self.wall_cells = WallCells(domain)
         self.open_cells = np.zeros(0, np.int64)
-        x, y, z = (float(g) if axis in domain.grid.axes else 0.0 for axis, g in enumerate(gravity))
+        self.pull(gravity)
+
+    def pull(self, gravity: Sequence[float] | Array) -> None:
+        """From here on gravity (3,) [m/s2] is another one; what follows from it is built anew with the stencil."""
+        x, y, z = (float(g) if axis in self.domain.grid.axes else 0.0 for axis, g in enumerate(gravity))
         self.gravity = (x, y, z)
 
     @abstractmethod
@@ -62,6 +68,10 @@ class Phase(ABC):
     @abstractmethod
     def add_sources(self, stencil: Stencil, target_c: Array) -> None:
         """Take from the wanted rows the volume that is made in their cells [m3/s; 2D m2/s]."""
+
+    @abstractmethod
+    def at_rest(self, solids: SolidFields) -> AtRest:
+        """What the fluid at rest does to solids."""
 
     @abstractmethod
     def is_wet(self, stencil: Stencil) -> Array:
@@ -115,10 +125,13 @@ class FullTank(Phase):
         super().__init__(domain, gravity)
         if inv_mass_f is not None:
             self.inv_mass_f = inv_mass_f
-        grid = domain.grid
-        self._top = np.where(np.array(self.gravity) > 0.0, np.array(grid.lower), np.array(grid.upper))
-        self.level = float(self._top @ np.array(self.gravity))
-        self.lift = -domain.density * np.array(self.gravity)
+
+    def pull(self, gravity: Sequence[float] | Array) -> None:
+        super().pull(gravity)
+        grid, now = self.domain.grid, np.array(self.gravity)
+        self._top = np.where(now > 0.0, np.array(grid.lower), np.array(grid.upper))
+        self.level = float(self._top @ now)
+        self.lift = -self.domain.density * now
 
     def build(self, stencil: Stencil) -> None:
         """Coefficients a_f = (phi A)^2 / beta and d_c of the p = 0 sides."""
@@ -134,6 +147,9 @@ class FullTank(Phase):
 
     def add_sources(self, stencil: Stencil, target_c: Array) -> None:
         """Nothing: a full tank has no room."""
+
+    def at_rest(self, solids: SolidFields) -> FilledAtRest:
+        return FilledAtRest(self, solids)
 
     def is_wet(self, stencil: Stencil) -> Array:
         return np.ones(stencil.diagonal_c.size)

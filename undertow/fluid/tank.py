@@ -69,6 +69,10 @@ class Tank(Extent):
             self.extrapolation.velocity(u_f, self.domain.open_f, EXTRAPOLATED_LAYERS)
             self._set_wall_velocity(u_f)
 
+    def extrapolate_rate(self, a_f: Array) -> None:
+        if self.solids is not None:
+            self.extrapolation.velocity(a_f, self.domain.open_f, EXTRAPOLATED_LAYERS)
+
     def _set_wall_velocity(self, u_f: Array) -> None:
         if self.viscous:
             self.domain.set_wall_velocity(u_f)

@@ -12,6 +12,7 @@ whose end faces do not count) and fields on z = 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from undertow.geometry.outline import Outline
 from undertow.grid import Array
 
 if TYPE_CHECKING:
+    from undertow.geometry.sdf_grid import SdfGrid
     from undertow.geometry.shape import Shape
     from undertow.geometry.sheets import Sheet
 
@@ -112,14 +114,17 @@ def convex_entry(polytope: Polytope, flat: bool = False) -> CollisionEntry:
     )
 
 
-def field_entry(shape: Shape, frame: Frame) -> CollisionEntry:
-    """Probes on corners and edges of a surface, and a grid of its distance, as fine as its features ask for."""
+def field_entry(
+    shape: Shape, frame: Frame, finest: float = 1.0 / 128.0, sample: Callable[[float], SdfGrid] | None = None
+) -> CollisionEntry:
+    """Probes on corners and edges of a surface, and a grid of its distance, as fine as its features ask for, but no
+    finer than a share ``finest`` of its size; ``sample`` makes it, by default the shape."""
     vertices, triangles = shape.surface()
     extent = _extent(vertices)
     feature = min(max(shape.thickness(), extent / 48.0), extent / 6.0)
     probes = probe_mesh(vertices, triangles, feature / 2.0)
-    spacing = max(feature / 8.0, extent / 128.0)
-    table = shape.sample(0.0, spacing, 4.0 * spacing)
+    spacing = max(feature / 8.0, finest * extent)
+    table = sample(spacing) if sample else shape.sample(0.0, spacing, 4.0 * spacing)
     values = table.values[0]
     return CollisionEntry(
         FIELD,

@@ -22,7 +22,7 @@ from undertow.geometry.collision import CollisionEntry, Frame
 from undertow.geometry.moments import Moments, shifted
 from undertow.geometry.motion import quaternion_of_matrix
 from undertow.geometry.outline import Outline, polygons
-from undertow.geometry.shape import Shape, Surface
+from undertow.geometry.shape import Placed, Shape, Surface
 from undertow.grid import Array
 
 LATTICE = 96
@@ -66,6 +66,13 @@ class Compound(Shape):
 
     def distance(self, points: Array) -> Array:
         return np.min([part.shape.distance(part.local(points)) for part in self.parts], axis=0)
+
+    def parts_of(self) -> list[Placed]:
+        return [
+            Placed(one.shape, part.position + part.rotation @ one.position, part.rotation @ one.rotation)
+            for part in self.parts
+            for one in part.shape.parts_of()
+        ]
 
     def bounds(self) -> tuple[Array, Array]:
         lower, upper = zip(*(part.bounds() for part in self.parts), strict=True)

@@ -233,3 +233,59 @@ def _measure_fractions(spec, boxes, phi_n, out_area_f, out_volume_c, start, stop
                 phi_n[kf, jc, ic], phi_n[kf, jc, ic + 1], phi_n[kf, jc + 1, ic + 1], phi_n[kf, jc + 1, ic]
             )
             out_volume_c[k, j, i] = _cube_fraction(phi_n, kc, jc, ic)
+
+
+@njit(cache=True)
+def _triangle_moment(a, b, c, ax, ay, bx, by, cx, cy):  # type: ignore[no-untyped-def]
+    """First moments, per area, of the part of a triangle where the linear function a, b, c is positive."""
+    positive = (a > 0.0) + (b > 0.0) + (c > 0.0)
+    if positive == 0:
+        return 0.0, 0.0
+    whole_x, whole_y = (ax + bx + cx) / 3.0, (ay + by + cy) / 3.0
+    if positive == 3:
+        return whole_x, whole_y
+    alone = positive == 1
+    # bring the corner that is alone to the front
+    if (b > 0.0) == alone and (a > 0.0) != alone:
+        a, b = b, a
+        ax, ay, bx, by = bx, by, ax, ay
+    elif (c > 0.0) == alone and (a > 0.0) != alone:
+        a, c = c, a
+        ax, ay, cx, cy = cx, cy, ax, ay
+    s, t = a / (a - b), a / (a - c)
+    part = s * t
+    x = part * (ax + (s * (bx - ax) + t * (cx - ax)) / 3.0)
+    y = part * (ay + (s * (by - ay) + t * (cy - ay)) / 3.0)
+    if alone:
+        return x, y
+    return whole_x - x, whole_y - y
+
+
+@njit(cache=True)
+def _square_moment(a, b, c, d):  # type: ignore[no-untyped-def]
+    """First moments about its centre of the open part of a unit square, corners in order from (-, -) by (+, -)."""
+    if a > 0.0 and b > 0.0 and c > 0.0 and d > 0.0 or a <= 0.0 and b <= 0.0 and c <= 0.0 and d <= 0.0:
+        return 0.0, 0.0
+    m = 0.25 * ((a + c) + (b + d))
+    x, y = 0.0, 0.0
+    for side in range(4):
+        p = a if side == 0 else (b if side == 1 else (c if side == 2 else d))
+        q = b if side == 0 else (c if side == 1 else (d if side == 2 else a))
+        px = -0.5 if side == 0 or side == 3 else 0.5
+        py = -0.5 if side <= 1 else 0.5
+        qx = 0.5 if side <= 1 else -0.5
+        qy = 0.5 if side == 1 or side == 2 else -0.5
+        dx, dy = _triangle_moment(p, q, m, px, py, qx, qy, 0.0, 0.0)
+        x += 0.25 * dx
+        y += 0.25 * dy
+    return x, y
+
+
+@njit(cache=True)
+def face_moment(phi, axis, k, j, i):  # type: ignore[no-untyped-def]
+    """First moments along the two directions of a face (the lower axis first) of its open part, in cells."""
+    if axis == 0:
+        return _square_moment(phi[k, j, i], phi[k, j + 1, i], phi[k + 1, j + 1, i], phi[k + 1, j, i])
+    if axis == 1:
+        return _square_moment(phi[k, j, i], phi[k, j, i + 1], phi[k + 1, j, i + 1], phi[k + 1, j, i])
+    return _square_moment(phi[k, j, i], phi[k, j, i + 1], phi[k, j + 1, i + 1], phi[k, j + 1, i])

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from undertow.geometry.collision import CollisionEntry, Frame, field_entry, polytope_entry
 from undertow.geometry.meshes import MeshShape
 from undertow.geometry.moments import integrate_mesh, principal_axes
+from undertow.geometry.sdf_grid import SdfGrid, find_lattice
 from undertow.geometry.shape import Triangles
 from undertow.grid import Array
 
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from undertow.geometry.level_set_cuts import LevelSetShape
 
 Flags = NDArray[np.bool_]
+
+FINEST = 1.0 / 32.0
+"""Spacing of the table of distances by which a piece collides that is not convex, at least, as a share of its size: the
+pieces of a body of 70 cells, as the thesis has them, are about as many cells large."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +65,21 @@ class FragmentMesh(MeshShape):
         """Half a cell: pieces have sharp edges on each other, and what a table rounds off there is a gap."""
         return 0.5 * dx
 
+    def solid_entry(self, frame: Frame) -> CollisionEntry:
+        """Pieces have edges as sharp as can be, which would ask for tables without end."""
+        return polytope_entry(self.surface(), frame) or field_entry(self, frame, FINEST, self._collision_table)
+
+    def _collision_table(self, spacing: float) -> SdfGrid:
+        """Of a convex piece the largest of the distances to its planes: exact inside and beside its faces, too small
+        beyond edges and corners, where contact only asks on which side a point is."""
+        planes = find_planes(self)
+        if planes is None:
+            return self.sample(0.0, spacing, 4.0 * spacing)
+        lower, upper = self.bounds()
+        origin, (nz, ny, nx) = find_lattice(lower, upper, spacing, 4.0 * spacing, False, "fragment")
+        axes = [origin[a] + spacing * np.arange(n) for a, n in enumerate((nx, ny, nz))]
+        return SdfGrid(origin, spacing, measure_planes(planes, axes)[None], lower, upper)
+
 
 def make_fragment(
     vertices: Array, triangles: Triangles, made: Flags, label: int, depth: float | None, smallest: float
@@ -72,6 +93,33 @@ def make_fragment(
         moments = np.array([0.0, 0.0, tensor[2, 2] / depth])
     own = FragmentMesh((vertices - centre) @ axes, triangles, made)
     return Fragment(own, centre, axes, volume, moments, label, volume < smallest)
+
+
+def find_planes(mesh: MeshShape) -> Array | None:
+    """Planes (f, 4), n . x <= d inside, of a convex mesh; None of one that is not."""
+    a, b, c = (mesh.vertices[mesh.triangles[:, i]] for i in range(3))
+    normals = np.cross(b - a, c - a)
+    area = np.linalg.norm(normals, axis=1)
+    size = float(np.max(np.ptp(mesh.vertices, axis=0)))
+    solid = area > 1e-9 * size * size
+    normals = normals[solid] / area[solid, None]
+    offsets = np.einsum("ij,ij->i", normals, a[solid])
+    if np.max(mesh.vertices @ normals.T - offsets) > 1e-9 * size:
+        return None
+    planes = np.column_stack([normals, offsets])
+    _, first = np.unique(np.round(np.column_stack([normals, offsets / size]), 9), axis=0, return_index=True)
+    return np.asarray(planes[np.sort(first)])
+
+
+def measure_planes(planes: Array, axes: Sequence[Array]) -> Array:
+    """Largest n . x - d (z, y, x) [m] of planes (f, 4) at the points of a lattice with these axes (x, y, z) [m]."""
+    x, y, z = axes
+    found = np.full((len(z), len(y), len(x)), -np.inf)
+    height = np.empty_like(found)
+    for a, b, c, offset in planes:
+        np.add((c * z - offset)[:, None, None] + (b * y)[:, None], a * x, out=height)
+        np.maximum(found, height, out=found)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

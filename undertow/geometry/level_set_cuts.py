@@ -18,9 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from undertow.errors import UserError
 from undertow.geometry.collision import CollisionEntry, Frame, field_entry, probe_mesh
 from undertow.geometry.fracture_patterns import Pattern, PlacedPattern, align_pattern
-from undertow.geometry.fragments import Flags, Fragment, FragmentMesh
+from undertow.geometry.fragments import FINEST, Flags, Fragment, FragmentMesh, find_planes, measure_planes
 from undertow.geometry.mesh_cuts import check_breakable, extrude_loops
 from undertow.geometry.meshes import MeshShape
 from undertow.geometry.moments import Moments, principal_axes, uniform
@@ -33,6 +34,9 @@ PADDING = 2
 
 OFF = 1e-3
 """Cells by which the contour stays off the samples at least."""
+
+SEEN = 0.7
+"""Share of a body's volume that a level set must see."""
 
 POINTS = 1.0 / 32.0
 """Distance of points on the edges of regions, in the pattern's box."""
@@ -144,7 +148,7 @@ class LevelSetShape(Shape):
 
     def solid_entry(self, frame: Frame) -> CollisionEntry:
         """Its particles beside the points of its contour, whose corners are blunt."""
-        entry = field_entry(self, frame)
+        entry = field_entry(self, frame, FINEST)
         if not len(self.particles):
             return entry
         normals = self.contour.normals(self.particles)
@@ -220,6 +224,23 @@ def sample_body(shape: Shape, cells: int, dimensions: int) -> Sampled:
     return kept[key]
 
 
+def check_level_set(shape: Shape, dimensions: int, cells: int) -> None:
+    """Raise for a shape of which a level set sees less than ``SEEN``."""
+    from scipy import ndimage
+
+    grid, values, _ = sample_body(shape, cells, dimensions)
+    # as fragments have it: a cell counts beside a sample inside
+    near = ndimage.binary_dilation(values < 0.0, structure=np.ones((3, 3, 3)))
+    share = np.where(near, np.clip(0.5 - values / grid.spacing, 0.0, 1.0), 0.0)
+    seen = float(share.sum()) * grid.spacing**dimensions
+    true = (shape.planar_moments() if dimensions == 2 else shape.moments()).volume
+    if seen < SEEN * true:
+        raise UserError(
+            f"fracture: cells of {grid.spacing:.3g} m see {100.0 * seen / true:.3g}% of the body, which is too thin "
+            "for them; raise the resolution, or break it by method mesh"
+        )
+
+
 # regions --------------------------------------------------------------------------------------------------------------
 
 
@@ -249,14 +270,7 @@ def _measure_region(placed: PlacedPattern, label: int, lattice: Lattice) -> Arra
     d = planes[:, 3] - planes[:, :3] @ placed.pattern.centre + n @ placed.point
     size = np.linalg.norm(n, axis=1)
     n, d = n / size[:, None], d / size
-    found = np.full(lattice.shape, -np.inf)
-    x, y, z = (lattice.axis(a) for a in range(3))
-    height = np.empty(lattice.shape)
-    for normal, offset in zip(n, d, strict=True):
-        layer = (normal[2] * z - offset)[:, None] + normal[1] * y
-        np.add(layer[:, :, None], normal[0] * x, out=height)
-        np.maximum(found, height, out=found)
-    return found
+    return measure_planes(np.column_stack([n, d]), [lattice.axis(a) for a in range(3)])
 
 
 @lru_cache(maxsize=8192)
@@ -296,24 +310,6 @@ def _sample_pattern(pattern: Pattern, spacing: float, last: tuple[int, int, int]
         values = _measure_region(placed, label, whole.part(low, high))
         windows.append(Window(label, low - size, high - size, values, placed.to_body(_region_points(pattern, label))))
     return windows
-
-
-def find_planes(mesh: MeshShape) -> Array | None:
-    """Planes (f, 4), n . x <= d inside, of a convex mesh; None of one that is not."""
-    a, b, c = (mesh.vertices[mesh.triangles[:, i]] for i in range(3))
-    normals = np.cross(b - a, c - a)
-    area = np.linalg.norm(normals, axis=1)
-    size = float(np.max(np.ptp(mesh.vertices, axis=0)))
-    solid = area > 1e-9 * size * size
-    normals = normals[solid] / area[solid, None]
-    offsets = np.einsum("ij,ij->i", normals, a[solid])
-    if np.max(mesh.vertices @ normals.T - offsets) > 1e-9 * size:
-        return None
-    planes: list[Array] = []
-    for n, d in zip(normals, offsets, strict=True):
-        if not any(n @ p[:3] > 1.0 - 1e-12 and abs(d - p[3]) < 1e-9 * size for p in planes):
-            planes.append(np.array([*n, d]))
-    return np.array(planes)
 
 
 # fragments ------------------------------------------------------------------------------------------------------------

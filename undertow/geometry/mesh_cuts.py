@@ -14,11 +14,12 @@ import numpy as np
 from undertow.errors import UserError
 from undertow.geometry.fracture_patterns import PlacedPattern
 from undertow.geometry.fragments import Flags, Fragment, make_fragment
+from undertow.geometry.meshes import SMALLEST
 from undertow.geometry.shape import Shape, Triangles
 from undertow.grid import Array
 
 DUST = 1e-14
-"""Pieces with less than this share of the body's volume are rounding."""
+"""Pieces with less than this share of the body's volume are rounding, as are those smaller than any mesh may be."""
 
 
 def break_mesh(
@@ -28,10 +29,10 @@ def break_mesh(
     around of the mesh of a round body."""
     from manifold3d import Manifold
 
-    vertices, triangles, made = body_surface(shape, dimensions, segments)
-    depth = float(np.ptp(vertices[:, 2])) if dimensions == 2 else None
     first = int(Manifold.reserve_ids(3))
+    vertices, triangles, made = body_surface(shape, dimensions, segments)
     body = _read(vertices, triangles, made, first)
+    depth = float(np.ptp(vertices[:, 2])) if dimensions == 2 else None
     lower, upper = vertices.min(axis=0), vertices.max(axis=0)
     fragments = []
     for label, region in enumerate(placed.pattern.regions):
@@ -42,10 +43,20 @@ def break_mesh(
         parts = [
             make_fragment(*_write(part, first), label, depth, smallest)
             for part in (body ^ cutter).decompose()
-            if part.volume() > DUST * body.volume()
+            if part.volume() > DUST * body.volume() and float(np.max(np.diff(_box(part), axis=0))) > 2.0 * SMALLEST
         ]
         fragments += sorted(parts, key=lambda part: -part.volume)
     return fragments
+
+
+def _box(part: Any) -> Array:
+    """Lower and upper corner (2, 3) [m]."""
+    return np.reshape(part.bounding_box(), (2, 3))
+
+
+def check_mesh(shape: Shape, dimensions: int, segments: int) -> None:
+    """Raise for a shape whose surface cannot be cut."""
+    _read(*body_surface(shape, dimensions, segments), first=0)
 
 
 def body_surface(shape: Shape, dimensions: int, segments: int) -> tuple[Array, Triangles, Flags]:

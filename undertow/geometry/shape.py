@@ -10,7 +10,8 @@ Lengths in metres, in the body frame. In a 2D scene a shape is cut by the x-y pl
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,14 @@ Surface = tuple[Array, Triangles]
 
 FINE = 192
 """Segments around of the surface whose moments stand for those of a shape without a formula."""
+
+
+class Placed(NamedTuple):
+    """A shape at a position (3,) [m], turned by rotation (3, 3), in the frame of another."""
+
+    shape: Shape
+    position: Array
+    rotation: Array
 
 
 class Shape(ABC):
@@ -58,6 +67,10 @@ class Shape(ABC):
     @abstractmethod
     def surface(self, resolution: int = 48) -> Surface:
         """Vertices (n, 3) and triangles (m, 3), closed and wound outward, ``resolution`` segments around."""
+
+    def parts_of(self) -> Sequence[Placed]:
+        """Shapes whose union this is."""
+        return [Placed(self, np.zeros(3), np.eye(3))]
 
     def thickness(self, dimensions: int = 3) -> float:
         """Smallest thickness [m]; solids thinner than two cells are seen badly or not at all by the grid nodes."""

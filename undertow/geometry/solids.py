@@ -498,6 +498,15 @@ def _nearest_solid(rows, tables, boxes, candidates, count, i, dimensions, x, y, 
 
 
 @borrowing
+def distance_from(spec, rows, tables, solids, b, x, y, z):  # type: ignore[no-untyped-def]
+    """Distance of a point from a solid, its repetitions along periodic axes among them."""
+    found = UNSEEN
+    for row in range(b, len(rows), solids):
+        found = min(found, solid_distance(rows, tables, row, spec.dimensions, x, y, z))
+    return 0.0 if abs(found) < SNAP * spec.dx else found
+
+
+@borrowing
 def _node_distance(rows, tables, boxes, candidates, count, i, dimensions, x, y, z, slit, solids):  # type: ignore[no-untyped-def]
     """Distance of a world point in column i from the nearest candidate; 0 in a slit between two solids that is
     narrower. The repetitions of one solid along a periodic axis leave none between them."""

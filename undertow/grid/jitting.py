@@ -6,10 +6,11 @@ from typing import Any
 
 from numba import njit
 
-from undertow.grid.start import skip_blas, use_package_locator
+from undertow.grid.start import forget_moved_names, skip_blas, use_package_locator
 
 skip_blas()
 use_package_locator()
+forget_moved_names()
 
 _options: dict[str, Any] = {"cache": True, "no_cpython_wrapper": True, "error_model": "numpy"}
 

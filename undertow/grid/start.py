@@ -38,3 +38,20 @@ def use_package_locator() -> None:
     config: Any = numba.config
     if _LOCATOR not in config.CACHE_LOCATOR_CLASSES:
         config.CACHE_LOCATOR_CLASSES = f"{_LOCATOR},{config.CACHE_LOCATOR_CLASSES or _OTHERS}"
+
+
+def forget_moved_names() -> None:
+    """Take an index of kernels that names types which are no longer where they were for one that is out of date: Numba
+    reads all of it before it looks at its stamp, and ends with the import."""
+    file: Any = import_module("numba.core.caching").IndexDataCacheFile
+    load = file._load_index
+    if load.__module__ == __name__:
+        return
+
+    def load_or_forget(self: Any) -> Any:
+        try:
+            return load(self)
+        except (ImportError, AttributeError):
+            return {}
+
+    file._load_index = load_or_forget

@@ -93,8 +93,8 @@ def prescribed(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
     """Solids that move as prescribed."""
     box = _Box(scene, table, starts)
     solids = box.solids()
-    fields = SolidFields(box.grid, solids) if solids else None
     part = PrescribedSolids(solids, table)
+    fields = SolidFields(box.grid, part.placed) if solids else None
     flow = box.flow(fields)
     box.notes += build.notes_at_start(solids, flow, list(scene.emitters))
     around = SurfaceAroundSolids if flow.phase.moves else AroundSolids
@@ -105,7 +105,7 @@ def _make_bodies(box: _Box, rigid: RigidPart, notes: list[str]) -> BodiesInFluid
     scene, solids = box.scene, box.solids()
     box.notes[:0] = notes
     volume = np.array([rigid.displaced_volume(b) for b in range(len(solids))])
-    gravity = build.vector3(scene.gravity)
+    gravity = build.gravity_at_start(scene)
     return BodiesInFluid(box.grid, box.sides, rigid, solids, volume, gravity, rigid.joints.count > 0)
 
 

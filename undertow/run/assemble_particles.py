@@ -122,9 +122,11 @@ def _read_settings(
     scene: Scene, table: BodyTable, box: SphBox, shapes: Shapes, moving: Mapping[int, geometry.Curve], full: bool
 ) -> tuple[SphSettings, list[str]]:
     """The numbers of the fluid, and notes on its speed of sound; full: it fills all the room that bodies leave."""
-    sph, gravity, frames = scene.sph, build.vector3(scene.gravity), scene.time.frames
+    sph, gravity, frames = scene.sph, build.gravity_at_start(scene), scene.time.frames
     times = [scene.time.frame_time(n) for n in range(0, frames + 1, max(1, frames // 100))]
-    speed = fastest_motion(box, _read_motions(scene, table, shapes), moving, gravity, times)
+    curve = build.make_curve(scene.gravity)
+    strongest = max((curve.value(t) for t in times), key=lambda g: float(np.dot(g, g)))
+    speed = fastest_motion(box, _read_motions(scene, table, shapes), moving, strongest, times)
     sound, notes = choose_sound_speed(sph.sound_speed, speed, sph.surface_tension, sph.density, box.spacing)
     viscosity = sph.viscosity
     if viscosity is None:

@@ -67,7 +67,7 @@ def make_rigid(
         if entry.description.shape.is_animated:
             raise UserError(f"objects.{entry.name}.shape: an animated mesh needs a [domain] with fluid; use a mesh")
     settings = SolidSettings(
-        gravity=build.vector3(scene.gravity),
+        gravity=build.gravity_at_start(scene),
         orientation_order=chosen.orientation_order,
         energy_fix=chosen.energy_fix,
         clamp=chosen.clamp,
@@ -96,7 +96,7 @@ def make_soft(scene: Scene, table: BodyTable, starts: bool) -> tuple[RigidPart, 
         _add_shells(nodes, table)
     rigid, notes = make_rigid(scene, table, starts, attached)
     settings = SoftSettings(
-        build.vector3(scene.gravity),
+        build.gravity_at_start(scene),
         chosen.stepper,
         chosen.tolerance,
         chosen.volume_recovery,
@@ -254,7 +254,7 @@ def _read_nodes(scene: Scene) -> SoftNodes:
         elif isinstance(item, Cloth):
             mesh = _read_cloth(found, name, item)
         else:
-            mesh = _read_rope(found, name, item, build.vector3(scene.gravity))
+            mesh = _read_rope(found, name, item, build.gravity_at_start(scene))
         for hold in item.holds:
             _read_hold(found, mesh, hold)
         found.loads += [(name, _read_load(name, load, scene.dimensions)) for load in item.loads]

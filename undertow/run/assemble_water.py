@@ -24,6 +24,10 @@ PARTICLES_PER_CELL = {2: 32, 3: 16}
 """About the surface, unless the scene says otherwise. In 3D four times as many cost half of a step and keep no more
 volume in splashes, where the surface is lost between cells whatever repairs it."""
 
+REDISTANCE_AFTER = 0.25
+"""With tension phi is made a distance again when the surface may have moved so far [cells]: capillary waves make steps
+short, and every time the curvature changes a little."""
+
 
 def make_liquid(
     scene: Scene, grid: Grid, sides: Sides, make_phase: MakePhase, hidden: Sequence[geometry.Solid]
@@ -37,6 +41,7 @@ def make_liquid(
             particles=scene.surface.particles,
             per_cell=scene.surface.particles_per_cell or PARTICLES_PER_CELL[grid.dimensions],
             volume_correction=scene.surface.volume_correction,
+            redistance_after=REDISTANCE_AFTER if scene.surface.tension > 0.0 else 0.0,
             seed=scene.seed,
         ),
     )
@@ -45,7 +50,9 @@ def make_liquid(
     leaves = any(isinstance(side, Open | Outflow | Inflow) for side in scene.need_domain().sides.values())
     bound = math.inf if leaves else scene.surface.volume_bound
     make_tracker = VolumeTracker if scene.surface.volume_tracking else Untracked
-    return lambda context: LiquidSurface(context, surface, emitters, drains, bound, make_phase, hidden, make_tracker)
+    return lambda context: LiquidSurface(
+        context, surface, emitters, drains, bound, make_phase, hidden, make_tracker, scene.surface.tension
+    )
 
 
 def _region(name: str, item: Water | WaterSource | Drain) -> geometry.Solid:

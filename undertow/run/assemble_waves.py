@@ -11,6 +11,7 @@ from undertow.fluid import Flow, waves
 from undertow.fluid.advected import Content, FieldContext
 from undertow.fluid.liquid import LiquidSurface
 from undertow.fluid.wave_zones import WaveZone, ZoneSide, surface_level
+from undertow.run.build import gravity_at_start
 from undertow.scene import Beach, IrregularWave, RegularWave, Scene, WaveMaker
 
 LONGEST = 0.5
@@ -43,7 +44,7 @@ def _make_zone(scene: Scene, name: str, item: Beach | WaveMaker, context: FieldC
     grid, liquid = context.grid, context.extent
     assert isinstance(liquid, LiquidSurface)
     axis, end = "xyz".index(item.side[0]), int(item.side.endswith("high"))
-    gravity = -scene.gravity[1]
+    gravity = -gravity_at_start(scene)[1]
     start = ZoneSide(name, axis, end, item.length or np.inf, 0.0)
     level = surface_level(grid, liquid.surface.phi_c, start) if item.level is None else item.level
     depth = level - grid.lower[1] if item.depth is None else item.depth
@@ -99,7 +100,7 @@ def tell_waves(scene: Scene, flow: Flow) -> list[str]:
                 f"objects.{name}: waves shorter than {1.0 / highest:.3g} s, {left:.0%} of the energy of the spectrum, "
                 f"are left out; the others have the height of all (waves take {CELLS} cells of {flow.grid.dx:.3g} m)"
             )
-        peak = float(waves.wave_number(2.0 * np.pi / item.wave.period, zone.wave.depth, -scene.gravity[1]))
+        peak = float(waves.wave_number(2.0 * np.pi / item.wave.period, zone.wave.depth, -gravity_at_start(scene)[1]))
         if zone.side.length < (1.0 - 1e-6) * MAKER * 2.0 * np.pi / peak:
             notes.append(
                 f"objects.{name}.length = {zone.side.length:.3g}: less than one and a half wavelengths "

@@ -109,6 +109,12 @@ def make_curve(curve: object) -> geometry.Curve:
     return geometry.ConstantCurve(vector3(curve))  # type: ignore[arg-type]
 
 
+def gravity_at_start(scene: Scene) -> tuple[float, float, float]:
+    """Gravity at t = 0 (3,) [m/s2]."""
+    x, y, z = np.asarray(make_curve(scene.gravity).value(0.0)).tolist()
+    return (x, y, z)
+
+
 @dataclass
 class SideValues:
     """Sets the velocity planes of the sides for a time: curve(t) times the profile of the side."""
@@ -297,7 +303,7 @@ def flow_settings(scene: Scene) -> FlowSettings:
     return FlowSettings(
         density=fluid.density,
         viscosity=fluid.viscosity,
-        gravity=vector3(scene.gravity),
+        gravity=gravity_at_start(scene),
         acceleration=vector3(fluid.acceleration),
         advection=fluid.advection,
         limiter=fluid.limiter,

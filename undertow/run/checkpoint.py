@@ -21,9 +21,9 @@ import numpy as np
 
 from undertow.errors import UserError
 
-FORMAT = 6
-"""Since 6 the table of bodies is in it; since 5 a checksum of the whole file stands before the HDF5 data; since 4
-states are those of parts; since 3 the viscosity of particles is in Pa s."""
+FORMAT = 7
+"""Since 7 the balance of the energy of solids is in it; since 6 the table of bodies; since 5 a checksum of the whole
+file stands before the HDF5 data; since 4 states are those of parts; since 3 the viscosity of particles is in Pa s."""
 
 BLOCK = 512
 """Size of the block before the HDF5 data [bytes], the smallest that HDF5 has."""

@@ -17,13 +17,15 @@ from undertow.frames import BodyFrame, ParticleFrame, SoftFrame, SurfaceFrame
 from undertow.grid import Array, Grid
 from undertow.part import BodyForces, Ledger, Part, StepOutcome, Unit
 from undertow.run.assemble import assemble
-from undertow.run.build import initial_velocity, vector3
+from undertow.run.build import initial_velocity, make_curve, vector3
 from undertow.run.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from undertow.run.gravity import Gravity
 from undertow.run.handles import Body, HasContacts, HasNodes, JointHandle, Nodes, Particles, SurfaceMesh
 from undertow.run.machine import use_threads
 from undertow.run.timestep import Clock, StepChoice
 from undertow.scene import Joint, RigidBody, Scene, toml
 from undertow.solids.contact_record import ContactSet, join_contacts
+from undertow.solids.energy import EnergyWatch
 
 if TYPE_CHECKING:
     from undertow.fluid import Flow, FlowState
@@ -84,6 +86,8 @@ class Simulation:
         self.time = 0.0
         self.step_count = 0
         self.frame = 0
+        self.watch = EnergyWatch()
+        """Of the energy of solids."""
         self._changes: list[str] = []
         """What has been done to the bodies since the last step, in words."""
         self.bodies = read_table(scene)
@@ -99,11 +103,19 @@ class Simulation:
             self.set_velocity(initial_velocity(scene))
         if checkpoint is not None:
             self.restore(checkpoint)
+        else:
+            self._see_energy(self.ledger.row())
 
     def _take(self, assembly: Assembly) -> None:
         """The parts and the scheme, which is the order of things in a step."""
         self.scheme, self._follows_table = assembly.scheme, assembly.follows_table
-        self.parts: list[Part] = [*assembly.parts, assembly.scheme]
+        self.parts: list[Part] = self._parts_of(assembly)
+
+    def _parts_of(self, assembly: Assembly) -> list[Part]:
+        """In the order in which they take over a state; gravity that changes comes first."""
+        parts: list[Part] = [*assembly.parts, assembly.scheme]
+        constant = isinstance(self.start_scene.gravity, tuple)
+        return parts if constant else [Gravity(make_curve(self.start_scene.gravity), parts), *parts]
 
     @property
     def grid(self) -> Grid | None:
@@ -189,13 +201,22 @@ class Simulation:
         limits = [limit for part in self.parts for limit in part.limits(self.time)]
         choice = self.clock.choose(limits, self.time, target, self.scheme.planned_step)
         next_step = self.clock.plan(limits, choice, self._frame_after(choice.end))
+        for part in self.parts:
+            part.begin_work()
+            if isinstance(part, Gravity):
+                part.act(*self.scheme.acts(self.time, choice.time_step, next_step))
         try:
             done = self._advance(choice.time_step, next_step)
         except SolveError as error:
             raise PhysicsError(f"{error}; {self._advise(error, choice)}") from None
+        since, _ = self.scheme.acted(self.time, choice.end)
+        lag = min(max((since - self.time) / choice.time_step, 0.0), 1.0)
+        for part in self.parts:
+            part.count_work(choice.time_step, lag)
         with self.scheme.synchronised():
             row = self.ledger.row()
         self._check_finite(row, choice.end)
+        self._check_energy(row, choice)
         events = (*self._changes, *done.events)
         self._changes = []
         self.time = choice.end
@@ -245,6 +266,31 @@ class Simulation:
                     place = part.locate(name, tuple(int(v) for v in wrong[0]))
                     raise PhysicsError(f"{words.get(name, name)} is not a finite number {when}, {place}")
         raise PhysicsError(f"{bad[0]} of the ledger is not a finite number {when}")
+
+    def _check_energy(self, row: dict[str, float], choice: StepChoice) -> None:
+        """Solids that gain energy out of nothing stop the run."""
+        if not self._see_energy(row):
+            return
+        fastest = max(self.solids(), key=lambda one: math.hypot(*self._speed_of(*one)))[1]
+        unit = "J" if self.scene.dimensions == 3 else "J/m"
+        raise PhysicsError(
+            f"the solids gain energy out of nothing: {self.watch.gained:.3g} {unit} beyond the {self.watch.given:.3g} "
+            f"{unit} that they began with and were given, in step {self.step_count + 1} at t = {choice.end:.6g} s, "
+            f"objects.{fastest} being the fastest; lower time.max_step below {choice.time_step:.3g} s"
+            + self._other_stepper()
+        )
+
+    def _see_energy(self, row: dict[str, float]) -> bool:
+        names = "solids_energy", "solids_work", "solids_still"
+        return all(name in row for name in names) and self.watch.see(*(row[name] for name in names))
+
+    def _speed_of(self, part: Part, name: str) -> Array:
+        return part.body_state(name, self.time).velocity
+
+    def _other_stepper(self) -> str:
+        """What else helps soft bodies whose scheme is not stable for any step."""
+        soft = self.scene.soft
+        return ", or use soft.stepper = 'implicit'" if self.scene.softs and soft.stepper != "implicit" else ""
 
     def run(
         self,
@@ -480,7 +526,7 @@ class Simulation:
 
         use_threads(self.threads)
         assembly = assemble(self.start_scene, table, starts=False)
-        before, parts = {part.name: part for part in self.parts}, [*assembly.parts, assembly.scheme]
+        before, parts = {part.name: part for part in self.parts}, self._parts_of(assembly)
         with self.scheme.synchronised():
             for part in parts:
                 part.adopt(before.get(part.name), self.time)
@@ -644,6 +690,7 @@ class Simulation:
             "bodies": self.bodies.numbers(),
             "columns": [[name, *unit] for name, unit in self.ledger.units.items()],
             "changes": list(self._changes),
+            "watch": self.watch.numbers(),
         }
         return Checkpoint(toml.write(self.start_scene), self.arrays(), numbers)
 
@@ -655,6 +702,7 @@ class Simulation:
             self._take(assemble(self.start_scene, self.bodies, starts=False))
         self.ledger = Ledger(self.parts, {name: Unit(*unit) for name, *unit in numbers["columns"]})
         self._changes = list(numbers["changes"])
+        self.watch.restore(numbers["watch"])
         if checkpoint.arrays.keys() != self.arrays().keys():
             raise UserError("checkpoint: its arrays do not fit the scene; it belongs to another scene or resolution")
         for part in self.parts:

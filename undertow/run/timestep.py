@@ -20,8 +20,11 @@ EXCEEDED = 1.1
 SLOWEST = 0.5
 """What a rate may fall to within a step, when it is extrapolated to the next."""
 
+SAME = 1e-9
+"""Steps that differ by less than this part are the same."""
+
 LEAP = 1.5
-"""A planned step longer than so many times the one before it must be what the limits of all recent steps allow."""
+"""A step is planned longer than so many times the one before it only as far as the limits of all recent steps allow."""
 
 RECENT = 32
 """So many steps: half a period of a wave of which a change of the step by two would show."""
@@ -40,7 +43,8 @@ class Clock:
 
     A step that follows the rates of the step before it would be long where a wave slows down and short where it speeds
     up: in phase with it, which takes energy. So does a step that changes between one and two to a frame twice in every
-    period: steps leap only to what has been allowed for a while.
+    period: steps leap only to what has been allowed for a while, and grow by LEAP at most before that. What they grow
+    from is not what a frame or the user's target has cut them to.
     """
 
     def __init__(self, rules: Time) -> None:
@@ -51,14 +55,19 @@ class Clock:
         """Of the last steps [1/s]."""
         self.planned = ""
         """The limit that set the planned step."""
+        self.pace = 0.0
+        """The step before the planned one, had it been one of a whole frame [s]."""
 
     def choose(self, limits: Sequence[Limit], time: float, target: float, planned: float) -> StepChoice:
         """The next step from ``time`` towards ``target`` [s], at most as long as one that was planned."""
         allowed = _allowed(self.rules, limits, time, target - time)
-        if math.isfinite(planned):
+        if not math.isfinite(planned):
+            self.pace = self._even(allowed)
+        else:
             allowed = {name: longest * (1.0 if name in EXACT else EXCEEDED) for name, longest in allowed.items()}
-            if planned <= min(allowed.values()) * (1.0 + 1e-9):
+            if planned <= min(allowed.values()) * (1.0 + SAME):
                 return _spread({self.planned: planned}, time, target)
+            self.pace = min(self.pace, self._even(allowed))
         return _spread(allowed, time, target)
 
     def plan(self, limits: Sequence[Limit], chosen: StepChoice, target: float) -> float:
@@ -70,26 +79,39 @@ class Clock:
             allowed[name] = 1.0 / max(rate + change, SLOWEST * rate)
         self.rates = rates
         self.recent = [*self.recent, rates][-RECENT:]
-        found = _spread(allowed, chosen.end, target)
-        if found.time_step > LEAP * chosen.time_step:
+        if self._even(allowed) > LEAP * self.pace * (1.0 + SAME):
             for before in self.recent:
-                allowed |= {name: min(allowed[name], 1.0 / rate) for name, rate in before.items() if name in allowed}
-            found = _spread(allowed, chosen.end, target)
+                for name in before.keys() & allowed.keys():
+                    allowed[name] = min(allowed[name], max(1.0 / before[name], LEAP * self.pace))
+        self.pace = self._even(allowed)
+        found = _spread(allowed, chosen.end, target)
         self.planned = found.limit
         return found.time_step
 
+    def _even(self, allowed: Mapping[str, float]) -> float:
+        """The steps of a whole frame by limits that do not end at a certain time [s]."""
+        frame = 1.0 / self.rules.frame_rate
+        longest = min((limit for name, limit in allowed.items() if name not in CUTS), default=frame)
+        return frame / max(math.ceil(frame / longest * (1.0 - SAME)), 1)
+
     def numbers(self) -> dict[str, Any]:
         """What evolves."""
-        return {"rates": dict(self.rates), "recent": [dict(rates) for rates in self.recent], "planned": self.planned}
+        return {
+            "rates": dict(self.rates), "recent": [dict(rates) for rates in self.recent], "planned": self.planned,
+            "pace": self.pace,
+        }  # fmt: skip
 
     def restore(self, numbers: Mapping[str, Any]) -> None:
         """Take over what ``numbers`` gave."""
-        self.rates, self.planned = dict(numbers["rates"]), numbers["planned"]
+        self.rates, self.planned, self.pace = dict(numbers["rates"]), numbers["planned"], numbers["pace"]
         self.recent = [dict(rates) for rates in numbers["recent"]]
 
 
 EXACT = ("frame", "fixed_step", "max_step", "stability", "target")
 """Limits that are no rates of the motion."""
+
+CUTS = ("frame", "target")
+"""Limits that are times at which a step ends."""
 
 
 def choose_step(rules: Time, limits: Iterable[Limit], time: float, target: float) -> StepChoice:
@@ -139,7 +161,7 @@ def _spread(allowed: Mapping[str, float], time: float, target: float) -> StepCho
             f"the time step has collapsed at t = {time:.6g} s: the limit '{limit}' allows {longest:.3g} s; the flow "
             f"has blown up or a velocity is far too large for the grid"
         )
-    count = math.ceil(rest / longest * (1 - 1e-9))
+    count = math.ceil(rest / longest * (1 - SAME))
     if count <= 1:
         return StepChoice(rest, limit, target)
     time_step = rest / count

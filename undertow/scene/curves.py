@@ -107,6 +107,10 @@ _ANGULAR = BeforeValidator(lambda value: check_vector(value, "rad/s", (3,)))
 VelocityCurve = Annotated[
     Annotated[tuple[float, ...], _VELOCITY, Tag("<constant>")] | _TableOfVectors | _SineOfVectors, _BY_FORM
 ]
+_ACCELERATION = BeforeValidator(lambda value: check_vector(value, "m/s2"))
+AccelerationCurve = Annotated[
+    Annotated[tuple[float, ...], _ACCELERATION, Tag("<constant>")] | _TableOfVectors | _SineOfVectors, _BY_FORM
+]
 AngularVelocityCurve = Annotated[
     Annotated[tuple[float, ...], _ANGULAR, Tag("<constant>")] | _TableOfVectors | _SineOfVectors, _BY_FORM
 ]

@@ -31,6 +31,7 @@ from undertow.scene.base import (
     validate,
 )
 from undertow.scene.coupled import check_coupling, check_name
+from undertow.scene.curves import AccelerationCurve
 from undertow.scene.domain import AXES, Domain, Inflow, Open, Outflow, Wall, values_of
 from undertow.scene.faults import suggest
 from undertow.scene.keys import assign
@@ -182,8 +183,11 @@ class Smoke(Model):
 
 
 class Surface(Model):
-    """How the free surface of water is followed (Enright et al. 2002)."""
+    """The free surface of water: its tension, and how it is followed (Enright et al. 2002)."""
 
+    tension: NonNegativeNumber = Field(
+        0.0, description="surface tension [N/m], of water against air 0.0728; it limits the step (limit 'capillary')"
+    )
     particles: Flag = Field(True, description="false: level set alone, which loses thin sheets and drops")
     particles_per_cell: Count | None = Field(
         None, description="in the cells about the surface; absent: 32 in 2D, 16 in 3D"
@@ -257,7 +261,7 @@ class Scene(Model):
     cost: Text = Field("", description="how long it takes at its default resolution")
     coupling: Text = Field("none", description="coupling method; none: solids move as prescribed")
     seed: Seed = Field(0, description="seed of all random numbers")
-    gravity: Acceleration = Field((0.0, -9.81, 0.0), description="gravity [m/s2]")
+    gravity: AccelerationCurve = Field((0.0, -9.81, 0.0), description="gravity, a vector or a curve [m/s2]")
     domain: Domain | None = Field(
         None, description="the box of fluid, such as { upper = [1, 1], resolution = 64 }; absent: solids alone"
     )
@@ -555,7 +559,7 @@ class Scene(Model):
     def _vectors(self) -> list[tuple[str, tuple[float, ...]]]:
         dimensions = self.dimensions
         found: list[tuple[str, tuple[float, ...]]] = [
-            ("gravity", self.gravity),
+            *(("gravity", value) for value in values_of(self.gravity)),
             ("fluid.acceleration", self.fluid.acceleration),
             ("fluid.initial_velocity", self.fluid.initial_velocity),
         ]
@@ -631,6 +635,8 @@ class Scene(Model):
         if self.view.field == "density" and not self.sph_fluids:
             raise complain("view.field: 'density' is that of particles; add an sph_fluid, or choose another field")
         if self.smoke is not None:
+            if not isinstance(self.gravity, tuple) and not self.has_surface:
+                raise complain("gravity: is a curve, and smoke rises against a constant one; give it a constant vector")
             return
         for name in self.emitters:
             raise complain(f"objects.{name}: an emitter needs smoke; add a [smoke] table, or remove the emitter")

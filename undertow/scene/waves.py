@@ -96,6 +96,8 @@ def check_waves(scene: Scene, domain: Domain) -> None:
         if not scene.has_surface:
             raise complain(f"{path}: waves need water with a surface; add an object of type 'water', or remove it")
         down = scene.gravity
+        if not isinstance(down, tuple):
+            raise complain(f"{path}: gravity is a curve; waves run on water that lies level: give a constant vector")
         if not down[1] < 0.0 or any(g != 0.0 for n, g in enumerate(down) if n != 1):
             raise complain(
                 f"{path}: gravity = {list(down)} does not point along -y; waves run on water that lies level"

@@ -132,7 +132,8 @@ class Newmark(_Explicit):
         self._x += bodies.x
         self._x *= 0.5
         self._sum[...] = bodies.v
-        self.energy = self.kick(self._x, self._sum, external, 0.5 * dt)
+        self.kick(self._x, self._sum, external, 0.5 * dt)
+        self.energy = bodies.forces.measure(bodies.x, self.force)
         free = bodies.inv_mass > 0
         before = bodies.v[free]
         bodies.v[free] = 2.0 * self._sum[free] - before

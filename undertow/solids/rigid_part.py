@@ -48,6 +48,7 @@ from undertow.rigid.mass import add_points
 from undertow.rigid.placing import place_body
 from undertow.rigid.table import BodyDescription, BodyEntry, BodyTable, carry_rows
 from undertow.solids.contact_record import ContactSet
+from undertow.solids.energy import Balance, BodiesOnTheirWay, still_energy, work_on_bodies
 from undertow.solids.loads import NEXT_STEP, Applied, RigidLoads
 from undertow.solids.settings import SolidSettings
 from undertow.solids.step import JointReport, Solids, SolidsReport
@@ -105,6 +106,10 @@ class RigidPart(Part):
         self.bodies = RigidBodies(self.dimensions)
         self.loads = RigidLoads(self.bodies)
         self.shapes = table.shapes
+        self.moved_by_fluid = True
+        """Whether the forces of a fluid act on the bodies; otherwise they are only told."""
+        self._balance, self._on_their_way = Balance(), BodiesOnTheirWay(self.bodies)
+        self._last_forces, self._joint_rows = np.zeros((2, 0, 6)), np.zeros((0, 6))
         self._warned: set[str] = set()
         self._rows: dict[str, int] = {}
         self._groups: dict[str, int] = {}
@@ -123,6 +128,8 @@ class RigidPart(Part):
         for control in made_controls:
             self.joints.control(control)
         self.solids = Solids(self.bodies, self.shapes, settings, self.joints if self.joints.count else None)
+        self._pulled = self.solids.gravity.copy()
+        """Gravity before the last change [m/s2]."""
 
     # bodies come and go ---------------------------------------------------------------------------------------------
 
@@ -184,6 +191,8 @@ class RigidPart(Part):
         for own, load in zip(self.loads.arrays().values(), before.loads.arrays().values(), strict=True):
             own[...] = carry_rows(load, old, new)
         self.loads.until = before.loads.until
+        self._driven_b[...] = carry_rows(before._driven_b, old, new)
+        self._balance = before._balance
         self.joints.adopt(before.joints)
         self.solids.restore(before.solids.arrays())
 
@@ -306,11 +315,50 @@ class RigidPart(Part):
 
     def take_report(self, report: SolidsReport) -> None:
         """What a step did to the bodies among themselves; the forces of a fluid are added by who knows them."""
+        self._last_forces = self._acting()
         self.report, forces, solids = report, self.force_table, self.solids
+        if self.joints.controls:
+            self._driven_b[:, :3], self._driven_b[:, 3:] = solids.joint_force_b, solids.joint_torque_b
         forces.values[...] = 0.0
         forces.contact[...] = solids.contact_force_b
         forces.joint[...] = solids.joint_force_b
         forces.torque_solids[...] = solids.contact_torque_b + solids.joint_torque_b
+
+    def pull(self, gravity: Array) -> None:
+        self._pulled[...] = self.solids.gravity
+        self.solids.gravity[...] = gravity
+
+    def begin_work(self) -> None:
+        self._on_their_way = BodiesOnTheirWay(self.bodies)
+        self._balance.begin(self.solids.energy()[0])
+
+    def count_work(self, dt: float, lag: float) -> None:
+        forces, kinetic = self._acting(), self.solids.energy()[0]
+        if lag > 0.0 and self._last_forces.shape == forces.shape:
+            forces = lag * self._last_forces + (1.0 - lag) * forces
+        way = self._on_their_way.way()
+        forces[0] += self.loads.mean_b
+        gravity = lag * self._pulled + (1.0 - lag) * self.solids.gravity
+        self._balance.end(work_on_bodies(self.bodies, way, forces[0], forces[1], gravity), kinetic)
+
+    def _acting(self) -> Array:
+        """Forces and torques on the bodies (2, n, 6) [N, N m] over the last step: those of a fluid, and those of
+        contact and joints. Joints with motors are an outside to the bodies."""
+        table, found = self.force_table, np.zeros((2, self.bodies.count, 6))
+        if self.moved_by_fluid:
+            found[0, :, :3] += table.pressure + table.viscous + table.control
+            found[0, :, 3:] += table.torque
+        found[1, :, :3], found[1, :, 3:] = table.contact + table.joint, table.torque_solids
+        driven = self._driven_b
+        found += [driven, -driven]
+        return found
+
+    @property
+    def _driven_b(self) -> Array:
+        """Forces and torques (n, 6) [N, N m] of the joints over the last step where there are motors."""
+        if len(self._joint_rows) != self.bodies.count:
+            self._joint_rows = np.zeros((self.bodies.count, 6))
+        return self._joint_rows
 
     def events(self, report: SolidsReport) -> list[str]:
         """What happened in a step that a user should know; a solve that does not converge is named once per run."""
@@ -385,6 +433,8 @@ class RigidPart(Part):
         yield Quantity(f"kinetic_energy{of}", kinetic, ENERGY)
         yield Quantity(f"potential_energy{of}", potential, ENERGY)
         yield Quantity(f"energy{of}", kinetic + potential, ENERGY)
+        mass = np.where(bodies.kind_b == DYNAMIC, bodies.mass_b, 0.0)
+        yield from self._balance.quantities(kinetic, still_energy(mass, self.solids.sizes))
         yield Quantity("contacts", 0 if done is None else done.contacts)
         yield Quantity("collisions", 0 if done is None else done.collisions)
         yield Quantity("clamped", 0 if done is None else done.clamped)
@@ -445,19 +495,23 @@ class RigidPart(Part):
 
     def arrays(self) -> dict[str, Array]:
         found = {**self.bodies.arrays(), **self.joints.arrays(), **self.solids.arrays()}
-        return {**found, "rigid_forces": self.force_table.values, **self.loads.arrays()}
+        forces = {"rigid_forces": self.force_table.values, "rigid_driven": self._driven_b}
+        return {**found, **forces, **self.loads.arrays()}
 
     def numbers(self) -> dict[str, Any]:
         driven = {name: motion.numbers() for name, motion in self._driven().items()}
-        return {"applied": self.loads.pending.numbers(), "loads_until": self.loads.until, "driven": driven}
+        loads = {"applied": self.loads.pending.numbers(), "loads_until": self.loads.until}
+        return {**loads, "driven": driven, "balance": self._balance.numbers()}
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         if not np.array_equal(arrays["rigid_identity"], self.bodies.identity_b):
             raise UserError("checkpoint: its bodies are not those of the scene; it belongs to another scene")
-        fixed = {**self.bodies.arrays(), **self.joints.arrays(), "rigid_forces": self.force_table.values}
-        restore_arrays({**fixed, **self.loads.arrays()}, arrays)
+        fixed = {**self.bodies.arrays(), **self.joints.arrays(), **self.loads.arrays()}
+        forces = {"rigid_forces": self.force_table.values, "rigid_driven": self._driven_b}
+        restore_arrays({**fixed, **forces}, arrays)
         self.loads.pending.restore(numbers["applied"])
         self.loads.until = numbers["loads_until"]
+        self._balance.restore(numbers["balance"])
         for name, motion in self._driven().items():
             motion.restore(numbers["driven"][name])
         self.joints.restore(arrays)

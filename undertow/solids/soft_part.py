@@ -35,6 +35,7 @@ from undertow.part import (
     restore_arrays,
     vector,
 )
+from undertow.rigid.bodies import DYNAMIC
 from undertow.soft import SoftBodies, SoftMesh, meshes
 from undertow.soft.collision import SurfaceCollisions
 from undertow.soft.embedding import Embedding
@@ -42,6 +43,7 @@ from undertow.soft.outlines import OutlineCollisions
 from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
 from undertow.solids.contact_record import ContactSet
+from undertow.solids.energy import Balance, BodiesOnTheirWay, still_energy, work_of_holds
 from undertow.solids.loads import NEXT_STEP, Applied, NewLoad, NodeLoads
 from undertow.solids.points import RigidPoints
 from undertow.solids.rigid_part import RigidPart
@@ -49,7 +51,7 @@ from undertow.solids.soft_contacts import SoftContacts
 from undertow.solids.soft_stages import SoftStepReport
 from undertow.solids.soft_step import SoftSolids
 
-PER_NODE = {"soft_x", "soft_v", "soft_acceleration", "soft_load", "soft_load_owed"}
+PER_NODE = {"soft_x", "soft_v", "soft_acceleration", "soft_load", "soft_load_owed", "soft_acting"}
 """Arrays of the state with a row per node."""
 
 
@@ -186,10 +188,17 @@ class SoftPart(Part):
         self.gravity: Array = np.array(settings.gravity)
         self.weight: Array = soft.mass[:, None] * self.gravity
         """Of the nodes (n, 3) [N]."""
+        self.acting: Array = np.zeros((soft.count, 3))
+        """Force from outside on the nodes over the last step (n, 3) [N]."""
+        self._acted: Array = np.zeros((soft.count, 3))
+        self.led_work = 0.0
+        """Work in the last step [J] of bodies that move as prescribed and touch nodes."""
+        self._balance, self._begun = Balance(), (soft.x, soft.v)
+        self._on_their_way = BodiesOnTheirWay(rigid.bodies)
         self.soft_forces = ForceTable(len(self.looks))
         self.reaction: Array = np.zeros((len(self.looks), 3))
         """Mean force (m, 3) [N] over the last step of what holds nodes of the bodies."""
-        self.soft_report, self.elastic_energy = SoftStepReport(), 0.0
+        self.soft_report, self.elastic_energy = SoftStepReport(), soft.forces.measure(soft.x, np.zeros_like(soft.x))
         self._stable = soft.stable_step() if settings.stepper in ("newmark", "leapfrog") else math.inf
         if self.soft_parts:
             count = sum(len(part.cells) for part in self.soft_parts)
@@ -309,12 +318,51 @@ class SoftPart(Part):
     def take_report(self, report: SoftStepReport, external: Array, dt: float) -> None:
         """What a step of dt [s] without fluid did under forces (n, 3) [N]."""
         self.soft_report, self.elastic_energy = report, report.elastic
+        self.take_acting(external)
         solids, count = self.soft_solids, len(self.looks)
         self.soft_forces.contact[...] = solids.contact_p[:count] / dt
         if solids.implicit is not None:
             self.reaction[...] = solids.reaction_p()[:count] / dt
         else:
             self.balance_reactions(np.stack([external[part.nodes].sum(axis=0) for part in self.soft_parts]), dt)
+
+    def take_acting(self, force: Array) -> None:
+        """Forces from outside on the nodes (n, 3) [N] in a step, or in a kick."""
+        self._acted[...], self.acting[...] = self.acting, force
+
+    def pull(self, gravity: Array) -> None:
+        self.gravity[...] = gravity
+        np.multiply(self.soft.mass[:, None], gravity, out=self.weight)
+
+    def begin_work(self) -> None:
+        soft = self.soft
+        self._begun = soft.x.copy(), soft.v.copy()
+        self._on_their_way = BodiesOnTheirWay(self.rigid.bodies)
+        self._balance.begin(soft.kinetic_energy())
+
+    def count_work(self, dt: float, lag: float) -> None:
+        soft, solids, (x, v) = self.soft, self.soft_solids, self._begun
+        force = lag * self._acted + (1.0 - lag) * self.acting
+        n = max((part.stop for part in self.soft_parts), default=0)
+        work = float((force[:n] * (soft.x - x)[:n]).sum())
+        held = np.setdiff1d(np.flatnonzero(soft.inv_mass[:n] == 0.0), solids.bound)
+        if self.rigid.in_fluid:
+            led = solids.bound[self.rigid.bodies.kind_b[solids.bone] != DYNAMIC]
+            held = np.union1d(held, led[led < n])
+            work += self.led_work + work_of_holds(soft, held, (x, v), force, dt)
+        elif solids.implicit is None:
+            work += self._work_of_turning() + work_of_holds(soft, held, (x, v), force, dt) + solids.led_by_rings
+        else:
+            work += self._work_of_turning() + float((solids.implicit.reaction[held] * soft.v[held]).sum())
+        self._balance.end(work, soft.kinetic_energy())
+
+    def _work_of_turning(self) -> float:
+        """Of the torques on soft bodies of the rigid ones that move as prescribed, in the last step without fluid
+        [J]."""
+        torque, led = self.soft_solids.torque_b, self.rigid.bodies.kind_b != DYNAMIC
+        if not led.any() or len(torque) != len(led):
+            return 0.0
+        return -float((torque[led] * self._on_their_way.way()[led, 3:]).sum())
 
     def balance_reactions(self, force: Array, dt: float) -> None:
         """Reactions of bodies with held nodes by Newton's law: what their momenta gained over dt [s] beside contact and
@@ -345,12 +393,19 @@ class SoftPart(Part):
         yield Quantity(f"kinetic_energy{of}", kinetic, ENERGY)
         yield Quantity(f"potential_energy{of}", potential, ENERGY)
         yield Quantity(f"energy{of}", kinetic + potential + self.elastic_energy, ENERGY)
+        mass, size = [soft.mass[part.nodes].sum() for part in self.soft_parts], self._sizes()
+        yield from self._balance.quantities(kinetic + self.elastic_energy, still_energy(np.array(mass), size))
         yield Quantity("soft_elastic_energy", self.elastic_energy, ENERGY)
         yield Quantity("soft_volume", sum(soft.volume(part) for part in soft.parts if part.closed), VOLUME)
         if self.rigid.in_fluid:
             yield from self.soft_forces.quantities(self.looks)
         else:
             yield from self._solve_quantities(self.soft_report)
+
+    def _sizes(self) -> Array:
+        """Extents of the soft bodies at rest (m,) [m]."""
+        rest = self.soft.rest
+        return np.array([np.ptp(rest[part.nodes], axis=0).max() for part in self.soft_parts])
 
     def _solve_quantities(self, done: SoftStepReport) -> Iterator[Quantity]:
         """Of the solves of a step without fluid."""
@@ -429,15 +484,18 @@ class SoftPart(Part):
     def _last_step(self) -> dict[str, Array]:
         """Forces of the last step."""
         loads = {"soft_load": self.loads.mean, "soft_load_owed": self.loads.owed}
-        return {"soft_forces": self.soft_forces.values, **loads, "soft_reaction": self.reaction}
+        last = {"soft_forces": self.soft_forces.values, "soft_reaction": self.reaction, "soft_acting": self.acting}
+        return {**last, **loads}
 
     def numbers(self) -> dict[str, Any]:
-        return {"applied": self.loads.pending.numbers(), "loads_until": self.loads.until}
+        loads = {"applied": self.loads.pending.numbers(), "loads_until": self.loads.until}
+        return {**loads, "balance": self._balance.numbers()}
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         restore_arrays({**self.soft.arrays(), **self._last_step()}, arrays)
         self.loads.pending.restore(numbers["applied"])
         self.loads.until = numbers["loads_until"]
+        self._balance.restore(numbers["balance"])
         self.soft_solids.restore(arrays)
 
     def adopt(self, before: Part | None, time: float) -> None:

@@ -188,7 +188,9 @@ class ExplicitStages:
         solids, soft, way = self.solids, self.solids.soft, self.stepper.way
         if solids.rings is not None:
             self._damp()
+            before = soft.v.copy()
             solids.rings.correct(way, dt)
+            solids.led_by_rings = self._work_of_led_rings(before)
         bodies = solids.contacts.rigid
         v_b, omega_b = (bodies.v_b.copy(), bodies.omega_b.copy()) if self.rigid is None else self.rigid.way
         rows = self._find(dt, way, np.concatenate([v_b, omega_b], axis=1))
@@ -223,6 +225,15 @@ class ExplicitStages:
         assert rings is not None
         rings.damp(stepper.middle, 0.0, stepper.part, stepper.rate)
 
+    def _work_of_led_rings(self, before: Array) -> float:
+        """Work [J] that nodes which are led do on free ones through rings that are kept, these having had the
+        velocities ``before`` (n, 3): all impulses of rings together do none at velocities that keep them."""
+        soft = self.solids.soft
+        free = soft.inv_mass > 0.0
+        if not soft.v[~free].any():
+            return 0.0
+        return float((soft.mass[free, None] * (soft.v - before)[free] * soft.v[free]).sum())
+
     def _find(self, dt: float, way: Array, twist: Array) -> ImpulseRows:
         """Rows of the nodes near rigid bodies, and of points of these that meet soft faces when nodes move with ``way``
         (n, 3) and bodies with twist (b, 6)."""
@@ -255,7 +266,9 @@ class ExplicitStages:
         solids, soft, bodies = self.solids, self.solids.soft, self.solids.contacts.rigid
         if solids.rings is not None:
             self._damp()
+            before = soft.v.copy()
             solids.rings.project(soft.v, soft.x, dt)
+            solids.led_by_rings += self._work_of_led_rings(before)
         v_b, omega_b = (bodies.v_b.copy(), bodies.omega_b.copy()) if self.rigid is None else self.rigid.way
         rows, arm = self._rows, self._rows.arm(soft.x, bodies)
         rows.wanted[...] = 0.0

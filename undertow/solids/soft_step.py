@@ -142,6 +142,8 @@ class SoftSolids:
         """Impulses of rigid bodies on the soft ones over the last step [N s]."""
         self._touched: list[Touched] = []
         self._joined: tuple[Joined, Array] | None = None
+        self.led_by_rings = 0.0
+        """Work [J] of nodes that are led on free ones through the rings of an explicit step."""
 
     def add_contact(self, nodes: Any, impulse: Array, body: Any, normal: Array) -> None:
         """Impulses (m, 3) [N s] of rigid bodies (m,) on nodes (m,) belong to this step; normal (m, 3): out of them."""

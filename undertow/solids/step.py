@@ -159,6 +159,13 @@ class Solids:
         """Mean torque of joints and motors about the centre of mass over the last step (n, 3) [N m]."""
         return self._work.nothing if self.joints is None else np.asarray(self.joints.torque_b)
 
+    @property
+    def sizes(self) -> Array:
+        """Radii of the bodies about their middles (n,) [m]."""
+        if self._work.stale(self.bodies):
+            self.prepare()
+        return np.where(self.bodies.kind_b == DYNAMIC, self._work.size, 0.0)
+
     def arrays(self) -> dict[str, Array]:
         """What evolves beside the bodies: the impulses the next contact solves start from."""
         memories = self._memories.items()

@@ -40,6 +40,10 @@ class SphPart(Part):
         """Particles in whose place bodies have appeared."""
         self._warned = False
 
+    def pull(self, gravity: Array) -> None:
+        self.fluid.gravity[...] = gravity
+        self.fluid.measure()
+
     # the step -------------------------------------------------------------------------------------------------------
 
     def begin_step(self, time: float, time_step: float) -> None:

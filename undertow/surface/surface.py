@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from undertow.grid import Array, Grid, Sides
-from undertow.surface.level_set import LevelSet
+from undertow.surface.level_set import MOVED, LevelSet
 from undertow.surface.one_sided import OneSidedLevelSet, OneSidedParticles, OneSidedSpray
 from undertow.surface.particles import BAND, Particles
 from undertow.surface.spray import Spray
@@ -24,13 +24,15 @@ class SurfaceSettings:
 
     particles: repair the level set by particles. per_cell: how many in a cell of the band (64 in 3D, 32 in 2D).
     reseed_every: steps between two reseedings, 0 for never. volume_correction: shift phi every step to keep
-    ``target_volume``.
+    ``target_volume``. redistance_after: phi is made a distance again when the surface may have moved so far since it
+    was [cells]; 0: in every step.
     """
 
     particles: bool = True
     per_cell: int | None = None
     reseed_every: int = 20
     volume_correction: bool = False
+    redistance_after: float = 0.0
     seed: int = 0
 
 
@@ -63,6 +65,8 @@ class Surface:
         self.spray = Spray(grid, sides)
         self.phi_c = np.array(phi_c, dtype=np.float64, order="C")
         self.step = 0
+        self.moved = 0.0
+        """How far the surface may have moved since phi was a distance [m]."""
         self.met = np.zeros((0, 3)), np.zeros(0)
         """Drops that met the liquid in the last step: places (n, 3) [m], volumes (n,) [m^3]; phi has none of them."""
         self._extrapolation = Extrapolation(grid)
@@ -74,6 +78,7 @@ class Surface:
     def rebuild(self) -> None:
         """After phi was changed from outside: make it a distance and give it particles that agree with it."""
         self.level_set.redistance(self.phi_c)
+        self.moved = 0.0
         if self.settings.particles:
             self.particles.drop_disagreeing(self.phi_c)
             self.particles.reseed(self.phi_c)
@@ -112,8 +117,13 @@ class Surface:
         left = self.spray.move(dt, gravity, solid_c, before_c)
         reach = level_set.advect(phi, u_f, dt)
         escaped = self.particles.correct(phi)
-        # as far as the next step, about as long as this one, will ask for, and beyond the band of the particles
-        level_set.redistance(phi, max(reach, (BAND + 1.0) * self.grid.dx) + 0.25 * self.grid.dx)
+        self.moved += reach - MOVED * self.grid.dx
+        if self.moved >= self.settings.redistance_after * self.grid.dx:
+            # as far as the next step, about as long as this one, will ask for, and beyond the band of the particles
+            level_set.redistance(phi, max(reach, (BAND + 1.0) * self.grid.dx) + 0.25 * self.grid.dx)
+            self.moved = 0.0
+        else:
+            level_set.fill_ghosts(phi)
         self.met = self.spray.absorb(phi)
         escaped_again = self.particles.correct(phi)
         level_set.fill_ghosts(phi)
@@ -164,6 +174,7 @@ class Surface:
             "phi_c": self.phi_c.copy(),
             "surface_step": np.array([self.step], dtype=np.int64),
             "surface_target_volume": np.array([self.target_volume]),
+            "surface_moved": np.array([self.moved]),
             **self.particles.arrays(),
             **self.spray.arrays(),
         }
@@ -173,6 +184,7 @@ class Surface:
         np.copyto(self.phi_c, arrays["phi_c"])
         self.step = int(arrays["surface_step"][0])
         self.target_volume = float(arrays["surface_target_volume"][0])
+        self.moved = float(arrays["surface_moved"][0])
         self.particles.restore(arrays)
         self.spray.restore(arrays)
 

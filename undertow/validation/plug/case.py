@@ -66,8 +66,13 @@ def volumes(sim: ut.Simulation, height: float) -> tuple[float, float]:
 
 
 def hold(sim: ut.Simulation, middle: float, end: float) -> dict[str, float]:
-    """What 5 s do: largest change below the neck, with its sign, and of the whole, over the volume above; sinking of
-    the ball [cells]."""
+    """What 5 s do: largest change a cell below the neck, with its sign, and of the whole, over the volume above; how
+    far the ball sinks [cells].
+
+    In the neck itself up to half a cell below the water that lies on the seat reads as water, as long as the level set
+    inside the solids says so: none of it passes.
+    """
+    middle -= sim.flow.grid.dx
     below, above = volumes(sim, middle)
     # once the ball has fallen into its seat
     sim.advance_to(0.1)

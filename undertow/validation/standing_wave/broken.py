@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from undertow.fluid import Flow, FlowReport
+from undertow.fluid.midpoint import MidpointTransport
 from undertow.part import StepOutcome
 from undertow.run.simulation import Simulation
 from undertow.validation import broken
@@ -21,9 +22,9 @@ def small() -> Iterator[Quantity]:
 def _same_times(kick: Callable[..., FlowReport]) -> Callable[..., FlowReport]:
     """Symplectic Euler: every kick is as long as the drift before it, and there is none before the first drift."""
 
-    def same(flow: Flow, time: float, duration: float, dt: float) -> FlowReport:
+    def same(flow: Flow, time: float, duration: float, dt: float, since: float) -> FlowReport:
         moved = flow.moved_for
-        return kick(flow, time, moved, dt) if moved > 0.0 else FlowReport()
+        return kick(flow, time, moved, dt, since) if moved > 0.0 else FlowReport()
 
     return same
 
@@ -51,5 +52,6 @@ DEFECTS = {
     "frozen": broken.frozen(),
     "velocities of the same times": broken.replaced(Flow, "kick", _same_times),
     "no half kick at the start": broken.replaced(Simulation, "_take", _no_first_kick),
+    "transport of first order": broken.replaced(MidpointTransport, "goes_on", lambda original: lambda own, kick: False),
     "weight halved": broken.gravity(0.5),
 }

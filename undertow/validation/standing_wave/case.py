@@ -1,5 +1,5 @@
 """A standing wave of finite slope with even, CFL-driven and random steps, with and without bodies: energy and period;
-free fall; the order of bodies in water and in a tank."""
+free fall; the order of bodies in water and in a tank; vortices that drift through a tank."""
 
 from __future__ import annotations
 
@@ -140,6 +140,45 @@ def orders(gravity: list[float], depth: float, body: ut.RigidBody, fewest: int =
     return float(height_order), float(speed_order)
 
 
+class Drift(NamedTuple):
+    """error: of the velocity [m/s], root mean square; energy: over that of the start."""
+
+    error: float
+    energy: float
+
+
+def drift(cells: int) -> Drift:
+    """Taylor and Green's vortices, which drift at 0.5 m/s through a periodic tank in half a second, with a neutral disc
+    at the centre of one, at a CFL number of about one; the error is that of the others.
+
+    The vortices are steady where they are at rest: u = sin(2 pi x) cos(2 pi y), v = -cos(2 pi x) sin(2 pi y).
+    """
+    speed, end = 0.5, 0.5
+    count = round(end * cells / 0.64)
+    sides = {name: "periodic" for name in ("x_low", "x_high", "y_low", "y_high")}
+    disc = ut.RigidBody(shape=ut.Sphere(radius=0.06), position=[0.25, 0.25], density=DENSITY, velocity=[speed, 0.0])
+    sim = ut.Simulation(
+        ut.Scene(
+            name="drift", coupling="monolithic", gravity=[0.0, 0.0],
+            domain=ut.Domain(upper=[1.0, 1.0], resolution=cells, sides=sides),
+            time=ut.Time(end=1.0, fixed_step=end / count, frame_rate=count / end),
+            fluid=ut.Fluid(density=DENSITY, viscosity=0.0, tolerance=1e-8), objects={"disc": disc},
+        )
+    )  # fmt: skip
+
+    def vortices(x: Any, y: Any, z: Any) -> Any:
+        return speed + np.sin(2 * K * x) * np.cos(2 * K * y), -np.cos(2 * K * x) * np.sin(2 * K * y), 0.0 * x
+
+    sim.set_velocity(vortices)
+    energies = [row.ledger["kinetic_energy"] + row.ledger["kinetic_energy_solids"] for row in sim.steps(end)]
+    middle = (np.arange(32) + 0.5) / 32
+    x, y = (axis.ravel() for axis in np.meshgrid(middle, middle))
+    away = np.hypot((x - 0.25 - speed * end + 0.5) % 1.0 - 0.5, y - 0.25) > 0.25
+    found = sim.sample("velocity", np.column_stack([x, y])[away])[:, :2]
+    exact = np.column_stack(vortices(x - speed * end, y, 0.0)[:2])[away]
+    return Drift(float(np.sqrt(np.mean((found - exact) ** 2))), energies[-1] / energies[0])
+
+
 def run(full: bool = False, cells: int = 64, periods: float = 10.0, sequences: int | None = None) -> Iterator[Quantity]:
     """Ten periods at 64 cells: even steps, those of a CFL number at three frame rates, random ones; with bodies at
     half of the cells."""
@@ -172,3 +211,7 @@ def run(full: bool = False, cells: int = 64, periods: float = 10.0, sequences: i
     for name, order in (("heave", orders([0.0, -9.81], 0.5, heave)), ("shaken", orders([0.0, 0.0], 0.0, shaken))):
         yield quantity(f"{name}_order_position", order[0])
         yield quantity(f"{name}_order_velocity", order[1])
+    coarse, fine = drift(cells // 2), drift(cells)
+    yield quantity("drift_order", float(np.log2(coarse.error / fine.error)), errors=[coarse.error, fine.error])
+    yield quantity("drift_energy_least", fine.energy, coarse=coarse.energy)
+    yield quantity("drift_energy_most", max(coarse.energy, fine.energy))

@@ -17,6 +17,7 @@ def small() -> Iterator[Quantity]:
     curves = [case.fall(cells) for cells in (16, 32, 64)]
     steps = [float(np.abs(b[:, 1] - a[:, 1]).max()) for a, b in zip(curves, curves[1:], strict=False)]
     yield quantity("convergence", steps[1] / steps[0])
+    yield quantity("similarity_force", case.impulse(32))
 
 
 def _coarsest(scene: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A wedge falls into still water: its speed against a boundary-element calculation."""
+"""A wedge enters still water: its speed against an experiment, its force against the similarity solution."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ SIDE = 0.2
 """Height of the upright sides above the bottom [m]."""
 TANK, LEVEL = (4.8, 1.8), 1.2
 END = 0.040
+STEEPER, FORCE = 30.0, 14.07
+"""Angle of the bottom of a wedge at constant speed without gravity [degrees]; its force over rho V^3 t, by
+``similarity.force_coefficient(30, surface=180, bottom=120, jet=0.02, finest=0.01, reach=40)``."""
+WET, TANKS = 1.0, 16.0
+"""Its wetted width at the end, jets included [m]; width of the tank over that."""
+ROOT = 3.2
+"""Where the jets of that wedge end, over V t from its middle."""
 
 # speed [m/s] at times [ms] after the keel has met the water (Zhao and Faltinsen 1993; Yettou et al. 2006)
 BOUNDARY_ELEMENTS = np.array(
@@ -69,6 +76,38 @@ def fall(cells: int, mass: float = MASS) -> np.ndarray:
     return np.array(rows)
 
 
+def impulse(cells: int) -> float:
+    """Impulse on a wedge at constant speed over that of the similarity solution; cells: in its wetted width (2D).
+
+    The force is in proportion to time, so the impulse of all steps judges it without the noise of one of them.
+    """
+    half, end = 0.75 * WET, 0.5 * WET / ROOT
+    rise = half * np.tan(np.radians(STEEPER))
+    points = ((0.0, 0.0), (half, rise), (half, rise + SIDE), (-half, rise + SIDE), (-half, rise))
+    width, level = TANKS * WET, 0.5 * TANKS * WET
+    scene = ut.Scene(
+        name="wedge-at-constant-speed",
+        coupling="monolithic",
+        gravity=(0.0, 0.0, 0.0),
+        domain=ut.Domain(
+            upper=(width, level + WET), resolution=round(cells * TANKS), resolution_along="x", sides={"y_high": "open"}
+        ),
+        time=ut.Time(end=1.0, frame_rate=20.0 / end),
+        fluid=ut.Fluid(density=1000.0, tolerance=1e-5),
+        objects={
+            "pool": ut.Water(shape=ut.Plane(normal=(0.0, 1.0)), position=(0.5 * width, level)),
+            "wedge": ut.RigidBody(
+                shape=ut.Hull(points=points), position=(0.5 * width, level), velocity=(0.0, -1.0), density=1e9
+            ),
+        },
+    )
+    sim = ut.Simulation(scene)
+    total = 0.0
+    for report in sim.steps(until=end):
+        total += float(sim.body("wedge").force[1]) * report.time_step
+    return total / (0.5 * FORCE * 1000.0 * end**2)
+
+
 def largest_error(curve: np.ndarray, data: np.ndarray) -> float:
     """Largest difference of the speeds over the speed of entry."""
     return float(np.abs(np.interp(data[:, 0], curve[:, 0], curve[:, 1]) - data[:, 1]).max() / SPEED)
@@ -96,3 +135,4 @@ def run(full: bool = False) -> Iterator[Quantity]:
     nearer = min(found, key=lambda mass: found[mass])
     errors = {f"{mass:g} kg/m": error for mass, error in found.items()}
     yield quantity("experiment", found[nearer], mass=nearer, cells=ladder[-1], errors=errors)
+    yield quantity("similarity_force", impulse(64), cells=64, cells_32=impulse(32))

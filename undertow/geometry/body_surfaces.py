@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from undertow.coupling.coupled_bodies import CoupledBodies
-from undertow.coupling.pieces import SurfaceSpec
-from undertow.geometry import Solid
+from undertow.geometry.pieces import SurfaceSpec
+from undertow.geometry.shape import Placed
+from undertow.geometry.solids import Solid
 from undertow.grid import Array, Grid
 
 LONGEST = 4.0
@@ -22,8 +22,9 @@ LONGEST = 4.0
 TWICE = 1e-6
 """A surface around so much more than its body's volume has parts inside the body."""
 
-HALVINGS = 6
-"""How often the edges of elements that cross another part of their body are halved before they count to one side."""
+HALVINGS = {2: 24, 3: 12}
+"""How often elements of so many corners that cross another part of their body are halved before they count to one
+side."""
 
 CHORD = 0.02
 """Chords of curved surfaces lie deeper than their corners by less than this part of their length, and of a cell by five
@@ -37,65 +38,111 @@ class BodySurfaces:
     stands for, 1 but about the edges between parts of a body: surfaces are closed.
     """
 
-    def __init__(self, grid: Grid, solids: Sequence[Solid], coupled: CoupledBodies, chosen_b: np.ndarray) -> None:
-        """chosen_b (n,): bodies that have a surface here; the first of them are the solids."""
+    def __init__(
+        self, grid: Grid, solids: Sequence[Solid], volume_b: Array, chosen_b: np.ndarray, time: float = 0.0
+    ) -> None:
+        """chosen_b (n,): bodies that have a surface here; the first of them are the solids. volume_b (n,): their true
+        volumes [m3; 2D m2]. time [s]: of the shapes of those that deform."""
         self.grid, self.solids = grid, solids
         k = grid.dimensions
         found, body, part = [np.zeros((0, k, 3))], [np.zeros(0, np.int64)], [np.zeros(0)]
         for b in np.flatnonzero(chosen_b[: len(solids)]).tolist():
-            corners, of = self._make(solids[b], float(coupled.volume_b[b]))
+            corners, of = self._make(solids[b], float(volume_b[b]), time)
             found.append(corners)
             part.append(of)
             body.append(np.full(len(corners), b))
         self.corners, self.body, self.part = (np.concatenate(arrays) for arrays in (found, body, part))
-        self._element = np.arange(self.corners.size // 3).reshape(-1, k)
+        self.x = self.corners
+        """Where the corners are in the world [m]."""
 
-    def _make(self, solid: Solid, volume: float) -> tuple[Array, Array]:
+    def _make(self, solid: Solid, volume: float, time: float) -> tuple[Array, Array]:
         """Elements (m, k, 3) around the true volume, and how much of its area each stands for (m,)."""
-        position, rotation = solid.motion.pose(0.0)
-        if self.grid.dimensions == 2:
-            loops = solid.shape.section(rotation).as_loops()
-            corners = np.concatenate([np.stack([loop, np.roll(loop, -1, axis=0)], axis=1) for loop in loops]) @ rotation
-        else:
-            vertices, triangles = solid.shape.surface()
-            corners = vertices[triangles]
-        first, origin = corners, np.arange(len(corners))
+        position, rotation = solid.motion.pose(time)
+        shape = solid.shape_at(time)
+        if shape.is_endless:
+            # a block about the whole domain
+            lower, upper = np.array(self.grid.lower), np.array(self.grid.upper)
+            reach = np.linalg.norm(np.maximum(np.abs(lower - position), np.abs(upper - position)))
+            shape = shape.drawn_to(1.5 * float(reach))
+        parts = shape.parts_of()
+        first = [self._surface_of(part, rotation) for part in parts]
+        origin = np.arange(sum(map(len, first)))
+        whole = corners = np.concatenate(first)
         while np.any(long := longest(corners) > LONGEST * self.grid.dx):
             corners, origin = halve(corners, origin, long)
         part = np.ones(len(corners))
-        if enclosed(first, np.ones(len(first)), rotation)[0] > (1.0 + TWICE) * volume:
-            corners = self._outside(solid, Sides(first, rotation), corners, origin)
+        if len(parts) > 1 or enclosed(whole, np.ones(len(whole)), rotation)[0] > (1.0 + TWICE) * volume:
+            owner = np.repeat(np.arange(len(parts)), [len(found) for found in first])
+            corners = self._outside(parts, Sides(whole, rotation), owner, corners, origin)
             part = close(corners, rotation, volume)
         found, centre = enclosed(corners, part, rotation)
-        if found > 0.0:
+        if found > 0.0 and np.isfinite(volume):
             factor = (volume / found) ** (1.0 / self.grid.dimensions)
             corners = centre + factor * (corners - centre)
         return np.ascontiguousarray(corners), part
 
-    def _outside(self, solid: Solid, sides: Sides, corners: Array, origin: np.ndarray) -> Array:
-        """What lies on the surface of the union of the body's parts, once; origin (m,): the side each is a part of."""
+    def _surface_of(self, part: Placed, rotation: Array) -> Array:
+        """Corners (m, k, 3) in the frame of the body, which is turned by ``rotation`` (3, 3)."""
+        shape, position, turn = part
+        if self.grid.dimensions == 3:
+            vertices, triangles = shape.surface()
+            return np.asarray((vertices @ turn.T + position)[triangles])
+        loops = [loop + rotation @ position * (1.0, 1.0, 0.0) for loop in shape.section(rotation @ turn).as_loops()]
+        return np.concatenate([np.stack([loop, np.roll(loop, -1, axis=0)], axis=1) for loop in loops]) @ rotation
+
+    def _outside(
+        self, parts: Sequence[Placed], sides: Sides, owner: np.ndarray, corners: Array, origin: np.ndarray
+    ) -> Array:
+        """What lies on the surface of the union of the body's parts, once; origin (m,): the side each is a part of,
+        owner: the part that a side is of."""
         depth = CHORD * np.minimum(longest(sides.corners), 5.0 * self.grid.dx)
 
         def covered(points: Array, own: np.ndarray) -> np.ndarray:
-            return np.asarray((solid.shape.distance(points) < -depth[own]) | sides.lie_on_earlier(points, own))
+            found = sides.lie_on_earlier(points, own)
+            # parts that touch cover each other
+            raised = points + sides.flat * sides.normal[own]
+            for n, (shape, position, turn) in enumerate(parts):
+                mine = owner[own] == n
+                inside = shape.distance((np.where(mine[:, None], points, raised) - position) @ turn)
+                found |= inside < np.where(mine, -depth[own], 0.0)
+            return np.asarray(found)
 
         k = corners.shape[1]
         # cut in two across one edge at a time
-        for _ in range(HALVINGS * (k - 1)):
+        for _ in range(HALVINGS[k]):
             hidden = covered(corners.reshape(-1, 3), np.repeat(origin, k)).reshape(-1, k)
             kept = ~np.all(hidden, axis=1)
             corners, origin, crossing = corners[kept], origin[kept], np.any(hidden[kept], axis=1)
             corners, origin = halve(corners, origin, crossing)
         return corners[~covered(corners.mean(axis=1), origin)]
 
-    def place(self, time: float) -> SurfaceSpec:
-        """The elements where the bodies are now."""
-        x = self.corners.copy()
+    def place(self, time: float) -> None:
+        """The solids are where they are at ``time`` [s]."""
+        self.x = self.corners.copy()
         for b in np.unique(self.body):
             position, rotation = self.solids[b].motion.pose(time)
             of = self.body == b
-            x[of] = x[of] @ rotation.T + position
-        return SurfaceSpec(self._element, x.reshape(-1, 3), np.zeros((1, 3)))
+            self.x[of] = self.x[of] @ rotation.T + position
+
+    def elements(self, chosen: np.ndarray) -> tuple[SurfaceSpec, np.ndarray, Array]:
+        """The elements chosen (m,), whose they are, and how much of its area each stands for."""
+        x = self.x[chosen]
+        element = np.arange(x.size // 3).reshape(-1, self.grid.dimensions)
+        return SurfaceSpec(element, x.reshape(-1, 3), np.zeros((1, 3))), self.body[chosen], self.part[chosen]
+
+
+def true_volume(solid: Solid, dimensions: int, time: float) -> float:
+    """Of a solid [m3; 2D m2]; infinite without end."""
+    shape = solid.shape_at(time)
+    if shape.is_endless:
+        return np.inf
+    if dimensions == 3:
+        return shape.moments().volume
+    rotation = solid.motion.pose(time)[1]
+    # turned about z alone its section is the one through its x-y plane
+    if abs(rotation[2, 2]) > 1.0 - 1e-12:
+        return shape.planar_moments().volume
+    return shape.section(rotation).measure()[0]
 
 
 def longest(corners: Array) -> Array:
@@ -124,16 +171,16 @@ class Sides:
         # an edge in 2D is a strip along z
         other = np.broadcast_to(rotation[2], along.shape) if corners.shape[1] == 2 else corners[:, 2] - corners[:, 0]
         normal = area_vectors(corners, rotation)
-        self._normal = normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
+        self.normal = normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
         self._inverse = np.linalg.pinv(np.stack([along, other], axis=2))
-        self._flat = 1e-6 * float(longest(corners).max())
+        self.flat = 1e-6 * float(longest(corners).max())
 
     def lie_on_earlier(self, points: Array, own: np.ndarray) -> np.ndarray:
         """Whether points (n, 3) of sides ``own`` (n,) lie within an earlier side that faces the same way."""
         found = np.zeros(len(points), dtype=bool)
-        for s, normal in enumerate(self._normal):
-            near = np.flatnonzero((own > s) & (np.abs((points - self.corners[s, 0]) @ normal) < self._flat))
-            near = near[self._normal[own[near]] @ normal > 1.0 - 1e-9]
+        for s, normal in enumerate(self.normal):
+            near = np.flatnonzero((own > s) & (np.abs((points - self.corners[s, 0]) @ normal) < self.flat))
+            near = near[self.normal[own[near]] @ normal > 1.0 - 1e-9]
             part = (points[near] - self.corners[s, 0]) @ self._inverse[s].T
             if self.corners.shape[1] == 2:
                 inside = (part[:, 0] > 1e-9) & (part[:, 0] < 1.0 - 1e-9)

@@ -66,7 +66,7 @@ class SurfacePieces:
     def cut(self, surface: SurfaceSpec) -> None:
         """Clip the surface where it is now."""
         while True:
-            self.size = int(_clip_elements(self.grid.spec, surface, self.spec))
+            self.size = int(clip_elements(self.grid.spec, surface, self.spec))
             if self.size <= len(self.spec.cell):
                 return
             self.spec = make_pieces(2 * self.size)
@@ -130,7 +130,7 @@ def clip_half(p, n, axis, bound, sign, q):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _cell_range(spec, axis, low, high):  # type: ignore[no-untyped-def]
+def cell_range(spec, axis, low, high):  # type: ignore[no-untyped-def]
     """Padded indices of the first and the last cell that an interval may reach, the outermost ones being endless."""
     origin = spec.x0 if axis == 0 else (spec.y0 if axis == 1 else spec.z0)
     n = spec.nx if axis == 0 else (spec.ny if axis == 1 else spec.nz)
@@ -163,7 +163,7 @@ def find_bounds(spec, p, n, out):  # type: ignore[no-untyped-def]
         low, high = p[0, axis], p[0, axis]
         for a in range(1, n):
             low, high = min(low, p[a, axis]), max(high, p[a, axis])
-        out[axis, 0], out[axis, 1], out[axis, 2], out[axis, 3] = _cell_range(spec, axis, low, high)
+        out[axis, 0], out[axis, 1], out[axis, 2], out[axis, 3] = cell_range(spec, axis, low, high)
     if spec.dimensions == 2:
         out[2, 0] = out[2, 1] = GHOSTS
 
@@ -182,7 +182,7 @@ def clip_to_cell(spec, bound, k, j, i, p, n, q):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _clip_elements(spec, surface, out):  # type: ignore[no-untyped-def]
+def clip_elements(spec, surface, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` as far as it has room and return how many pieces there are."""
     found = 0
     room = len(out.cell)
