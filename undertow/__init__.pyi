@@ -93,8 +93,8 @@ from undertow.scene.files import find_scene as scene
 __all__ = [
     "Beach", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Compound", "CompoundPart",
     "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "FaceProbe", "Fluid", "FluxProbe",
-    "ForceLoad", "ForceProbe", "Fracture", "GaugeProbe", "Gear", "HeightSine", "HeightTable", "Heights", "Hold", "Hull",
-    "Inflow", "IrregularWave", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Mesh", "MeshSequence",
+    "ForceLoad", "ForceProbe", "Fracture", "GaugeProbe", "Gear", "HeightSine", "HeightTable", "Heights", "Hold",
+    "Hull", "Inflow", "IrregularWave", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Mesh", "MeshSequence",
     "Monolithic", "Open", "Outflow", "Output", "Periodic", "PhysicsError", "Plane", "Plate", "PointProbe",
     "Polygon", "Polyline", "PrescribedVelocity", "PressureLoad", "Region", "RegularWave", "RigidBody",
     "RigidFluid", "Rope", "Rotation", "Run", "Scene", "Shell", "Simulation", "Sine", "Skiff", "Smoke", "Soft",

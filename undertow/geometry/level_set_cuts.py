@@ -122,7 +122,7 @@ class LevelSetShape(Shape):
         return FragmentMesh((vertices - self.offset) @ self.rotation, triangles, made)
 
     @property
-    def interior_t(self) -> Flags:
+    def interior_t(self) -> Flags:  # type: ignore[override]
         """Which triangles of the surface are faces of fracture (m,)."""
         return self.contour.interior_t
 

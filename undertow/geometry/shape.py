@@ -51,6 +51,8 @@ class Shape(ABC):
     """Without bounds and mass: a half space."""
     is_animated: bool = False
     """Whether it deforms by itself: ``at`` and ``velocity`` depend on time."""
+    interior_t: NDArray[np.bool_] | None = None
+    """Which triangles of its ``surface`` a fracture has made (m,), of a piece; None: it is none."""
 
     # geometry ---------------------------------------------------------------------------------------------------------
 

@@ -98,10 +98,12 @@ def check_brittle(name: str, shape: Shape, rule: Brittle, dimensions: int) -> No
 def cut_body(shape: Shape, rule: Brittle, blow: Blow, dimensions: int, most: int) -> tuple[list[Fragment], list[str]]:
     """Fragments of a shape, at most ``most``, by a pattern with fewer regions where there would be more, and what to
     say of it; none where even two regions make more."""
-    point, direction = onto_surface(shape, blow.point), blow.direction
     regions, notes = rule.pieces, list[str]()
+    if most < 2:
+        return [], notes
     while True:
-        placed = align_pattern(pattern_of(replace(rule, pieces=regions), dimensions), shape.bounds(), point, direction)
+        pattern = pattern_of(replace(rule, pieces=regions), dimensions)
+        placed = align_pattern(pattern, shape.bounds(), blow.point, blow.direction)
         found = break_shape(shape, placed, rule.method, rule.smallest, dimensions)
         if len(found) <= most:
             return found, notes
@@ -119,6 +121,7 @@ def make_pieces(
     most: pieces at most. taken: names that pieces may not have.
     """
     assert parent.brittle is not None
+    blow = blow._replace(point=onto_surface(parent.shape, blow.point))
     fragments, notes = cut_body(parent.shape, parent.brittle, blow, dimensions, most)
     R, at = moving.rotation, moving.position
     done = BrokenBody(blow.name, blow.by, blow.impulse, blow.force, at + R @ blow.point, 0, 0, 0.0, tuple(notes))
@@ -147,9 +150,11 @@ def make_pieces(
 
 def _as_piece(one: BodyDescription, fragment: Fragment, dimensions: int) -> BodyDescription:
     """A fragment with its mesh, of a level set the contour; mass properties of that are those of the level set."""
-    if isinstance(fragment.shape, FragmentMesh):
-        return replace(one, shape=fragment.shape, key=("fragment", fragment.shape.identity()))
-    shape, inertia = fragment.shape.contour, _inertia(one, fragment, dimensions)
+    shape = fragment.shape.as_mesh()
+    assert shape is not None
+    if shape is fragment.shape:
+        return replace(one, shape=shape, key=("fragment", shape.identity()))
+    inertia = _inertia(one, fragment, dimensions)
     return replace(
         one, shape=shape, key=("fragment", shape.identity(), inertia), inertia=inertia, centre_of_mass=(0.0, 0.0, 0.0)
     )
@@ -194,11 +199,8 @@ APART = ("key", "shape", "motion", "source", "loads", "brittle")
 def with_source(one: BodyDescription) -> BodyDescription:
     """A piece with the plain tables from which it can be described again."""
     position, rotation = one.motion.pose(0.0)
-    shape = (
-        {"radius": one.shape.radius}
-        if isinstance(one.shape, Sphere)
-        else {name: getattr(one.shape, name).tolist() for name in ("vertices", "triangles", "interior_t")}
-    )
+    names = ("vertices", "triangles", "interior_t") if one.shape.interior_t is not None else ("radius",)
+    shape = {name: _plain(np.asarray(getattr(one.shape, name)).tolist()) for name in names}
     rule = None if one.brittle is None else {f.name: getattr(one.brittle, f.name) for f in fields(one.brittle)}
     values = {f.name: getattr(one, f.name) for f in fields(one) if f.name not in APART}
     pose = {"position": position.tolist(), "rotation": rotation.tolist()}

@@ -41,7 +41,7 @@ def step_and_break(sim: Simulation, dt: float, next_step: float) -> StepOutcome:
         blows = fracture.judge(sim.contacts(), sim.time + dt, dt, born)
         if not blows:
             fracture.end_step()
-            events = (*(str(one) for one in broken), *fracture.full(), *done.events)
+            events = (*(str(one) for one in broken), *fracture.whole(), *done.events)
             return replace(done, events=events, broken=tuple(broken))
         for part in sim.parts:
             part.restore(arrays, numbers[part.name], sim.time)
@@ -65,19 +65,16 @@ def break_now(sim: Simulation, name: str, at: Vector, along: Vector) -> BrokenBo
 
 def _break(sim: Simulation, fracture: FracturePart, blows: list[Blow]) -> list[BrokenBody]:
     """Pieces in the place of bodies, where they are; what has broken."""
-    gone, made, broken = list[str](), list[BodyDescription](), list[BrokenBody]()
+    gone, whole, made, broken = list[str](), list[str](), list[BodyDescription](), list[BrokenBody]()
     with sim.scheme.synchronised():
         for blow in blows:
             taken = [*sim.bodies.entries, *(one.name for one in made)]
             body, room = sim.bodies[blow.name].description, fracture.room(blow.name, taken)
-            if room < 2:
-                continue
             pieces, done = make_pieces(body, fracture.moving(blow.name), blow, sim.scene.dimensions, room, taken)
-            if pieces:
-                gone.append(blow.name)
-                made += pieces
-                broken.append(done)
+            (gone if pieces else whole).append(blow.name)
+            made += pieces
+            broken += [done] if pieces else []
     if gone:
         sim.exchange(gone, made)
-    sim.part(FracturePart).take(broken)
+    sim.part(FracturePart).take(broken, whole)
     return broken

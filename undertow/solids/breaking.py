@@ -34,23 +34,21 @@ class FracturePart(Part):
         self.rigid, self.history = rigid, LoadHistory()
         self.broken, self.pieces, self.debris_mass = 0, 0, 0.0
         self._begun = _Begun.of(rigid, False)
-        self._full: dict[str, bool] = {}
+        self._whole: dict[str, bool] = {}
 
     def room(self, name: str, taken: Iterable[str]) -> int:
         """How many pieces a body may have, with all others that came of the same body of the scene; taken: names of all
         bodies."""
         root, rule = name.partition("/")[0], self.rigid.table[name].description.brittle
         assert rule is not None
-        room = rule.most + 1 - sum(other.partition("/")[0] == root for other in taken)
-        if room < 2:
-            self._full.setdefault(root, False)
-        return room
+        return rule.most + 1 - sum(other.partition("/")[0] == root for other in taken)
 
-    def full(self) -> list[str]:
-        """What is to be said of bodies that have as many pieces as they may; once per run."""
-        new = [root for root, told in self._full.items() if not told]
-        self._full.update(dict.fromkeys(new, True))
-        return [f"objects.{root} has most_fragments pieces: what would break now stays whole" for root in new]
+    def whole(self) -> list[str]:
+        """What is to be said of bodies that did not break where they should have; once per run."""
+        new = [root for root, told in self._whole.items() if not told]
+        self._whole.update(dict.fromkeys(new, True))
+        why = "the pattern leaves it in one piece, or in more than most_fragments"
+        return [f"objects.{root} was hit hard enough to break and stays whole: {why}" for root in new]
 
     def brittle(self) -> list[BodyEntry]:
         """The bodies that can break."""
@@ -153,9 +151,11 @@ class FracturePart(Part):
         own = inertia if body.inertia is not None else inertia * (mass / found.mass)
         return Moving(position, R, velocity, omega, mass, found.centre, own)
 
-    def take(self, blows: Iterable[BrokenBody]) -> None:
-        """Count what has broken."""
-        for one in blows:
+    def take(self, broken: Iterable[BrokenBody], whole: Iterable[str]) -> None:
+        """Count what has broken, and note the names of what should have."""
+        for name in whole:
+            self._whole.setdefault(name.partition("/")[0], False)
+        for one in broken:
             self.broken += 1
             self.pieces += one.pieces
             self.debris_mass += one.debris_mass
@@ -177,6 +177,11 @@ class FracturePart(Part):
 
     def numbers(self) -> dict[str, Any]:
         return {"broken": self.broken, "pieces": self.pieces, "debris_mass": self.debris_mass}
+
+    def adopt(self, before: Part | None, time: float) -> None:
+        super().adopt(before, time)
+        if isinstance(before, FracturePart):
+            self._whole = dict(before._whole)
 
     def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         self.history.rows = np.array(arrays["fracture_loads"])

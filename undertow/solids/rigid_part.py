@@ -17,7 +17,6 @@ from undertow.errors import UserError
 from undertow.frames import BodyFrame
 from undertow.geometry import Plane
 from undertow.geometry.driven import Driven
-from undertow.geometry.fragments import FragmentMesh
 from undertow.grid import Array
 from undertow.part import (
     ANGULAR_MOMENTUM,
@@ -489,7 +488,7 @@ class RigidPart(Part):
             placed = vertices @ rotation.T + position
             velocity = self.bodies.v_b[b] + np.cross(self.bodies.omega_b[b], placed - self.bodies.x_b[b])
             colors = None
-            if body.brittle is not None and isinstance(body.shape, FragmentMesh):
+            if body.brittle is not None and body.shape.interior_t is not None:
                 colors = np.where(body.shape.interior_t[:, None], body.brittle.color, body.color)
             found.append(BodyFrame(name, placed, triangles, body.color, velocity, body.shape.is_endless, colors))
         return found

@@ -14,8 +14,8 @@ CARD = {
 }
 
 
-def make_scene(pieces: int = 25) -> Scene:
-    """The cylinder on the ground, and the ball on its way."""
+def make_scene(pieces: int = 45) -> Scene:
+    """The cylinder on the ground, and the ball on its way; of the regions of the pattern 25 or so meet the cylinder."""
     objects = {
         "ground": RigidBody(shape=Plane(normal=(0, 1, 0)), position=(0, 0, 0), friction=0.6),
         "cylinder": RigidBody(
@@ -25,7 +25,7 @@ def make_scene(pieces: int = 25) -> Scene:
             friction=0.5,
             color=(0.42, 0.55, 0.67),
             fracture=Fracture(
-                pattern="voronoi", pieces=pieces, seed=3, options={"grading": 0.8}, strength=40.0, smallest=0.02,
+                pattern="voronoi", pieces=pieces, seed=3, options={"grading": 0.8}, strength=300.0, smallest=0.02,
                 color=(0.86, 0.88, 0.90),
             ),
         ),

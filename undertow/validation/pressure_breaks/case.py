@@ -20,8 +20,8 @@ PATIENCE = 8.0
 """Until when water that rises has broken it [s]."""
 STEPS = 12
 """So long still water stands against a plate that it does not break."""
-FILL = 0.05
-"""Speed of the water that comes in low at the left and makes it rise [m/s]."""
+FILL = 0.25
+"""Speed of the water that a tap 0.04 m wide at the left pours in [m/s]."""
 
 
 def tank(depth: float, cells: int, fill: float) -> ut.Simulation:
@@ -35,13 +35,12 @@ def tank(depth: float, cells: int, fill: float) -> ut.Simulation:
         ),
         "clamp": ut.Joint(kind="fixed", child="plate", position=(0.5 * WIDTH, 0.0)),
     }  # fmt: skip
-    sides: dict[str, object] = {"y_high": "open"}
     if fill > 0.0:
-        low = {"profile": "table", "coordinate": (0.0, 0.3, 0.31, 1.0), "values": (1.0, 1.0, 0.0, 0.0)}
-        sides["x_low"] = ut.Inflow(velocity=(fill, 0.0), **low)
+        tap = ut.Box(size=(0.04, 0.04))
+        objects["tap"] = ut.WaterSource(shape=tap, position=(0.06, 0.5), velocity=(0.0, -fill))
     scene = ut.Scene(
         name="pressure-breaks", coupling="monolithic", gravity=(0.0, -GRAVITY), objects=objects,
-        domain=ut.Domain(upper=(WIDTH, HEIGHT), resolution=cells, resolution_along="x", sides=sides),
+        domain=ut.Domain(upper=(WIDTH, HEIGHT), resolution=cells, resolution_along="x", sides={"y_high": "open"}),
         time=ut.Time(end=20.0, frame_rate=60.0), fluid=ut.Fluid(density=DENSITY),
     )  # fmt: skip
     return ut.Simulation(scene)
