@@ -39,6 +39,7 @@ def needs(scene: Scene, grid: Grid | None) -> Iterator[Need]:
     yield Need("Flow", "cells with a surface", cells * scene.has_surface, 40.0 * DOUBLE)
     leads = scene.has_surface or scene.coupling != "none"
     yield Need("Leapfrog", "cells of velocities half a step apart", cells * leads, 6.0 * DOUBLE)
+    yield Need("Flow", "cells with tension", cells * (scene.surface.tension > 0.0), 8.0 * DOUBLE)
     yield Need("TwoSolves", "cells of the second solve", cells * (scene.monolithic.solves == 2), 3.0 * DOUBLE)
     yield Need("BodiesInFluid", "cells with solids", cells * bool(scene.bodies), 18.0 * DOUBLE)
     yield Need("SphPart", "particles", _particles(scene, grid), 360.0 if scene.dimensions == 2 else 710.0)

@@ -187,6 +187,7 @@ def terminal_speed(cells: int, viscosity: float, guess: float, speed: float = 0.
 
 
 def main(arguments: list[str]) -> None:
+    """Print the figures of ``street`` or ``fall``."""
     cells = int(arguments[1]) if len(arguments) > 1 else 20
     figures: dict[str, Any]
     if arguments[0] == "street":

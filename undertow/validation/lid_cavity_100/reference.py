@@ -59,6 +59,7 @@ def extremes(intervals: int) -> Array:
 
 
 def main() -> None:
+    """Print the extremes on three grids, their order and their limit."""
     found = [extremes(m) for m in (32, 64, 128)]
     order = np.log2((found[1] - found[0]) / (found[2] - found[1]))
     limit = found[2] + (found[2] - found[1]) / (2.0**order - 1.0)
