@@ -118,7 +118,8 @@ class BodyTable:
     """The bodies of a simulation by name: those of the scene in its order, then those made during the run.
 
     first: all that the scene has, those too that have been removed: its joints and attachments are made where they
-    start. joints: those made during the run. torn: pairs of elements of soft bodies that have parted, by name. walls: identities of the sides of the domain that stop bodies, by name.
+    start. joints: those made during the run. torn: pairs of elements of soft bodies that have parted, by name. walls:
+    identities of the sides of the domain that stop bodies, by name.
     appeared_mass [kg; 2D kg/m] and appeared_momentum (3,) [kg m/s; 2D kg/s]: of the dynamic bodies that have appeared,
     less those that have vanished.
     """

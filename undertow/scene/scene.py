@@ -318,6 +318,11 @@ class Scene(Model):
         """The soft bodies, cloths and ropes by name, in order."""
         return {name: item for name, item in self.objects.items() if isinstance(item, SoftBody | Cloth | Rope)}
 
+    @property
+    def tears(self) -> bool:
+        """True when soft bodies, cloth or ropes can tear."""
+        return any(item.tear is not None for item in self.softs.values())
+
     @cached_property
     def waters(self) -> dict[str, Water]:
         """The bodies of water at t = 0 by name, in order; with one the fluid has a free surface."""
