@@ -24,7 +24,7 @@ from undertow.solids.tearing import Overload, TearPart, TornBody
 if TYPE_CHECKING:
     from undertow.run.simulation import Simulation
 
-PASSES = 24
+PASSES = 40
 """Most times that a step is made again; what is then still beyond its limit tears in the steps that follow."""
 
 
@@ -64,7 +64,7 @@ def step_and_tear(sim: Simulation, make_step: Callable[[], StepOutcome]) -> Step
         beginning = _Beginning.of(sim)
         done = make_step()
         with sim.scheme.synchronised():
-            overloads = sim.part(TearPart).judge()
+            overloads = sim.part(TearPart).judge(sim.bodies.torn)
         if not overloads or turn == PASSES:
             break
         beginning.give_back(sim)

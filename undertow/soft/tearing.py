@@ -8,8 +8,8 @@ after, and no elastic energy is made, because no element deforms and bending acr
 
 An element is torn off when it is beyond its limit,
 
-    stretch   s_1 of F = U diag(s) V^T                            along  U_1
-    stress    s_i g_i / J,  g_i = dpsi / ds_i,  J = s_1 s_2 s_3   along  U_i, the largest of the principal Cauchy stresses
+    stretch   s_1 of F = U diag(s) V^T                               along  U_1
+    stress    max s_i g_i / J,  g_i = dpsi / ds_i,  J = s_1 s_2 s_3  along  U_i      (principal Cauchy stresses)
 
 at one of its nodes: the elements about that node are parted into those ahead of and those behind the plane through it
 across that direction, each side connected.
@@ -30,7 +30,7 @@ Pairs = tuple[tuple[int, int], ...]
 """Elements of a body, the lower number first, whose common facet has torn; sorted."""
 
 SMALLEST_J = 1e-3
-"""Elements whose volume is less than this part of that at rest, or inverted, are crushed: their stress tears nothing."""
+"""Elements whose volume is less than this part of that at rest are crushed, or inverted: their stress tears nothing."""
 
 
 @dataclass(frozen=True)
@@ -204,28 +204,45 @@ def principal_stress(material: Elastic, s: Array) -> Array:
 # where it tears -----------------------------------------------------------------------------------------------------
 
 
-def choose_rips(x: Array, cells: Any, share: Array, direction: Array, size: Array, free: Any) -> list[Rip]:
-    """Where a mesh of elements (m, k) with nodes at x (n, 3) tears: one node of each connected patch of the elements
-    whose share (m,) of their limit, along direction (m, 3), is above 1.
+class Loaded(NamedTuple):
+    """A mesh to be judged: nodes at x (n, 3) [m], elements (m, k), the share (m,) of their limit that they bear and its
+    direction (m, 3), their volumes size (m,) at rest; free (n,): nodes that nothing holds, which alone split; cracked
+    (n,): nodes of facets that have torn."""
 
-    It is a node of the element with the largest share, one on the rim or at the tip of a crack before one inside, then
-    the one whose elements have the largest mean. size (m,): volumes at rest. free (n,): nodes that nothing holds, which
-    alone split.
+    x: Array
+    cells: Any
+    share: Array
+    direction: Array
+    size: Array
+    free: Any
+    cracked: Any
+
+
+def choose_rips(mesh: Loaded) -> list[Rip]:
+    """Where a mesh tears now. In each connected patch of elements beyond their limit the one with the largest share
+    tears at one of its nodes, and so do those at cracks that are beyond it by half as much, where their nodes have no
+    element in common: a crack grows along all of its front, and an evenly loaded body tears at one place.
+
+    The node is one on the rim or at a crack before one inside, then the one whose elements have the largest mean.
     """
-    beyond = np.flatnonzero(share > 1.0)
+    beyond = np.flatnonzero(mesh.share > 1.0)
     if not len(beyond):
         return []
-    facets = find_facets(cells)
-    rim = np.zeros(len(x), dtype=bool)
+    facets = find_facets(mesh.cells)
+    rim = np.zeros(len(mesh.x), dtype=bool)
     rim[facets.rim] = True
-    fans = _Fans(cells, facets)
-    found = []
-    for patch in _patches(cells, beyond, len(x)):
-        for e in patch[np.lexsort((patch, -share[patch]))]:
-            rip = _rip_at(x, cells, share, direction[e], size, free, rim, fans, int(e))
+    fans, found = _Fans(mesh.cells, facets), list[Rip]()
+    for patch in _patches(mesh.cells, beyond, len(mesh.x)):
+        taken, first, share = set[int](), True, mesh.share
+        enough = 1.0 + 0.5 * (float(share[patch].max()) - 1.0)
+        for e in patch[np.lexsort((patch, -share[patch]))].tolist():
+            if not first and (share[e] < enough or not mesh.cracked[mesh.cells[e]].any()):
+                continue
+            rip = _rip_at(mesh, rim, fans, e, taken, None if first else mesh.cracked)
             if rip is not None:
                 found.append(rip)
-                break
+                taken.update(fans.of(rip.node)[0].tolist())
+                first = False
     return found
 
 
@@ -261,22 +278,32 @@ class _Fans:
         return self._elements[a:b], self._pairs[c:d]
 
 
-def _rip_at(
-    x: Array, cells: Any, share: Array, along: Array, size: Array, free: Any, rim: Any, fans: _Fans, e: int
-) -> Rip | None:
-    """What parts at a node of element e across a direction (3,); None where none of its nodes can."""
-    nodes = [int(n) for n in cells[e] if free[n]]
-    mean = {n: float(np.average(share[fans.of(n)[0]], weights=size[fans.of(n)[0]])) for n in nodes}
+def _rip_at(mesh: Loaded, rim: Any, fans: _Fans, e: int, taken: set[int], chosen: Any) -> Rip | None:
+    """What parts at a node of element e, of the nodes ``chosen`` (n,) if given, whose elements none has ``taken``; None
+    where none of its nodes can."""
+    nodes = [int(n) for n in mesh.cells[e] if mesh.free[n] and (chosen is None or chosen[n])]
+    about = {n: fans.of(n) for n in nodes}
+    mean = {n: float(np.average(mesh.share[own], weights=mesh.size[own])) for n, (own, _) in about.items()}
     for node in sorted(nodes, key=lambda n: (not rim[n], -mean[n], n)):
-        elements, pairs = fans.of(node)
-        ahead = (x[cells[elements]].mean(axis=1) - x[node]) @ along > 0.0
-        ahead = _two_sides(elements.tolist(), pairs.tolist(), ahead, size)
-        if not ahead:
+        elements, pairs = about[node]
+        if not taken.isdisjoint(elements.tolist()):
             continue
-        parted = sorted((min(a, b), max(a, b)) for a, b in pairs.tolist() if (a in ahead) != (b in ahead))
+        along = _mean_direction(mesh, elements, mesh.direction[e])
+        ahead = (mesh.x[mesh.cells[elements]].mean(axis=1) - mesh.x[node]) @ along > 0.0
+        front = _two_sides(elements.tolist(), pairs.tolist(), ahead, mesh.size)
+        parted = sorted((min(a, b), max(a, b)) for a, b in pairs.tolist() if (a in front) != (b in front))
         if parted:
             return Rip(tuple(parted), e, node)
     return None
+
+
+def _mean_direction(mesh: Loaded, elements: Any, along: Array) -> Array:
+    """The direction (3,) along which elements about a node are loaded: of the sum of share d d^T by volume, ``along``
+    where that has none."""
+    d = mesh.direction[elements]
+    weight = mesh.size[elements] * np.maximum(mesh.share[elements], 0.0)
+    values, vectors = np.linalg.eigh(np.einsum("e,ei,ej->ij", weight, d, d))
+    return np.asarray(vectors[:, 2]) if values[2] > 1.01 * values[1] else along
 
 
 def _two_sides(elements: Sequence[int], pairs: Sequence[Sequence[int]], ahead: Any, size: Array) -> set[int]:

@@ -140,8 +140,10 @@ class Pending:
 
     def move_nodes(self, now: Mapping[int, int]) -> None:
         """Nodes have other numbers, by those before."""
-        moved = [(i, i.place if i.place is None or len(i.place) > 1 else (float(now[int(i.place[0])]),)) for i in self.items]
-        self.items = [replace(item, place=place) for item, place in moved]
+        self.items = [
+            item if item.place is None else replace(item, place=(float(now[int(item.place[0])]),))
+            for item in self.items
+        ]
 
     def act(self, until: float, step: float) -> list[tuple[Applied, float]]:
         """What acts up to a time [s], in a step of some length [s], and how long each does that has not yet."""

@@ -11,7 +11,7 @@ from undertow.grid import Array
 from undertow.part import Part, Quantity, Vector, vector
 from undertow.soft import SoftMesh
 from undertow.soft.materials import cell_volumes
-from undertow.soft.tearing import Pairs, TearLimit, choose_rips, measure
+from undertow.soft.tearing import Loaded, Pairs, TearLimit, choose_rips, measure
 from undertow.solids.soft_part import SoftPart
 
 
@@ -77,8 +77,8 @@ class TearPart(Part):
         found = measure(rest, x, np.asarray(part.cells) - part.first, limit, soft.dimensions)
         return found.value / limit.most, found.direction
 
-    def judge(self) -> list[Overload]:
-        """What is beyond its limit now, one place of each connected patch of elements."""
+    def judge(self, torn: Mapping[str, Pairs]) -> list[Overload]:
+        """What is beyond its limit now, of bodies that have ``torn`` between pairs of elements, by name."""
         soft, found = self.soft.soft, list[Overload]()
         free = soft.inv_mass > 0.0
         free[self.soft.soft_solids.bound] = False
@@ -88,7 +88,8 @@ class TearPart(Part):
                 continue
             cells, x = np.asarray(part.cells) - part.first, soft.x[part.nodes]
             size = _sizes(soft.rest[part.nodes], cells, soft.dimensions)
-            for rip in choose_rips(x, cells, share, direction, size, free[part.nodes]):
+            cracked = _cracked(cells, soft.origin[part.nodes] - part.first, torn.get(part.name, ()))
+            for rip in choose_rips(Loaded(x, cells, share, direction, size, free[part.nodes], cracked)):
                 value = float(share[rip.element]) * limit.most
                 found.append(Overload(part.name, rip.pairs, limit.kind, value, limit.most, vector(x[rip.node])))
         return found
@@ -126,9 +127,18 @@ class TearPart(Part):
         self.torn = int(numbers["torn"])
 
 
+def _cracked(cells: Any, origin: Any, torn: Pairs) -> Any:
+    """Which nodes (n,) have facets that have torn; origin (n,): the nodes that they were before."""
+    found = np.zeros(len(origin), dtype=bool)
+    if torn:
+        one, two = (origin[cells[side]] for side in np.array(torn).T)
+        found[one[(one[:, :, None] == two[:, None, :]).any(axis=2)]] = True
+    return found[origin]
+
+
 def _sizes(rest: Array, cells: Any, dimensions: int) -> Array:
     """Lengths, areas or volumes (m,) of elements at rest (n, 3)."""
-    if cells.shape[1] == 4 or dimensions == 2 and cells.shape[1] == 3:
+    if cells.shape[1] == 4 or (dimensions == 2 and cells.shape[1] == 3):
         return np.abs(cell_volumes(rest, cells))
     u = rest[cells[:, 1]] - rest[cells[:, 0]]
     if cells.shape[1] == 2:
