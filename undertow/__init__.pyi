@@ -100,8 +100,8 @@ __all__ = [
     "Polygon", "Polyline", "PrescribedVelocity", "PressureLoad", "Region", "RegularWave", "RigidBody",
     "RigidFluid", "Rope", "Rotation", "Run", "Scene", "Shell", "Simulation", "Sine", "Skiff", "Smoke", "Soft",
     "SoftBody", "Solids", "Sph", "SphFluid", "Sphere", "Static", "StepReport", "Surface", "Table", "Tear",
-    "Tetrahedra", "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "UserError", "VelocityTable", "View", "Wall", "Water",
-    "WaterSource", "WaveMaker", "load", "resume", "scene",
+    "Tetrahedra", "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "UserError", "VelocityTable", "View",
+    "Wall", "Water", "WaterSource", "WaveMaker", "load", "resume", "scene",
 ]  # fmt: skip
 
 __version__: str

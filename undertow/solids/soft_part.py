@@ -481,11 +481,7 @@ class SoftPart(Part):
             local = local.reshape(-1, 3)
             return (*thicken(x[used], local, 0.5 * look.thickness), np.concatenate([v[used]] * 2))
         if look.kind in ("rope", "ring"):
-            nodes = np.arange(part.first, part.stop)
-            if look.kind == "ring":
-                nodes = np.append(nodes, part.first)
-            vertices, triangles = meshes.tube(x[nodes], 0.5 * look.thickness)
-            return vertices, triangles, np.repeat(v[nodes], len(vertices) // len(nodes), axis=0)
+            return _tubes(meshes.chains_of(part.cells), x, v, 0.5 * look.thickness)
         if self.soft.dimensions == 2:
             return meshes.extrude(x, part.surface, v)
         if look.surface is not None:
@@ -555,3 +551,15 @@ class SoftPart(Part):
                 if part.first <= index[0] < part.stop:
                     return f"first at node {index[0] - part.first} of objects.{part.name}"
         return super().locate(name, index)
+
+
+def _tubes(chains: Iterable[Any], x: Array, v: Array, radius: float) -> tuple[Array, Any, Array]:
+    """Vertices, triangles and velocities of tubes around lines of nodes."""
+    vertices, triangles, velocity, count = list[Array](), list[Any](), list[Array](), 0
+    for nodes in chains:
+        points, faces = meshes.tube(x[nodes], radius)
+        vertices.append(points)
+        triangles.append(faces + count)
+        velocity.append(np.repeat(v[nodes], len(points) // len(nodes), axis=0))
+        count += len(points)
+    return np.concatenate(vertices), np.concatenate(triangles), np.concatenate(velocity)

@@ -100,7 +100,7 @@ def bar_fails(size: float, rate: float) -> float:
 
 
 def kept(item: Any, rate: float | None, stepper: str, until: float) -> dict[str, float]:
-    """What changes, in the steps in which it tears, of a strip on which no force acts in sum: mass, momentum and angular
+    """What changes, in the steps in which it tears, of a strip on which no force acts in sum: mass, momentum, angular
     momentum in parts of their own, and elastic energy gained by a tear in parts of what there is."""
     sim = simulate(item, rate, stepper)
     before, mass = sim.ledger.row(), sim.nodes("strip").mass.sum()
@@ -127,7 +127,7 @@ def kept_sheet(size: float = 0.1) -> dict[str, float]:
 
 
 def kept_bar(size: float = 0.1) -> dict[str, float]:
-    """A bar that spins too fast, rho omega^2 L^2 / 8 = 1.3 of its strength, by an explicit scheme without damping, which
+    """A bar that spins too fast, rho omega^2 L^2 / 8 = 1.3 of its strength, by an explicit scheme without damping: it
     solves for nothing."""
     spin = float(np.sqrt(1.3 * 8.0 * STRESS / (100.0 * LENGTH**2)))
     item = bar(size, velocity=(0.3, 0.1, 0.2), angular_velocity=(0.0, 0.0, spin))
@@ -139,9 +139,9 @@ def run(full: bool = False) -> Iterator[Quantity]:
     of = {"sheet": kept_sheet(), "bar": kept_bar()}
     torn = min(found["facets"] for found in of.values())
     for name in ("mass", "momentum"):
-        yield quantity(name, max(found[name] for found in of.values()) if torn else float("nan"), **of)
-    yield quantity("angular_momentum", of["bar"]["angular_momentum"] if torn else float("nan"), **of)
-    yield quantity("energy_gained", max(found["energy"] for found in of.values()) if torn else float("nan"), **of)
+        yield quantity(name, max(found[name] for found in of.values()) if torn else float("nan"), of=of)
+    yield quantity("angular_momentum", of["bar"]["angular_momentum"] if torn else float("nan"), of=of)
+    yield quantity("energy_gained", max(found["energy"] for found in of.values()) if torn else float("nan"), of=of)
     sheets = {f"{size}, {rate:g}/s": sheet_fails(size, rate) for size in SIZES for rate in RATES}
     loads = {words: load for words, (load, _) in sheets.items()}
     yield quantity("pieces", max((pieces for _, pieces in sheets.values()), key=lambda n: abs(n - 2)), loads=loads)
