@@ -45,8 +45,8 @@ Rigid and soft do not know each other, no fluid knows a solid, only ``coupling``
 COUPLING: dict[str, str] = {
     "walls on the grid": "motion enclosed fractions shell_fractions voxel walls soft_fields fields_under_surface "
     "prescribed",
-    "velocities of solids": "coupled_bodies coupled_soft solid_block rigid_block drag solid_velocities one_sided secant "
-    "indefinite patches pockets poles rigid_walls solid_walls rigid_viscosity unsplit",
+    "velocities of solids": "coupled_bodies coupled_soft solid_block rigid_block drag solid_velocities one_sided "
+    "secant indefinite patches pockets poles rigid_walls solid_walls rigid_viscosity unsplit",
     "solids in the solve": "hydrostatic added_mass rigid_solids soft_drag soft_preconditioner soft_viscosity "
     "node_solids",
     "solves": "projection lumped rigid_fluid forcing_contacts forcing_solves direct_forcing",
