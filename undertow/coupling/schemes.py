@@ -92,6 +92,7 @@ class WithBodies(Scheme):
                 nodes.measure_carried(flow.state.u)
         self._touching = solids.contacts > 0 or any(nodes.touching for nodes in self.nodes)
         flow.limit_gap_velocity(flow.state.u, self._touching)
+        flow.refresh_solids()
         events = (*self.rigid.events(solids), *(text for part in self._said_by for text in part.events()))
         return StepOutcome(report.iterations, report, events)
 

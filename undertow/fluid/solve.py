@@ -175,7 +175,7 @@ def set_up_solve(
 
 
 class CoupledSolve(ImplicitSolve):
-    """Pressure, viscosity and walls in one SPD system (thesis 5.31): no splitting error, any viscosity.
+    """Pressure, viscosity and walls in one SPD system (5.31): no splitting error, any viscosity.
 
     The rows to walls touch one face each and are folded into the masses, which stay diagonal.
     """

@@ -141,8 +141,8 @@ def plane_frame(rotation: Array) -> Array:
         return plane_frame(rotation @ flip) @ flip
     normal /= np.linalg.norm(normal)
     x, y, z = normal.tolist()
-    return np.array([[1.0 - x * x / (1.0 + z), -x * y / (1.0 + z), -x], [-x * y / (1.0 + z), 1.0 - y * y / (1.0 + z), -y],
-                     [x, y, z]])  # fmt: skip
+    s = 1.0 / (1.0 + z)
+    return np.array([[1.0 - s * x * x, -s * x * y, -x], [-s * x * y, 1.0 - s * y * y, -y], [x, y, z]])
 
 
 def true_volume(solid: Solid, dimensions: int, time: float) -> float:

@@ -31,8 +31,8 @@ SHARE = 0.5
 have more than that: a body that is stopped within a step loses less than the force of the step takes on its way."""
 
 LASTING = 10
-"""After so many steps with that, since the two sides may be off by what acts over a step. Steps in which it falls do not
-count: what a linearised step adds where a stiff rope is pushed across, the next ones take."""
+"""After so many steps with that, since the two sides may be off by what acts over a step. Steps in which it falls do
+not count: what a linearised step adds where a stiff rope is pushed across, the next ones take."""
 
 AT_ONCE = 1e3
 """Or after two with so many times that share."""
