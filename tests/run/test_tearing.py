@@ -209,3 +209,64 @@ def test_limits_that_make_no_sense_are_refused(item: dict[str, Any], message: st
     with pytest.raises(ut.UserError) as caught:
         toml.scene_from_dict({"name": "bad", "time": {"end": 1.0}, "objects": {"it": item}}, "test")
     assert message in str(caught.value)
+
+
+def ring_in(water: bool) -> ut.Scene:
+    """A ring of rope full of fluid, pulled at two places until it tears."""
+    holds = tuple(
+        ut.Hold(
+            shape=ut.Box(size=(0.03, 0.1)), position=(0.5 + 0.2 * side, 0.5),
+            motion=ut.PrescribedVelocity(linear=(0.5 * side, 0.0)),
+        )
+        for side in (-1.0, 1.0)
+    )  # fmt: skip
+    ring = ut.Rope(
+        outline="ring", position=(0.3, 0.5), end=(0.7, 0.5), element_size=0.06, density=1.0, stretching=2000.0,
+        holds=holds, tear={"stretch": 1.1},
+    )  # fmt: skip
+    pool = {"pool": ut.Water(shape=ut.Plane(normal=(0, 1)), position=(0.5, 0.55))} if water else {}
+    sides = {"y_high": "open"} if water else {}
+    domain = ut.Domain(upper=(1.0, 1.0), resolution=16, sides=sides)
+    return scene_of({**pool, "ring": ring}, coupling="monolithic", domain=domain)
+
+
+@pytest.mark.parametrize("water", [False, True], ids=["tank", "water"])
+def test_a_closed_shell_that_tears_holds_nothing_any_longer(water: bool, tmp_path: Path) -> None:
+    sim = ut.Simulation(ring_in(water), threads=1)
+    first = sim.step()
+    assert first.ledger["enclosed_volume"] == pytest.approx(0.124, rel=0.02)
+    sim.save(tmp_path / "before.h5")
+    resumed = ut.load(tmp_path / "before.h5", threads=2)
+    report = until_torn(sim)
+    assert report.ledger["enclosed_volume"] == 0.0
+    volume = first.ledger["fluid_volume"]
+    until_torn(resumed)
+    sim.save(tmp_path / "after.h5")
+    for one in (sim, resumed, ut.load(tmp_path / "after.h5", threads=1)):
+        for _ in range(3):
+            last = one.step()
+        assert last.ledger["fluid_volume"] == pytest.approx(volume, rel=0.03 if water else 1e-12)
+        assert last.ledger["enclosed_volume"] == 0.0
+        if one is not sim:
+            same(sim, one)
+
+
+def test_a_tear_in_fluid_keeps_the_momentum_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    sim, made = ut.Simulation(ring_in(water=True), threads=1), []
+    remake = ut.Simulation.remake
+
+    def row_of(one: ut.Simulation) -> dict[str, float]:
+        with one.scheme.synchronised():
+            return one.ledger.row()
+
+    def watched(one: ut.Simulation, table: Any) -> None:
+        remake(one, table)
+        made.append(row_of(one))
+
+    monkeypatch.setattr(ut.Simulation, "remake", watched)
+    while not made:
+        before = row_of(sim)
+        sim.step()
+    for after in made:
+        for name in ("momentum_x", "momentum_y", "momentum_solids_x", "kinetic_energy", "fluid_volume"):
+            assert after[name] == pytest.approx(before[name], rel=1e-12, abs=1e-12), name
