@@ -27,6 +27,7 @@ SIZES = (0.1, 0.05)
 
 
 def box(*size: float) -> ut.Box:
+    """A box of a size [m]."""
     return ut.Box(size=size)
 
 
@@ -37,6 +38,7 @@ def pull(force: float, area: float, y: float, reach: float) -> ut.TractionLoad:
 
 
 def top() -> ut.Hold:
+    """The upper end of a strip is held."""
     return ut.Hold(shape=box(2.0, 0.02, 2.0), position=(0.0, 0.5 * LENGTH, 0.0))
 
 
@@ -50,6 +52,7 @@ def sheet(size: float, **more: Any) -> ut.Cloth:
 
 
 def bar(size: float, **more: Any) -> ut.SoftBody:
+    """An upright bar of elements of a size [m]."""
     return ut.SoftBody(
         shape=box(0.5 * WIDTH, LENGTH, 0.5 * WIDTH), position=(0, 0, 0), element_size=size, density=100.0,
         youngs_modulus=MODULUS, poisson_ratio=0.0, tear=ut.Tear(stress=STRESS), **more,
@@ -57,6 +60,7 @@ def bar(size: float, **more: Any) -> ut.SoftBody:
 
 
 def rope(size: float, force: float) -> ut.Rope:
+    """A rope that hangs, pulled by a load that grows to 1.2 of a force [N]."""
     grows = ut.Table(times=(0.0, DURATION), values=((0.0, 0.0, 0.0), (0.0, -1.2 * force, 0.0)))
     return ut.Rope(
         position=(0.0, 0.5 * LENGTH, 0.0), end=(0.0, -0.5 * LENGTH, 0.0), element_size=size, density=0.005,
@@ -89,11 +93,13 @@ def fails_at(item: Any, rate: float | None = 100.0, stepper: str = "implicit") -
 
 
 def sheet_fails(size: float, rate: float | None = 100.0, stepper: str = "implicit") -> tuple[float, int]:
+    """Of a sheet that is pulled over its lowest fifth, see ``fails_at``."""
     pulled = pull(-STRONG, 0.2 * WIDTH, -0.5 * LENGTH, 0.4)
     return fails_at(sheet(size, holds=(top(),), loads=(pulled,)), rate, stepper)
 
 
 def bar_fails(size: float, rate: float) -> float:
+    """Of a bar that is pulled at its lower end: the load, see ``fails_at``."""
     area = (0.5 * WIDTH) ** 2
     pulled = pull(-STRESS * area, area, -0.5 * LENGTH, 0.01)
     return fails_at(bar(size, holds=(top(),), loads=(pulled,), damping=0.002), rate)[0]
