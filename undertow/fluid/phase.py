@@ -1,8 +1,8 @@
 """Where the fluid is and how it answers: which cells have a pressure, the masses of faces, and what is known of the
 pressure before it is solved for.
 
-A ``Phase`` is a kind of fluid domain: ``FullTank`` here, ``FreeSurface`` in ``fluid.free_surface``. Everything that
-depends on it reads it from here, so that rows of pressure, walls and solves are the same for all of them. No other
+A ``Phase`` is a kind of fluid domain: ``FullTank`` here, ``FreeSurface`` in ``fluid.free_surface``, ``TwoPhase`` in
+``fluid.two_phase``. Everything that depends on it reads it from here, so that rows of pressure, walls and solves are the same for all of them. No other
 place multiplies by the density of the fluid.
 """
 
@@ -113,6 +113,10 @@ class Phase(ABC):
         """Mass [kg; 2D kg/m] of so much of the fluid [m3; 2D m2]."""
         return self.domain.density * volume
 
+    def mass_in(self, cell: np.ndarray, volume: Array) -> Array:
+        """Masses (n,) of volumes (n,) of what is at the centres of cells (n,), flat."""
+        return self.mass_of(volume)
+
 
 class FullTank(Phase):
     """A fluid of one density that fills the domain. inv_mass_f: masses of the stencil where they are not the fluid's
@@ -137,7 +141,7 @@ class FullTank(Phase):
         """Coefficients a_f = (phi A)^2 / beta and d_c of the p = 0 sides."""
         d = self.domain
         share_rows(
-            d.grid, _compute_stencil, d.sides.spec.kind, d.area_f, self.inv_mass_f, d.grid.face_area, stencil.face_f,
+            d.grid, compute_stencil, d.sides.spec.kind, d.area_f, self.inv_mass_f, d.grid.face_area, stencil.face_f,
             stencil.dirichlet_c,
         )  # fmt: skip
         stencil.setup()
@@ -168,7 +172,7 @@ class FullTank(Phase):
 
 
 @njit(cache=True, nogil=True)
-def _compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirichlet, start, stop):  # type: ignore[no-untyped-def]
+def compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirichlet, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS

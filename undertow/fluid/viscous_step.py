@@ -19,6 +19,7 @@ from undertow.fluid.free_surface import FreeSurface
 from undertow.fluid.phase import Phase
 from undertow.fluid.pressure import PressureRows
 from undertow.fluid.strain import StrainRows
+from undertow.fluid.surface_phase import SurfacePhase
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array
@@ -111,7 +112,7 @@ def rows_between_faces(
     """Of the whole rate of strain under a free surface, which has no traction; of the Laplacian in a full tank, where
     they give the same motion for fewer rows. domain: with the open fractions that they see; None: that of the
     phase."""
-    if isinstance(phase, FreeSurface):
+    if isinstance(phase, SurfacePhase):
         return StrainRows(phase, viscosity)
     assert isinstance(viscosity, float)
     return ViscousRows(phase.domain if domain is None else domain, viscosity, folded=True, half=half)
