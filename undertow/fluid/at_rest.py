@@ -13,8 +13,8 @@ from undertow.grid import Array
 from undertow.linalg import Stencil
 
 if TYPE_CHECKING:
-    from undertow.fluid.surface_phase import SurfacePhase
     from undertow.fluid.phase import Phase
+    from undertow.fluid.surface_phase import SurfacePhase
 
 TOUCHING = 1e-9
 """Solids that reach beyond the domain by less than this part of a cell lie in it."""

@@ -14,7 +14,7 @@ remembered but the error of every cell: bodies that part or meet need no rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from undertow.fluid.two_phase import TwoPhase
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.volume_tracking import VolumeTracker
 from undertow.fluid.waters import BodyOfWater, Waters
-from undertow.grid import GHOSTS, Array, Grid
+from undertow.grid import Array
 from undertow.part import VOLUME, Limit, Quantity
 from undertow.surface import Surface
 
@@ -61,6 +61,15 @@ class TwoFluids(LiquidSurface):
         _, py, px = self.grid.padded
         self._around = self.phase.wall_cells.offsets
 
+    def arrays(self) -> dict[str, Array]:
+        rate_f = self.phase.rate_f
+        return {**super().arrays(), **({"pressure_rate": rate_f} if rate_f.size else {})}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        super().restore(arrays)
+        if self.phase.rate_f.size:
+            self.phase.rate_f[...] = arrays["pressure_rate"]
+
     # the verbs of a step --------------------------------------------------------------------------------------------
 
     def transport(self, by_f: Array, dt: float, work_f: Array) -> None:
@@ -79,7 +88,6 @@ class TwoFluids(LiquidSurface):
         work_f, work_c = self.advection.scratch_f, self.row_c
         self.bubbles.find(self._beyond_c, self.open_c, self.domain.area_f, self._closed_f, work_f, work_c)
         part = np.subtract(self._open_volume(), self.tracker.volume_c, out=self._before_c)
-        np.maximum(part, 0.0, out=part)
         outside = np.ones(part.shape, dtype=bool)
         outside[self.grid.interior] = False
         part[outside] = 0.0

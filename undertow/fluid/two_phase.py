@@ -6,7 +6,7 @@ way both fluids have one acceleration, and pressure differences of its two parts
 
     p_l - p_s = theta dx rho a,     p_s' - p_a = (1 - theta) dx rho' a,     p_s - p_s' = sigma kappa,
 
-    beta_f = (theta rho + (1 - theta) rho') phi_f V                                            (thesis 6.3.4 [@schroeder2011])
+    beta_f = (theta rho + (1 - theta) rho') phi_f V                                (thesis 6.3.4 [@schroeder2011])
 
 Masses lie between those of the two fluids whatever theta is. Solved for is q = p - rho (g.x - c), rho being that of the
 cell. It jumps by
@@ -26,9 +26,9 @@ import numpy as np
 
 from undertow.fluid.crossed import Crossings, find_crossings
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.phase import Amount, compute_stencil
+from undertow.fluid.phase import Amount, add_gradient, compute_stencil
 from undertow.fluid.surface_phase import SurfacePhase
-from undertow.grid import GHOSTS, OPEN, OUTFLOW, Array, share_rows
+from undertow.grid import GHOSTS, OPEN, OUTFLOW, Array, share_face_rows, share_rows
 from undertow.linalg import Stencil, used_planes
 
 FULL = -1e6
@@ -65,6 +65,10 @@ class TwoPhase(SurfacePhase):
         self._rest_c = domain.grid.cell_field()
         """rho (g.x - c) [Pa]."""
         self._full_c = np.full(domain.grid.padded, FULL * domain.grid.dx)
+        self.rate_f = np.zeros((0, 0, 0, 0))
+        """What the last pressure gave the velocity per time [m/s2], where somebody asks for it."""
+        self.time_step = 0.0
+        """Of the solve that follows [s]."""
 
     def pull(self, gravity: Sequence[float] | Array) -> None:
         super().pull(gravity)
@@ -138,6 +142,7 @@ class TwoPhase(SurfacePhase):
         return np.asarray(part * (place @ np.array(self.gravity) - self.level))
 
     def guess(self, p_c: Array, dt: float, out_c: Array) -> None:
+        self.time_step = dt
         out_c[...] = 0.0
         if p_c.any():
             planes = (used_planes(x) for x in (p_c, self._rest_c, out_c))
@@ -147,16 +152,20 @@ class TwoPhase(SurfacePhase):
 
     def give_known(self, p_c: Array, dt: float, stencil: Stencil, z_c: Array, u_f: Array) -> None:
         """The jump at the crossed faces, and the pressure beyond p = 0 sides."""
+        self._add_known(dt, u_f)
+        z_c *= stencil.diagonal_c > 0.0
+
+    def _add_known(self, dt: float, u_f: Array) -> None:
+        """u -= beta^-1 (G jump + G_bc z_s)."""
         d, at = self.domain, self.crossings
         inv_mass, area = self.inv_mass_f.reshape(-1)[at.face], d.area_f.reshape(-1)[at.face]
         jump = -(d.density - self.other.density) * self._height
         u_f.reshape(-1)[at.face] -= inv_mass * area * d.grid.face_area * at.way * dt * jump
         for tension in self.tensions:
             tension.add_impulse(dt, self.inv_mass_f, u_f)
-        for name, axis, end in d.grid.sides():
+        for _, axis, end in d.grid.sides():
             if d.sides.kind[2 * axis + end] in (OPEN, OUTFLOW):
                 self._give_beyond(axis, end, dt, u_f)
-        z_c *= stencil.diagonal_c > 0.0
 
     def _give_beyond(self, axis: int, end: int, dt: float, u_f: Array) -> None:
         """u -= beta^-1 G_bc z_s, z_s = -dt rho (g.x_f - c) beyond a side where p = 0."""
@@ -173,6 +182,14 @@ class TwoPhase(SurfacePhase):
         u_f[axis][at] += way * push * dt * density * height
 
     def pressure_of(self, z_c: Array, dt: float, out_c: Array) -> None:
+        if self.rate_f.size:
+            d = self.domain
+            self.rate_f[...] = 0.0
+            share_face_rows(
+                d.grid, add_gradient, d.periodic, d.area_f, -d.grid.face_area, z_c, self.inv_mass_f, self.rate_f
+            )
+            self._add_known(dt, self.rate_f)
+            self.rate_f /= dt
         planes = (used_planes(x) for x in (z_c, self._rest_c, out_c))
         for z, rest, out in zip(*planes, strict=True):
             np.divide(z, dt, out=out)

@@ -21,7 +21,7 @@ from undertow.fluid.variable_viscosity import VariableViscosity, ViscositySource
 from undertow.fluid.volume_tracking import Untracked, VolumeTracker
 from undertow.grid import GHOSTS, Array, Grid, Sides
 from undertow.run import build
-from undertow.scene import Drain, Inflow, Open, Outflow, Scene, Water, WaterSource
+from undertow.scene import Bubble, Drain, Inflow, Open, Outflow, Scene, Water, WaterSource
 from undertow.surface import Surface, SurfaceSettings
 
 PARTICLES_PER_CELL = {2: 32, 3: 16}
@@ -40,7 +40,7 @@ def make_liquid(
     surface = Surface(
         grid,
         sides,
-        _distance(grid, scene.waters),
+        np.maximum(_distance(grid, scene.waters), -_distance(grid, scene.bubbles)),
         SurfaceSettings(
             particles=scene.surface.particles,
             per_cell=scene.surface.particles_per_cell or PARTICLES_PER_CELL[grid.dimensions],
@@ -60,11 +60,11 @@ def make_liquid(
     )
 
 
-def _region(name: str, item: Water | WaterSource | Drain) -> geometry.Solid:
+def _region(name: str, item: Water | WaterSource | Drain | Bubble) -> geometry.Solid:
     return geometry.Solid(name, build.make_shape(name, item), build.make_motion(item))
 
 
-def _distance(grid: Grid, items: Mapping[str, Water | WaterSource | Drain]) -> Array:
+def _distance(grid: Grid, items: Mapping[str, Water | WaterSource | Drain] | Mapping[str, Bubble]) -> Array:
     """Signed distance of the union of shapes at cell centres, ghosts included [m]; far away without any."""
     phi = np.full(grid.padded, float(max(grid.cells)) * grid.dx)
     points = padded_centres(grid)

@@ -40,6 +40,7 @@ from undertow.scene.materials import MATERIALS, check_density, default_density, 
 from undertow.scene.monolithic import Lumped, Monolithic, check_nodes_in_fluid, check_solves
 from undertow.scene.motion import Keyframes, PrescribedVelocity, Static
 from undertow.scene.objects import (
+    Bubble,
     Drain,
     Emitter,
     Joint,
@@ -354,6 +355,11 @@ class Scene(Model):
         return {name: item for name, item in self.objects.items() if isinstance(item, WaterSource | Drain)}
 
     @cached_property
+    def bubbles(self) -> dict[str, Bubble]:
+        """The bubbles at t = 0 by name, in order."""
+        return {name: item for name, item in self.objects.items() if isinstance(item, Bubble)}
+
+    @cached_property
     def wave_zones(self) -> dict[str, Beach | WaveMaker]:
         """Makers of waves and beaches by name, in order."""
         return {name: item for name, item in self.objects.items() if isinstance(item, Zone)}
@@ -607,7 +613,7 @@ class Scene(Model):
             found += [(f"{path}.shape.{key}", v) for key, v in item.shape.directions().items()]
             if isinstance(item, Emitter | Water | WaterSource | SphFluid):
                 found += [(f"{path}.velocity", item.velocity)] if item.velocity is not None else []
-            elif isinstance(item, Drain):
+            elif isinstance(item, Drain | Bubble):
                 continue
             elif isinstance(item.motion, PrescribedVelocity):
                 found += [(f"{path}.motion.linear", v) for v in values_of(item.motion.linear)]
@@ -677,6 +683,8 @@ class Scene(Model):
         """What a free surface does without yet is refused; without one its options have no effect."""
         if self.sph_fluids:
             return
+        for name in self.bubbles if self.fluid.air is None else ():
+            raise complain(f"objects.{name}: a bubble is of fluid.air; add it, such as fluid.air = {{ density = 1.2 }}")
         if self.fluid.air is not None:
             check_two_fluids(self)
         if not self.has_surface:
@@ -716,7 +724,7 @@ class Scene(Model):
             )
 
     def _check_inside(
-        self, name: str, item: RigidBody | Emitter | Water | WaterSource | Drain | SphFluid, domain: Domain
+        self, name: str, item: RigidBody | Emitter | Water | WaterSource | Drain | Bubble | SphFluid, domain: Domain
     ) -> None:
         """A solid that never moves, or a source, wholly outside the domain has no effect and is a mistake."""
         if isinstance(item, RigidBody) and not isinstance(item.motion, Static):
