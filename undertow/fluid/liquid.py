@@ -338,7 +338,7 @@ class LiquidSurface(Extent):
         self.continue_velocity(by_f, work_f)
         area_f, closed_f = self.domain.area_f, self._closed_f
         self.tracker.advect(surface.phi_c, work_f, dt, area_f, closed_f)
-        surface.advance(work_f, dt, self.solid_c, self.phase.gravity, self.was_solid_c)  # phi_t + u.grad phi = 0
+        self.advance_surface(work_f, dt)  # phi_t + u.grad phi = 0
         self.drop_stray_air()
         self.extend_into_solids()
         self.tracker.collect(surface)
@@ -350,6 +350,10 @@ class LiquidSurface(Extent):
             self.tracker.redistribute(surface, work_f, self.solid_c, self.open_c, area_f, closed_f, self.row_c)
         )
         self._find_waters()
+
+    def advance_surface(self, by_f: Array, dt: float) -> None:
+        """Along by_f, which goes on beyond the liquid."""
+        self.surface.advance(by_f, dt, self.solid_c, self.phase.gravity, self.was_solid_c)
 
     def transport_velocity(self, u_f: Array, by_f: Array, dt: float, out_f: Array) -> None:
         near_c = None if self.phase.displaced else self.surface.phi_c

@@ -26,15 +26,19 @@ from undertow.fluid.two_phase import TwoPhase
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.volume_tracking import VolumeTracker
 from undertow.fluid.waters import BodyOfWater, Waters
-from undertow.grid import Array
+from undertow.grid import GHOSTS, Array
 from undertow.part import VOLUME, Limit, Quantity
 from undertow.surface import Surface
+from undertow.transport import sample_velocity
 
 NAMED = 3
 """So many of the largest bodies of the other fluid have a column of the ledger."""
 
 MOST = 0.05
 """The interface is moved by no more than this in one step [cells]."""
+
+NORMAL = 2.5
+"""So far from the interface phi moves with the velocity of the nearest place of it [cells]."""
 
 REACH = 4
 """So far from the interface phi is moved with it [cells]."""
@@ -58,7 +62,7 @@ class TwoFluids(LiquidSurface):
         super().__init__(context, surface, *args, **kwargs)
         self.bubbles = Waters(self.grid)
         self._beyond_c, self._before_c = self.grid.cell_field(), self.grid.cell_field()
-        _, py, px = self.grid.padded
+        self.along_f = self.grid.face_field()
         self._around = self.phase.wall_cells.offsets
 
     def arrays(self) -> dict[str, Array]:
@@ -75,6 +79,42 @@ class TwoFluids(LiquidSurface):
     def transport(self, by_f: Array, dt: float, work_f: Array) -> None:
         super().transport(by_f, dt, work_f)
         self._correct_volume()
+
+    def advance_surface(self, by_f: Array, dt: float) -> None:
+        """With the velocity of the nearest place of the interface, where no particles have to be moved too."""
+        if self.surface.settings.particles:
+            super().advance_surface(by_f, dt)
+            return
+        grid, phi, along_f = self.grid, self.surface.phi_c, self.along_f
+        np.copyto(along_f, by_f)
+        for axis in grid.axes:
+            below = np.roll(phi, 1, axis=2 - axis)
+            middle = 0.5 * (phi + below)
+            near = np.zeros(phi.shape, dtype=bool)
+            near[grid.interior_faces(axis)] = np.abs(middle[grid.interior_faces(axis)]) < NORMAL * grid.dx
+            cell = np.flatnonzero(near)
+            place, normal = self._faces(axis, cell)
+            place -= middle.reshape(-1)[cell, None] * normal
+            along_f[axis].reshape(-1)[cell] = sample_velocity(grid, by_f, place)[:, axis]
+        self.sides.fill_velocity(along_f)
+        super().advance_surface(along_f, dt)
+
+    def _faces(self, axis: int, cell: np.ndarray) -> tuple[Array, Array]:
+        """Places (n, 3) [m] of lower faces of cells (n,), flat, and the normals (n, 3) of phi there."""
+        grid, phi = self.grid, self.surface.phi_c.reshape(-1)
+        stride = self.phase.wall_cells.stride
+        place = np.array(grid.lower) + grid.dx * (
+            self.phase.wall_cells.index(cell) - GHOSTS + 0.5 * (np.arange(3) != axis)
+        )
+        normal = np.zeros((len(cell), 3))
+        for a in grid.axes:
+            if a == axis:
+                normal[:, a] = 2.0 * (phi[cell] - phi[cell - stride[a]])
+            else:
+                low, high = cell - stride[a], cell + stride[a]
+                normal[:, a] = 0.5 * (phi[high] - phi[low] + phi[high - stride[axis]] - phi[low - stride[axis]])
+        normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
+        return place, normal
 
     def transport_velocity(self, u_f: Array, by_f: Array, dt: float, out_f: Array) -> None:
         self.advection.velocity(u_f, by_f, dt, out_f)
