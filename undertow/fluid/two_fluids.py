@@ -25,7 +25,7 @@ from undertow.fluid.liquid import LiquidSurface
 from undertow.fluid.two_phase import TwoPhase
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.volume_tracking import VolumeTracker
-from undertow.fluid.waters import BodyOfWater, Waters
+from undertow.fluid.waters import SUMS, BodyOfWater, Waters
 from undertow.grid import GHOSTS, Array
 from undertow.part import VOLUME, Limit, Quantity
 from undertow.surface import Surface
@@ -127,27 +127,36 @@ class TwoFluids(LiquidSurface):
         np.subtract(1e-300, self.surface.phi_c, out=self._beyond_c)
         work_f, work_c = self.advection.scratch_f, self.row_c
         self.bubbles.find(self._beyond_c, self.open_c, self.domain.area_f, self._closed_f, work_f, work_c)
-        part = np.subtract(self._open_volume(), self.tracker.volume_c, out=self._before_c)
-        outside = np.ones(part.shape, dtype=bool)
-        outside[self.grid.interior] = False
-        part[outside] = 0.0
-        none_c = np.zeros_like(part)
-        hidden_c, component_c = self.surface.level_set.hidden_c, self.tracker.component_c
-        self.bubbles.measure(self._beyond_c, self.open_c, hidden_c, component_c, part, none_c)
+        self._measure_bubbles(*self._find_pieces()[:3])
+
+    def _measure_bubbles(self, cell: np.ndarray, piece: np.ndarray, bodies: np.ndarray) -> None:
+        """Volumes and centres of the bodies of the other fluid: what the liquid leaves of the cells of each, and of
+        liquid cells near it, since the level set gives some more than they hold."""
+        label = self.bubbles.label_c.reshape(-1).copy()
+        near = label[cell] == 0
+        label[cell[near]] = bodies[piece[near], 1]
+        at = np.flatnonzero((label > 0) & self.interior_c.reshape(-1))
+        volume = self._open_volume().reshape(-1)[at] - self.tracker.volume_c.reshape(-1)[at]
+        place = np.array(self.grid.lower) + (self.phase.wall_cells.index(at) - GHOSTS + 0.5) * self.grid.dx
+        sums = np.zeros((self.bubbles.count + 1, SUMS))
+        for n, weight in ((0, np.ones(len(at))), (2, volume), *((3 + a, volume * place[:, a]) for a in range(3))):
+            sums[:, n] = np.bincount(label[at], weight, len(sums))
+        self.bubbles.sums = sums
 
     def _correct_volume(self) -> None:
         """Every piece of interface between two bodies is moved by what the level set lacks there."""
         surface, tracker, dx = self.surface, self.tracker, self.grid.dx
         if not tracker.error_c.any():
             return
-        cell, pair, number, count = self._find_pieces()
+        cell, pair, bodies = self._find_pieces()
+        count = len(bodies)
         if count == 0:
             return
         phi, error = surface.phi_c.reshape(-1), tracker.error_c.reshape(-1)
         lacking = np.bincount(pair, error[cell], count)
         area = np.bincount(pair, np.maximum(1.0 - np.abs(phi[cell]) / dx, 0.0), count)
         held = np.flatnonzero(error)
-        lacking += self._far_error(np.setdiff1d(held, cell), number, count, area)
+        lacking += self._far_error(np.setdiff1d(held, cell), bodies[:, 0], area)
         shift = np.clip(lacking / np.maximum(area, 1.0), -MOST, MOST) * dx
         if not shift.any():
             return
@@ -156,6 +165,11 @@ class TwoFluids(LiquidSurface):
         surface.level_set.fill_ghosts(surface.phi_c)
         tracker.measure(surface, self.solid_c, self.open_c, self.row_c)
         self._settle(cell, pair, count)
+        self._measure_bubbles(cell, pair, bodies)
+        hidden_c, component_c = surface.level_set.hidden_c, tracker.component_c
+        tracker.waters.measure(
+            surface.phi_c, self.open_c, hidden_c, component_c, tracker.volume_c, tracker.error_c
+        )  # fmt: skip
 
     def _settle(self, cell: np.ndarray, pair: np.ndarray, count: int) -> None:
         """What was gained is lacking no longer, in the liquid cells of each piece that had an error."""
@@ -167,9 +181,9 @@ class TwoFluids(LiquidSurface):
         cells = np.bincount(pair, near, count)
         error[cell[near]] -= (gained / np.maximum(cells, 1.0))[pair[near]]
 
-    def _find_pieces(self) -> tuple[np.ndarray, np.ndarray, Array, int]:
-        """Cells (n,), flat, near the interface; the number of the piece (n,) that each belongs to; label of the liquid
-        of each piece; how many there are."""
+    def _find_pieces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Cells (n,), flat, near the interface; the number of the piece (n,) that each belongs to; the bodies of the
+        liquid and of the other fluid (m, 2) that each piece parts."""
         phi, dx = self.surface.phi_c.reshape(-1), self.grid.dx
         inside = self.interior_c.reshape(-1)
         cell = np.flatnonzero(inside & (np.abs(phi) < REACH * dx))
@@ -189,11 +203,11 @@ class TwoFluids(LiquidSurface):
                 key[left] = key[left[:, None] + self._around].max(axis=1)
         cell = cell[key[cell] > 0]
         found, pair = np.unique(key[cell], return_inverse=True)
-        return cell, pair, found // others, len(found)
+        return cell, pair, np.stack([found // others, found % others], axis=1)
 
-    def _far_error(self, cell: np.ndarray, number: Array, count: int, area: Array) -> Array:
+    def _far_error(self, cell: np.ndarray, number: np.ndarray, area: Array) -> Array:
         """Errors of cells far from any interface count for the largest piece of their body of liquid."""
-        found = np.zeros(count)
+        found = np.zeros(len(area))
         error, label = self.tracker.error_c.reshape(-1), self.tracker.waters.label_c.reshape(-1)
         for one in np.unique(label[cell]):
             of = np.flatnonzero(number == one)
