@@ -54,7 +54,8 @@ class StepReport:
 
     step: number of the step, from 1; time: at its end [s]; time_step [s]; limit: the rule that set it ("frame" when the
     next frame did); iterations: of all solves together; details: the report of the fluid or of the solids; ledger: the
-    quantities of the ledger row, SI units; events: what happened, in words (a joint broke, a solve did not converge).
+    quantities of the ledger row, SI units; events: what happened, in words (a joint broke, a solve did not converge);
+    broken, torn: the rigid bodies that broke and the soft ones that tore.
     """
 
     step: int
