@@ -31,6 +31,9 @@ from undertow.part import Vector
 FLUID = -1
 """In the place of the identity of another body: the fluid."""
 
+PARTING = -2
+"""The same for what pulls a body apart along its first axis; -3 and -4 along the others."""
+
 OWN, OTHER, UNTIL, DURATION = range(4)
 SUDDEN, LASTING = slice(4, 7), slice(7, 10)
 """Columns of the rows of a history: identities, end and length of the step [s], impulses [N s]."""

@@ -11,7 +11,8 @@ import numpy as np
 from undertow.grid import Array
 from undertow.part import MASS, Part, Quantity, Vector
 from undertow.rigid.bodies import DYNAMIC, rotation_matrix_of
-from undertow.rigid.brittle import FLUID, LoadHistory, Loads, Meeting
+from undertow.rigid.brittle import FLUID, PARTING, LoadHistory, Loads, Meeting
+from undertow.rigid.bursting import Pressure, SurfaceSamples, find_parting, sample_surface
 from undertow.rigid.fracture import Blow, BrokenBody, Moving
 from undertow.rigid.table import BodyEntry
 from undertow.solids.contact_record import ContactSet
@@ -58,11 +59,15 @@ class FracturePart(Part):
         """Before anything moves."""
         self._begun = _Begun.of(self.rigid, len(self.history.rows) == 0)
 
-    def judge(self, contacts: ContactSet, until: float, dt: float, spared: Collection[int] = ()) -> list[Blow]:
+    def judge(
+        self, contacts: ContactSet, until: float, dt: float, spared: Collection[int] = (),
+        pressure: Pressure | None = None, spacing: float = 0.0,
+    ) -> list[Blow]:  # fmt: skip
         """What the step of dt [s] that has ended at a time [s] breaks, a body each; spared: identities that it does
-        not."""
+        not; pressure of the fluid on surfaces, where it is known, which are looked at every ``spacing`` [m]."""
         able = self.brittle()
-        loads = _join([self._contact_loads(able, contacts, dt), self._fluid_loads(able, dt)])
+        parting = [] if pressure is None else self._parting_loads(able, pressure, spacing, dt)
+        loads = _join([self._contact_loads(able, contacts, dt), self._fluid_loads(able, dt), _loads(parting)])
         rules = {e.identity: e.description.brittle for e in able}
         strength = np.array([(r.impulse, r.force, r.time) for r in map(rules.get, loads.own) if r is not None])
         judged = self.history.judge(loads, strength.reshape(-1, 3), until, dt)
@@ -134,6 +139,31 @@ class FracturePart(Part):
                 point = bodies.x_b[b] + arm - entry.description.shape.turning_reach() / size * force
                 found.append((entry.identity, FLUID, dt * force, point, dt * size, "the fluid"))
         return _loads(found)
+
+    def _parting_loads(
+        self, able: Sequence[BodyEntry], pressure: Pressure, spacing: float, dt: float
+    ) -> list[_Load]:
+        """Impulse of the fluid that pulls bodies apart, along each of their axes."""
+        bodies, dimensions, found = self.rigid.bodies, self.rigid.dimensions, list[_Load]()
+        chosen, there = list[tuple[BodyEntry, int]](), list[SurfaceSamples]()
+        for entry in able:
+            if entry.description.brittle is not None and np.isfinite(entry.description.brittle.force):
+                own, b = sample_surface(entry.description.shape, dimensions, spacing), bodies.index(entry.name)
+                position, R = bodies.shape_pose(b)
+                chosen.append((entry, b))
+                there.append(SurfaceSamples(position + own.points @ R.T, own.areas @ R.T))
+        if not chosen:
+            return found
+        areas = np.concatenate([one.areas for one in there])
+        normals = areas / np.maximum(np.linalg.norm(areas, axis=1), 1e-300)[:, None]
+        p, start = pressure(np.concatenate([one.points for one in there]), normals), 0
+        for (entry, b), samples in zip(chosen, there, strict=True):
+            own_p, start = p[start : start + len(samples.points)], start + len(samples.points)
+            parting = find_parting(samples, own_p, bodies.x_b[b], rotation_matrix_of(bodies.q_b[b]), dimensions)
+            for axis, (force, point) in enumerate(zip(parting.force, parting.point, strict=True)):
+                if size := float(np.linalg.norm(force)):
+                    found.append((entry.identity, PARTING - axis, dt * force, point, dt * size, "the fluid"))
+        return found
 
     def blow(self, name: str, at: Vector, along: Vector) -> Blow:
         """A blow of the user on a body at a point of the world [m], in a direction."""
