@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from undertow.scene.fracture import Fracture
 from undertow.scene.objects import RigidBody, Rotation
-from undertow.scene.scene import Camera, Scene, Time, View
+from undertow.scene.scene import Camera, Scene, Solids, Time, View
 from undertow.scene.shapes import Bunny, Plane, Sphere
 
 CARD = {
@@ -14,7 +14,7 @@ CARD = {
 }
 
 
-def make_scene(pieces: int = 60) -> Scene:
+def make_scene(pieces: int = 75) -> Scene:
     """The rabbit on the ground, and the ball on its way; of the regions of the pattern about half meet the rabbit."""
     objects = {
         "ground": RigidBody(shape=Plane(normal=(0, 1, 0)), position=(0, 0, 0), friction=0.6),
@@ -36,5 +36,6 @@ def make_scene(pieces: int = 60) -> Scene:
         **CARD,
         time=Time(end=1.25, frame_rate=24),
         objects=objects,
+        solids=Solids(tolerance=1e-3, iterations=8),
         view=View(camera=Camera(position=(1.5, 1.3, 3.2), look_at=(-0.1, 0.4, 0.0))),
     )

@@ -61,7 +61,7 @@ def make_scene(count: int = 1000, pieces: int = 16, table_pieces: int = 60) -> S
     return Scene(
         name="table-1000-spheres",
         **CARD,
-        time=Time(end=2.5, frame_rate=24),
+        time=Time(end=2.5, frame_rate=24, max_step=1 / 120),
         objects=objects,
         solids=Solids(tolerance=1e-3, iterations=8),
         view=View(camera=Camera(position=(1.6, 1.5, 2.6), look_at=(0.0, 0.35, 0.0))),
