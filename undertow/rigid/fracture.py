@@ -65,6 +65,13 @@ class BrokenBody(NamedTuple):
         )
 
 
+class HeldLoad(NamedTuple):
+    """A load of a piece, and its number among those of the body of the scene."""
+
+    number: int
+    load: Any
+
+
 class Moving(NamedTuple):
     """A body in motion: position (3,) [m] and rotation (3, 3) of its shape, velocity (3,) of its own centre of mass
     [m/s] and angular_velocity (3,) [rad/s]; its own mass [kg; 2D kg/m], centre (3,) [m] and inertia about it (3, 3) [kg
@@ -145,10 +152,45 @@ def make_pieces(
             velocity=vector(R @ v), angular_velocity=vector(R @ omega), source={},
         )  # fmt: skip
         pieces.append((_as_debris if fragment.is_debris else _as_piece)(one, fragment, dimensions))
+    held = _share_loads(parent, moving, pieces)
     small = [mass for fragment, mass in zip(fragments, shares.mass_b, strict=True) if fragment.is_debris]
-    return [replace(one, source=PieceSource(one)) for one in pieces], done._replace(
+    return [_with_source(one, held.get(n, ())) for n, one in enumerate(pieces)], done._replace(
         pieces=len(pieces), debris=len(small), debris_mass=float(sum(small))
     )
+
+
+HELD = ("force", "torque")
+"""Loads that go over to a piece; those on a surface end."""
+
+
+def _share_loads(
+    parent: BodyDescription, moving: Moving, pieces: Sequence[BodyDescription]
+) -> dict[int, tuple[HeldLoad, ...]]:
+    """Forces and torques on a body, by the number of the piece that holds their point, or is next to it."""
+    made = parent.source is not None and not isinstance(parent.source, PieceSource)
+    numbers = parent.source.loads if isinstance(parent.source, PieceSource) else range(len(parent.loads))
+    start, turn = parent.motion.pose(0.0)
+    held: dict[int, tuple[HeldLoad, ...]] = {}
+    for number, load in zip(numbers, () if made else parent.loads, strict=not made):
+        if load.kind not in HELD:
+            continue
+        own = moving.centre if load.at is None else turn.T @ (np.asarray(load.at) - start)
+        point = moving.position + moving.rotation @ own
+        away = [_distance_from(one, point) for one in pieces]
+        nearest = int(np.argmin(away))
+        held[nearest] = (*held.get(nearest, ()), HeldLoad(int(number), replace(load, at=point)))
+    return held
+
+
+def _distance_from(one: BodyDescription, point: Array) -> float:
+    """Signed distance [m] of a point (3,) of the world from a body where it is described to be."""
+    position, rotation = one.motion.pose(0.0)
+    return float(one.shape.distance(((point - position) @ rotation)[None])[0])
+
+
+def _with_source(one: BodyDescription, held: Sequence[HeldLoad]) -> BodyDescription:
+    one = replace(one, loads=tuple(load for _, load in held))
+    return replace(one, source=PieceSource(one, tuple(number for number, _ in held)))
 
 
 def _forget(fragments: Sequence[Fragment]) -> None:
@@ -211,15 +253,17 @@ APART = ("key", "shape", "motion", "source", "loads", "brittle")
 
 
 class PieceSource(Mapping[str, Any]):
-    """The plain tables from which a piece can be described again, made when they are first asked for."""
+    """The plain tables from which a piece can be described again, made when they are first asked for; loads: numbers of
+    those that it has among those of the body of the scene."""
 
-    def __init__(self, piece: BodyDescription) -> None:
-        self._piece = piece
+    def __init__(self, piece: BodyDescription, loads: tuple[int, ...] = ()) -> None:
+        self._piece, self.loads = piece, loads
         self._tables: dict[str, Any] = {}
 
     def _found(self) -> dict[str, Any]:
         if not self._tables:
-            self._tables = _source_of(self._piece)
+            at = [np.asarray(load.at).tolist() for load in self._piece.loads]
+            self._tables = {**_source_of(self._piece), "loads": [list(self.loads), at]}
         return self._tables
 
     def __getitem__(self, key: str) -> Any:
@@ -245,8 +289,8 @@ def _source_of(one: BodyDescription) -> dict[str, Any]:
     return {"fragment": _plain({**values, **pose}), "shape": shape, "brittle": _plain(rule)}
 
 
-def read_source(source: Mapping[str, Any], roots: Mapping[str, Shape]) -> BodyDescription:
-    """The piece that a ``PieceSource`` described; roots: shapes of the bodies of the scene, by name."""
+def read_source(source: Mapping[str, Any], roots: Mapping[str, BodyDescription]) -> BodyDescription:
+    """The piece that a ``PieceSource`` described; roots: the bodies of the scene, by name."""
     values = {name: _frozen(value) for name, value in source["fragment"].items()}
     pose = Static(np.array(values.pop("position")), np.array(values.pop("rotation")))
     given, rule = source["shape"], source["brittle"]
@@ -258,14 +302,18 @@ def read_source(source: Mapping[str, Any], roots: Mapping[str, Shape]) -> BodyDe
     else:
         carved = None
         if "carved" in given:
-            root = roots[values["name"].partition("/")[0]]
+            root = roots[values["name"].partition("/")[0]].shape
             rows = (np.array(given["carved"][name], dtype=float) for name in ("offset", "rotation", "planes"))
             carved = Carved(root, *rows)
         shape = FragmentMesh(given["vertices"], given["triangles"], given["interior_t"], carved=carved)
         inertia = values["inertia"]
         key = ("fragment", shape.identity()) if inertia is None else ("fragment", shape.identity(), inertia)
     one = BodyDescription(key=key, shape=shape, motion=pose, **values)
-    return replace(one, source=PieceSource(one))
+    numbers, places = source["loads"]
+    given = roots[one.name.partition("/")[0]].loads if numbers else ()
+    return _with_source(
+        one, [HeldLoad(n, replace(given[n], at=np.array(at))) for n, at in zip(numbers, places, strict=True)]
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -22,5 +22,5 @@ def make_scene(pieces: int = 70) -> Scene:
         if body.fracture is not None:
             rule = Fracture(**pattern, strength=body.fracture.strength, color=body.fracture.color)
             objects[name] = body.model_copy(update={"fracture": rule})
-    view = View(camera=Camera(position=(0.5, 2.6, 8.6), look_at=(0.0, 0.2, 0.0)))
+    view = View(camera=Camera(position=(0.5, 3.0, 10.6), look_at=(0.0, 0.2, 0.0)))
     return Scene(name="wall-realistic", **CARD, time=scene.time, objects=objects, solids=scene.solids, view=view)
