@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,10 @@ import undertow as ut
 from undertow.output.export import export
 from undertow.solids.rigid_part import RigidPart
 from undertow.validation.pressure_breaks import case as pressure_breaks
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "frozen"))
+
+from frozen_scenes import SCENES  # noqa: E402
 
 RULE = {"pattern": "radial", "pieces": 6, "strength": 3.0}
 
@@ -192,6 +197,40 @@ def test_cracks_have_their_colour_in_ply_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("share", "bursts"), [(0.97, False), (1.03, True)])
 def test_a_vessel_bursts_by_what_presses_from_inside(share: float, bursts: bool) -> None:
     assert pressure_breaks.bursts(share * pressure_breaks.DEPTH, 24) == bursts
+
+
+FLUIDS = {
+    "smoke": (0.75, 0.9), "tank-contact": (0.2, 0.8), "tank-viscous": (0.2, 0.8), "tank-two-solves": (0.2, 0.8),
+    "tank-lumped": (0.2, 0.8), "tank-volume-fraction": (0.2, 0.8), "water-rigid-fluid": (0.15, 0.2),
+    "wcsph": (0.2, 0.2), "iisph": (0.47, 0.15),
+}  # fmt: skip
+"""Frozen scenes, and where there is room for a block in them."""
+
+
+@pytest.mark.parametrize("kind", FLUIDS)
+def test_pieces_take_the_place_of_a_body_in_every_fluid(kind: str) -> None:
+    """Their momentum and that of the fluid stay what they were, they fill its volume, and the run goes on."""
+    scene = ut.Scene(name=kind, **SCENES[kind])
+    if scene.domain is not None and scene.coupling == "none":
+        scene = scene.model_copy(update={"coupling": "monolithic"})
+    block = ut.RigidBody(
+        shape=ut.Box(size=(0.14, 0.14)), position=FLUIDS[kind], density=600.0, velocity=(0.1, 0.2),
+        fracture={"pieces": 8, "pattern": "voronoi", "strength": 1e6, "strength_force": 1e9},
+    )  # fmt: skip
+    sim = ut.Simulation(scene.replace("objects.block", block), threads=1)
+    sim.step()
+    place = sim.body("block").position
+    before, mass = sim.ledger.row(), sim.part(RigidPart).bodies.mass_b.sum()
+    broken = sim.break_body("block", at=tuple(place[:2] + (0.0, 0.07)), along=(0.0, -1.0))
+    assert broken.pieces > 2 and sim.part(RigidPart).bodies.mass_b.sum() == pytest.approx(mass, rel=1e-12)
+    after = sim.ledger.row()
+    for axis in "xy":
+        names = [name for name in (f"momentum_{axis}", f"momentum_solids_{axis}") if name in before]
+        size = sum(abs(before[name]) for name in names) + 1.0
+        assert sum(after[name] - before[name] for name in names) == pytest.approx(0.0, abs=1e-9 * size)
+    row = [sim.step() for _ in range(2)][-1].ledger
+    assert np.isfinite(list(row.values())).all()
+    assert row.get("fluid_volume", 1.0) == pytest.approx(before.get("fluid_volume", 1.0), rel=5e-3)
 
 
 def test_runs_write_what_broke(tmp_path: Path) -> None:

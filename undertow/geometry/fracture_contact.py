@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,7 +172,7 @@ def _intersect(planes: Array, inside: Array, size: float) -> Polytope | None:
     return polytope_of(corners[order[apart]], planes, size)
 
 
-def _find_groups(vertices: Array, triangles: Triangles) -> tuple[Array, Array, Array] | None:
+def _find_groups(vertices: Array, triangles: Triangles) -> tuple[Array, Array, Any] | None:
     """Planes (f, 4), n . x <= d inside, of a convex mesh, the area of each (f,), and whose each triangle is (m,), -1
     without area; None of a mesh that is not convex."""
     a, b, c = (vertices[triangles[:, i]] for i in range(3))
@@ -191,7 +191,7 @@ def _find_groups(vertices: Array, triangles: Triangles) -> tuple[Array, Array, A
     group = np.full(len(triangles), -1)
     group[solid] = number.ravel()
     planes = np.column_stack([normals, offsets])[first]
-    return planes, np.bincount(group[solid], area[solid]), group
+    return planes, np.asarray(np.bincount(group[solid], area[solid])), group
 
 
 def find_planes(mesh: MeshShape) -> Array | None:
