@@ -263,7 +263,7 @@ class BodyTable:
             "walls": dict(self.walls),
             "gone": [entry.identity for entry in self.gone],
             "made": [
-                {"name": entry.name, "identity": entry.identity, "source": entry.description.source}
+                {"name": entry.name, "identity": entry.identity, "source": dict(entry.description.source or {})}
                 for entry in self.made
             ],
             "joints": [joint.numbers() for joint in self.joints],

@@ -294,8 +294,8 @@ def _read_solid(found: SoftNodes, name: str, item: SoftBody, torn: Pairs) -> Sof
         found.notes += overlap or making.check_filled(f"objects.{name}", mesh, solid.volume(), item.element_size)
     modulus, ratio = item.youngs_modulus, item.poisson_ratio
     if ratio == 0.5:
-        # rings keep the volume; single elements have the bulk modulus of 0.45 beside the shear modulus E / 3
-        modulus, ratio = modulus * 1.45 / 1.5, 0.45
+        # rings keep the volume: single elements have the shear modulus E / 3 and no lambda, which would lock them
+        modulus, ratio = modulus / 1.5, 0.0
     material = Elastic(item.density, modulus, ratio, item.model, item.damping)
     velocity, angular = build.vector3(item.velocity), item.angular_velocity
     added = making.add_solid(soft, name, mesh, pose, material, velocity, angular, torn)
