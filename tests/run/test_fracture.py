@@ -161,7 +161,7 @@ def test_a_joint_goes_to_the_piece_that_holds_its_point(tmp_path: Path) -> None:
 
 def test_a_force_goes_to_the_piece_that_holds_its_point(tmp_path: Path) -> None:
     """The momentum of all pieces grows by it, that of one piece alone, and resumed runs go on by bits."""
-    loads = [{"type": "force", "force": (0.0, 30.0), "at": (0.45, 0.6)}, {"type": "torque", "torque": 0.2}]
+    loads = [{"type": "force", "force": (0.0, 30.0), "at": (0.45, 0.6)}, {"type": "torque", "torque": (0.0, 0.0, 0.2)}]
     plate = ut.RigidBody(
         shape=ut.Box(size=(1.0, 0.1)), position=(0.0, 0.6), mass=50.0, loads=loads, fracture={**RULE, "pieces": 12}
     )

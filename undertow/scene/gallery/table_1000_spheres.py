@@ -55,8 +55,8 @@ def make_scene(count: int = 1000, pieces: int = 16, table_pieces: int = 60) -> S
             fracture=Fracture(pattern="voronoi", pieces=pieces, seed=n % 4, strength=0.4, smallest=0.004),
         )  # fmt: skip
     objects["large"] = RigidBody(
-        shape=Sphere(radius=0.16), position=(0.0, top + 2.0, 0.0), density=4000.0, friction=0.5,
-        color=(0.72, 0.26, 0.18),
+        shape=Sphere(radius=0.16), position=(0.0, top + 1.2, 0.0), velocity=(0.0, 1.5, 0.0), density=4000.0,
+        friction=0.5, color=(0.72, 0.26, 0.18),
     )  # fmt: skip
     return Scene(
         name="table-1000-spheres",
@@ -64,5 +64,5 @@ def make_scene(count: int = 1000, pieces: int = 16, table_pieces: int = 60) -> S
         time=Time(end=2.5, frame_rate=24, max_step=1 / 120),
         objects=objects,
         solids=Solids(tolerance=1e-3, iterations=8),
-        view=View(camera=Camera(position=(1.6, 1.5, 2.6), look_at=(0.0, 0.35, 0.0))),
+        view=View(camera=Camera(position=(2.0, 1.9, 3.8), look_at=(0.0, 0.3, 0.0))),
     )
