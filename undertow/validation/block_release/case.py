@@ -15,9 +15,9 @@ COUPLINGS = ("monolithic", "rigid_fluid")
 # ten Cate et al. 2002, a nylon sphere of 15 mm in silicone oils: density [kg/m3] and viscosity [Pa s] of the oil, top
 # speed [m/s], and how long it is followed [s]: past the top speed
 OILS = {
-    "e1": (970.0, 0.373, 0.0363, 0.7),
-    "e2": (965.0, 0.212, 0.0571, 0.8),
-    "e3": (962.0, 0.113, 0.0869, 0.9),
+    "e1": (970.0, 0.373, 0.0363, 1.6),
+    "e2": (965.0, 0.212, 0.0571, 1.1),
+    "e3": (962.0, 0.113, 0.0869, 1.05),
     "e4": (960.0, 0.058, 0.1226, 1.0),
 }
 SPHERE, NYLON = 0.015, 1120.0

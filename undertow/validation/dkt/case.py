@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -19,8 +19,10 @@ NEAR, TURNED = 0.05, 45.0
 GRIDS, GRIDS_FULL = (4, 5, 6), (5, 7, 10)
 """Cells per diameter."""
 REYNOLDS = (10, 30, 100)
-DRAG_CELLS, DRAG_CELLS_FULL, DRAG_HEIGHT = 5, 10, 14.0
-"""Cells per diameter and height of the tank in diameters, for one sphere."""
+DRAG_CELLS, DRAG_CELLS_FULL = 5, 10
+"""Cells per diameter, for one sphere."""
+DRAG_WIDTH, DRAG_WIDTH_FULL, DRAG_HEIGHT = 6, 10, 14
+"""Of its tank [diameters]."""
 GRAVITY = 9.81
 SMOKE = {"GRIDS": (2, 2, 2), "REYNOLDS": (100,), "DRAG_CELLS": 2}
 
@@ -33,8 +35,9 @@ def make(cells: int) -> ut.Simulation:
 
 
 def _tank(
-    places: dict[str, tuple[float, ...]], share: float, upper: tuple[float, ...], level: float, cells: int, slip: bool
-) -> ut.Simulation:
+    places: Mapping[str, tuple[float, ...]], share: float, upper: tuple[float, ...], level: float, cells: int,
+    slip: bool,
+) -> ut.Simulation:  # fmt: skip
     """Spheres by name and place in a tank; share: their density over that of the fluid."""
     sphere = ut.Sphere(radius=DIAMETER / 2)
     walls = dict.fromkeys(("x_low", "x_high", "z_low", "z_high"), ut.Wall(slip=True)) if slip else {}
@@ -42,7 +45,10 @@ def _tank(
         name="dkt",
         coupling="rigid_fluid",
         domain=ut.Domain(
-            upper=upper, resolution=6 * cells, resolution_along="x", sides={"y_high": "open", **walls}
+            upper=upper,
+            resolution=round(upper[0] / DIAMETER * cells),
+            resolution_along="x",
+            sides={"y_high": "open", **walls},
         ),
         time=ut.Time(end=10.0, frame_rate=100.0),
         fluid=ut.Fluid(density=DENSITY, viscosity=VISCOSITY, tolerance=1e-4),
@@ -89,13 +95,14 @@ def law(reynolds: float) -> float:
     return 24.0 / reynolds * (1.0 + 0.15 * reynolds**0.687)
 
 
-def drag(reynolds: float, cells: int) -> tuple[float, float]:
+def drag(reynolds: float, cells: int, wide: float = DRAG_WIDTH) -> tuple[float, float]:
     """Drag coefficient of one sphere at its top speed over that of the law at the Reynolds number that it has, and that
-    number. It is as heavy as would fall at ``reynolds`` by the law; side walls slip."""
+    number. It is as heavy as would fall at ``reynolds`` by the law; side walls slip, ``wide`` diameters apart."""
     speed = reynolds * VISCOSITY / (DENSITY * DIAMETER)
     excess = 0.75 * law(reynolds) * speed**2 / (GRAVITY * DIAMETER)
-    place = (WIDTH / 2, (DRAG_HEIGHT - 3.0) * DIAMETER, WIDTH / 2)
-    upper = (WIDTH, DRAG_HEIGHT * DIAMETER, WIDTH)
+    width = wide * DIAMETER
+    place = (width / 2, (DRAG_HEIGHT - 3.0) * DIAMETER, width / 2)
+    upper = (width, DRAG_HEIGHT * DIAMETER, width)
     sim = _tank({"ball": place}, 1.0 + excess, upper, (DRAG_HEIGHT - 1.0) * DIAMETER, cells, True)
     fastest, end = 0.0, (DRAG_HEIGHT - 5.0) * DIAMETER / speed
     while sim.time < end and sim.body("ball").position[1] > 2.5 * DIAMETER:
@@ -107,10 +114,10 @@ def drag(reynolds: float, cells: int) -> tuple[float, float]:
 
 def run(full: bool = False) -> Iterator[Quantity]:
     """The drag of one sphere, and the stages of two on three grids."""
-    cells = DRAG_CELLS_FULL if full else DRAG_CELLS
+    cells, wide = (DRAG_CELLS_FULL, DRAG_WIDTH_FULL) if full else (DRAG_CELLS, DRAG_WIDTH)
     for reynolds in REYNOLDS:
-        over, found = drag(reynolds, cells)
-        yield quantity(f"drag_{reynolds}", over, cells=cells, reynolds=found)
+        over, found = drag(reynolds, cells, wide)
+        yield quantity(f"drag_{reynolds}", over, cells=cells, wide=wide, reynolds=found)
     grids = GRIDS_FULL if full else GRIDS
     runs = [follow(make(cells), 1.0) for cells in grids]
     yield from judge_stages(grids, runs)

@@ -153,8 +153,8 @@ def sinks(along: int, coupling: str) -> dict[str, float]:
     end over the room; scatter of the distance of the layer that touches the hull in the last half second / radius;
     most particles thrown up at a time, over all of them.
 
-    A particle is of the layer that touches when its distance is less than 2 radii: the next layer is at 3. It is thrown
-    up when it has less than 4 others within two spacings.
+    A particle is of the layer that touches when it is less than a radius further away than the nearest one: the next
+    layer is two further. It is thrown up when it has less than 4 others within two spacings.
     """
     scene = ut.scene("leaking-ship", resolution=along)
     wall = float(scene.domain.upper[0]) / along
@@ -172,7 +172,7 @@ def sinks(along: int, coupling: str) -> dict[str, float]:
         near = own[(np.abs(own[:, 0]) < 0.35) & (np.abs(own[:, 1]) < 0.15)]
         layer = distances(near, corners)
         if sim.time > SINKS - 0.5:
-            scatter.append(np.std(layer[layer < 2.0 * fluid.radius]) / fluid.radius)
+            scatter.append(np.std(layer[layer < layer.min() + fluid.radius]) / fluid.radius)
         others = KDTree(place[:, :2]).query_ball_point(place[:, :2], 2.0 * spacing, return_length=True) - 1
         thrown = max(thrown, float(np.mean(others < 4)))
         now = ship_side(np.concatenate([own, np.zeros((len(own), 1))], axis=1), fluid.radius)
@@ -188,9 +188,9 @@ def run(full: bool = False) -> Iterator[Quantity]:
     """The ship of figure 5, and both scenes for 20,000 steps each; the penalty method beside them, as information."""
     along = ALONG_FULL if full else ALONG
     for coupling, tag in (("direct_forcing", ""), ("penalty", "_penalty")):
-        ship = sinks(along, coupling)
+        sunk = sinks(along, coupling)
         for what in ("filled", "scatter", "thrown"):
-            yield quantity(f"{what}_ship{tag}", ship[what], info=bool(tag), along=along, **ship)
+            yield quantity(f"{what}_ship{tag}", sunk[what], info=bool(tag), along=along, **sunk)
     for name, layers, slip in (("", 1, 0.0), ("_column", 10, 1.0)):
         rest = rest_distance(layers, slip)
         yield quantity(f"rest_distance{name}", rest.pop("change"), unit="radii", **rest)
