@@ -153,8 +153,8 @@ class TwoFluids(LiquidSurface):
         if count == 0:
             return
         phi, error = surface.phi_c.reshape(-1), tracker.error_c.reshape(-1)
-        lacking = np.bincount(pair, error[cell], count)
-        area = np.bincount(pair, np.maximum(1.0 - np.abs(phi[cell]) / dx, 0.0), count)
+        lacking = np.asarray(np.bincount(pair, error[cell], count), dtype=np.float64)
+        area = np.asarray(np.bincount(pair, np.maximum(1.0 - np.abs(phi[cell]) / dx, 0.0), count), dtype=np.float64)
         held = np.flatnonzero(error)
         lacking += self._far_error(np.setdiff1d(held, cell), bodies[:, 0], area)
         shift = np.clip(lacking / np.maximum(area, 1.0), -MOST, MOST) * dx
