@@ -7,8 +7,8 @@ conservation of the open part of a cell reads
 
 s being the flux through walls inside the cell that move as prescribed, whose area vector closes that of the open faces.
 K is minus the volume-weighted divergence, so that K^T z pushes the fluid by G z and solids by -F^T z, one and the same
-pressure, z = dt p (thesis 5.4, 5.8, 5.13, 6.3.6 [@schroeder2011]). Eliminating the velocities leaves a Poisson operator
-and a term per solid,
+pressure, z = dt p as (5.4), (5.8), (5.13) and section 6.3.6 [@schroeder2011]. Eliminating the velocities leaves a
+Poisson operator and a term per solid,
 
     K B^-1 K^T = A0 + F M^-1 F^T,
 
