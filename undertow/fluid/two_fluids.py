@@ -66,6 +66,8 @@ class TwoFluids(LiquidSurface):
         self.bubbles = Waters(self.grid)
         self._beyond_c, self._before_c = self.grid.cell_field(), self.grid.cell_field()
         self.along_f = self.grid.face_field()
+        self._seen = {"air": 0, "liquid": 0}
+        """Bodies of each when events were last asked for."""
         self._around = self.phase.wall_cells.offsets
 
     def arrays(self) -> dict[str, Array]:
@@ -76,6 +78,14 @@ class TwoFluids(LiquidSurface):
         super().restore(arrays)
         if self.phase.rate_f.size:
             self.phase.rate_f[...] = arrays["pressure_rate"]
+
+    def start(self) -> None:
+        super().start()
+        self.events()
+
+    def resume(self) -> None:
+        super().resume()
+        self.events()
 
     # the verbs of a step --------------------------------------------------------------------------------------------
 
@@ -242,6 +252,16 @@ class TwoFluids(LiquidSurface):
         yield Quantity("bubbles", self.bubbles.count)
         for n in range(NAMED):
             yield Quantity(f"bubble_{n + 1}_volume", largest[n], VOLUME)
+
+    def events(self) -> tuple[str, ...]:
+        """A fluid that has vanished is told once; the other goes on alone."""
+        counts = {"air": self.bubbles.count, "liquid": self.tracker.waters.count}
+        gone = [name for name, count in counts.items() if count == 0 and self._seen[name] > 0]
+        self._seen = counts
+        return tuple(
+            f"the {name} has vanished: its last bodies were smaller than the cells of {self.grid.dx:.3g} m; the other "
+            "fluid goes on alone" for name in gone
+        )  # fmt: skip
 
     def bodies_of_air(self) -> list[BodyOfWater]:
         """Connected bodies of the other fluid, the largest first."""
