@@ -9,6 +9,7 @@ from undertow.scene import (
     Boat,
     Bowl,
     Box,
+    Bubble,
     Bunny,
     Camera,
     Capsule,
@@ -92,7 +93,7 @@ from undertow.scene import (
 from undertow.scene.files import find_scene as scene
 
 __all__ = [
-    "Beach", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Compound", "CompoundPart",
+    "Beach", "Boat", "Bowl", "Box", "Bubble", "Bunny", "Camera", "Capsule", "Cloth", "Compound", "CompoundPart",
     "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "FaceProbe", "Fluid", "FluxProbe",
     "ForceLoad", "ForceProbe", "Fracture", "GaugeProbe", "Gear", "HeightSine", "HeightTable", "Heights", "Hold",
     "Hull", "Inflow", "IrregularWave", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Mesh", "MeshSequence",
