@@ -155,7 +155,7 @@ class LiquidSurface(Extent):
 
     def start(self) -> None:
         if self.solids is not None and self.solids.occlusion is not None:
-            self.shells = ShellSides(self.advection, self.solids.occlusion, self.surface)
+            self.shells = ShellSides(self.advection, self.solids.occlusion, self.surface, self.solids.closing)
             self.extrapolation = self.shells.extrapolation
         self._meet_solids()
         # the volume correction keeps what is outside the solids
@@ -304,7 +304,10 @@ class LiquidSurface(Extent):
         self.sides.fill_velocity(u_f)
 
     def see_thin(self, two_sided: bool) -> None:
-        """Shells are seen in ``start``, once they are in their places."""
+        """Rigid ones; surfaces of nodes that are cut exactly hide nothing. All are seen in ``start``, once they are in
+        their places."""
+        if self.solids is not None:
+            self.solids.hide_thin(soft=False)
 
     def move_walls(self, time: float) -> bool:
         np.copyto(self.was_open_c, self.open_c)
@@ -328,6 +331,8 @@ class LiquidSurface(Extent):
         if len(self._all_solids) == 2:
             np.minimum(self.solid_c, self.row_c, out=self.solid_c)
             np.minimum(self.open_c, self.edge_c, out=self.open_c)
+        if self.solids is not None and self.solids.closing is not None:
+            self.solids.closing.fill(self.solid_c, self.open_c)
         # as phi: what is below a solid that lies on the floor is not outside it
         self.surface.level_set.mirror(self.solid_c)
 
@@ -337,7 +342,9 @@ class LiquidSurface(Extent):
         self.continue_velocity(by_f, work_f)
         area_f, closed_f = self.domain.area_f, self._closed_f
         self.tracker.advect(surface.phi_c, work_f, dt, area_f, closed_f)
+        parted, gap = self._leave_thin(work_f, dt)
         surface.advance(work_f, dt, self.solid_c, self.phase.gravity, self.was_solid_c)  # phi_t + u.grad phi = 0
+        self._open_thin(parted, gap)
         self.drop_stray_air()
         self.extend_into_solids()
         self.tracker.collect(surface)
@@ -413,6 +420,41 @@ class LiquidSurface(Extent):
         phi[inside] = np.maximum(phi[inside], -solid[inside])
         changed = phi[cell] < -room - MOVED * self.grid.dx
         phi[cell] = np.maximum(phi[cell], -room)
+        if changed.any():
+            self.surface.level_set.redistance(self.surface.phi_c)
+
+    def _leave_thin(self, u_f: Array, dt: float) -> tuple[np.ndarray, Array]:
+        """Cells (k,) beside thin solids that the water leaves, and phi + dt (u - v).n [m] in them: nothing is seen
+        behind such a wall, and what is there moves away from it."""
+        none = np.zeros(0, np.int64), np.zeros(0)
+        if self.shells is None or self.solids is None or self.solids.closing is None:
+            return none
+        phase = self.phase
+        cell = phase.marked[phase.parted_c.reshape(-1)[phase.marked] == 1]
+        cell = cell[(self.open_c.reshape(-1)[cell] == 1) & (self.surface.phi_c.reshape(-1)[cell] <= 0.0)]
+        cell = cell[self.solids.closing.are_beside(self.solids, cell)]
+        if not len(cell):
+            return none
+        normal = self.solids.closing.normals(self.solids, cell)
+        away = np.zeros(len(cell))
+        for axis in self.grid.axes:
+            u, v = u_f[axis].reshape(-1), self.solids.velocity_c[axis].reshape(-1)
+            both = np.stack([cell, cell + int(np.prod(self.grid.padded[3 - axis :]))])
+            weight = (self.domain.area_f[axis].reshape(-1)[both] > 0.0) + 1e-12
+            away += normal[:, axis] * ((weight * u[both]).sum(axis=0) / weight.sum(axis=0) - v[cell])
+        return cell, self.surface.phi_c.reshape(-1)[cell] + dt * away
+
+    def _open_thin(self, cell: np.ndarray, gap: Array) -> None:
+        """phi of cells beside thin walls is at least ``gap``, and what is inside of these walls is air."""
+        if not len(cell):
+            return
+        assert self.solid_c is not None
+        phi, solid = self.surface.phi_c.reshape(-1), self.solid_c.reshape(-1)
+        around = self.phase.wall_cells.around(cell)
+        inside = around[solid[around] < 0.0]
+        phi[inside] = np.maximum(phi[inside], -solid[inside])
+        changed = phi[cell] < gap - MOVED * self.grid.dx
+        phi[cell] = np.maximum(phi[cell], gap)
         if changed.any():
             self.surface.level_set.redistance(self.surface.phi_c)
 

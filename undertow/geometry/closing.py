@@ -1,0 +1,204 @@
+"""Faces that solids thinner than two cells close: those between cells that do not see each other past them.
+
+Open fractions are made of distances at the nodes. A solid thinner than a cell can pass between these, and one not much
+thicker cuts cells in two, through which the fluid would go from one side to the other. So a cell near such a solid
+belongs to one side of it, that of its place: its centre; if that lies inside of a solid, the corner furthest from all
+solids. A face is closed, phi_f = 0, unless the places of its two cells see each other (``Occlusion``), or both see one
+of the face's corners. A centre in a solid that the corners show nothing of (their mean is outside) has no place: such a
+cell is solid. Whatever is joined by open faces is joined by a line that crosses no surface: a closed surface, or one
+that ends in walls, holds what is on either side of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from undertow.geometry.hiding import ThinSolids
+from undertow.geometry.occlusion import THICKNESS, Occlusion
+from undertow.grid import GHOSTS, Array, Grid
+
+if TYPE_CHECKING:
+    from undertow.geometry.solids import Solid, SolidFields
+
+OUTSIDE = 4.0 * THICKNESS
+"""Corners nearer to solids than this are no places: from them nothing is seen [cells]."""
+
+
+NORMAL = 0.05
+"""Over which distances are compared for a normal [cells]."""
+
+FILLED = 1e-2
+"""Distance to the surface around centres that corners show nothing of [cells]."""
+
+
+class ThinClosing:
+    """The thin solids of one grid, the faces that they close and the cells that they fill, where they are now.
+
+    face (m,): flat indices into a face field (3, z, y, x). cell (k,): flat indices of cells with their centre in a thin
+    solid. filled (k,): which of these are solid though their corners are not.
+    """
+
+    def __init__(self, grid: Grid, solids: Sequence[Solid]) -> None:
+        self.grid = grid
+        self.surfaces = ThinSolids(grid, solids)
+        element = self.surfaces.element
+        self.occlusion = Occlusion(grid, element, self.surfaces.count, len(element))
+        self.face, self.cell = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self.filled = np.zeros(0, dtype=bool)
+        self._joined: list[tuple[int, np.ndarray, np.ndarray]] = []
+        self._x = np.zeros((0, 3))
+        self._mark = np.zeros((4, *grid.padded), np.uint8)
+        self._stride = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])
+        corners = np.stack(np.meshgrid(*([0, 1] if a in grid.axes else [0] for a in range(3)), indexing="ij"), axis=-1)
+        self._corners = corners.reshape(-1, 3)
+
+    def close(self, fields: SolidFields) -> None:
+        """After the open fractions of fields were measured: close what is to be closed."""
+        x = self.surfaces.place(fields.time)
+        if not np.array_equal(x, self._x):
+            self._x = x
+            self.occlusion.place(x, fields.find_images(x))
+            self.occlusion.settle()
+            self.occlusion.mark_swept(self._mark)
+        # what is solid about them may have changed
+        self._find(fields)
+        fields.volume_c.reshape(-1)[self.cell[self.filled]] = 0.0
+
+    def fill(self, distance_c: Array, open_c: np.ndarray) -> None:
+        """Cells that are filled have their centre in a solid: fields (z, y, x) of distances [m] and of what is open."""
+        cell = self.cell[self.filled]
+        distance_c.reshape(-1)[cell] = -FILLED * self.grid.dx
+        open_c.reshape(-1)[cell] = 0
+
+    def are_beside(self, fields: SolidFields, cell: np.ndarray) -> np.ndarray:
+        """Whether the solids nearest to cells (k,) are thin ones."""
+        thin = np.array([solid in self.surfaces.solids for solid in fields.solids])
+        body = fields.body_c.reshape(-1)[cell]
+        return np.asarray((body >= 0) & thin[body])
+
+    def normals(self, fields: SolidFields, cell: np.ndarray) -> Array:
+        """Unit vectors (k, 3) out of the solids nearest to the centres of cells (k,)."""
+        grid, body = self.grid, fields.body_c.reshape(-1)[cell]
+        place = np.array(grid.lower) + (self._index(cell, 0.5) - GHOSTS) * grid.dx
+        found = np.zeros((len(cell), 3))
+        for b in np.unique(body):
+            chosen, solid = body == b, fields.solids[b]
+            position = solid.motion.pose(fields.time)[0]
+            arm = position + fields.arms(place[chosen], position)
+            for axis in grid.axes:
+                step = NORMAL * grid.dx * np.eye(3)[axis]
+                ends = [solid.distance(arm + side * step, fields.time, grid.dimensions) for side in (1.0, -1.0)]
+                found[chosen, axis] = ends[0] - ends[1]
+        return found / np.maximum(np.linalg.norm(found, axis=1), 1e-300)[:, None]
+
+    def join(self, hidden_c: np.ndarray) -> None:
+        """A centre in a thin solid sees those that its cell is open to, and no others: bits (z, y, x) as in ``Sight``."""
+        flat = hidden_c.reshape(-1)
+        for axis, face, is_open in self._joined:
+            bit = np.uint8(1 << axis)
+            flat[face] = np.where(is_open, flat[face] & ~bit, flat[face] | bit)
+
+    def apply(self, area_f: Array) -> None:
+        """Close the same faces of open fractions that were measured otherwise."""
+        area_f.reshape(-1)[self.face] = 0.0
+
+    def _find(self, fields: SolidFields) -> None:
+        grid, stride = self.grid, self._stride
+        near = np.flatnonzero(np.diff(self.occlusion.spec.start))
+        found, axes = [], []
+        for axis in grid.axes:
+            face = np.union1d(near, near + stride[axis])
+            face = face[self._is_used(face, axis, fields.period)]
+            face = face[fields.area_f[axis].reshape(-1)[face] > 0.0]
+            found.append(face)
+            axes.append(np.full(len(face), axis))
+        upper, axis = np.concatenate(found), np.concatenate(axes)
+        lower = upper - stride[axis]
+        cell, where = np.unique(np.concatenate([lower, upper]), return_inverse=True)
+        place, kind = self._find_places(fields, cell)
+        low, high = where[: len(upper)], where[len(upper) :]
+        closed = (kind[low] == _NONE) | (kind[high] == _NONE)
+        ask = np.flatnonzero(~closed)
+        seen = self.occlusion.see(place[low[ask]], place[high[ask]])
+        # around what bulges between places that are not centres
+        rest = ask[~seen]
+        about = rest[(kind[low[rest]] == _CORNER) | (kind[high[rest]] == _CORNER)]
+        closed[rest] = True
+        for step in self._corners:
+            # corners of the face: those of the upper cell on its lower side
+            chosen = about[closed[about] & (step[axis[about]] == 0)]
+            if not len(chosen):
+                continue
+            corner = upper[chosen] + int(step @ stride)
+            outside = fields.phi_n.reshape(-1)[corner] > OUTSIDE * grid.dx
+            chosen, corner = chosen[outside], corner[outside]
+            at = self._index(corner, 0.0)
+            both = self.occlusion.see(place[low[chosen]], at)
+            both &= self.occlusion.see(at, place[high[chosen]])
+            closed[chosen[both]] = False
+        size = int(np.prod(grid.padded))
+        face = axis[closed] * size + upper[closed]
+        for a in grid.axes:
+            if fields.period[a] > 0.0:
+                # both ends of a periodic axis are one face
+                at = self._along(upper[closed], a)
+                twin = face[(axis[closed] == a) & (at == GHOSTS)] + grid.cells[a] * stride[a]
+                face = np.concatenate([face, twin])
+        self.face = np.unique(face)
+        mark = self._mark[3].reshape(-1)
+        self.cell = near[mark[near] != 0]
+        self.filled = self._mean(fields, self.cell) > 0.0
+        area = fields.area_f.reshape(-1)
+        area[self.face] = 0.0
+        self._joined = []
+        for a in grid.axes:
+            face = np.union1d(self.cell, self.cell + stride[a])
+            face = face[self._is_used(face, a, fields.period)]
+            self._joined.append((a, face, area[a * size + face] > 0.0))
+
+    def _find_places(self, fields: SolidFields, cell: np.ndarray) -> tuple[Array, np.ndarray]:
+        """Places (k, 3) of cells in index coordinates, and what they are (k,)."""
+        mean, mark = self._mean(fields, cell), self._mark[3].reshape(-1)[cell] != 0
+        place = self._index(cell, 0.5)
+        kind = np.where(mark | (mean <= 0.0), _CORNER, _CENTRE)
+        kind[mark & (mean > 0.0)] = _NONE
+        cut = np.flatnonzero(kind == _CORNER)
+        phi = np.stack([fields.phi_n.reshape(-1)[cell[cut] + int(step @ self._stride)] for step in self._corners])
+        best = phi.argmax(axis=0) if len(cut) else np.zeros(0, np.int64)
+        furthest = phi[best, np.arange(len(cut))]
+        place[cut] = self._index(cell[cut], 0.0) + self._corners[best] * self._used
+        kind[cut[furthest <= OUTSIDE * self.grid.dx]] = _NONE
+        return place, kind
+
+    def _mean(self, fields: SolidFields, cell: np.ndarray) -> Array:
+        """Mean distance of the corners of cells."""
+        phi = fields.phi_n.reshape(-1)
+        return np.mean([phi[cell + int(step @ self._stride)] for step in self._corners], axis=0)
+
+    @property
+    def _used(self) -> np.ndarray:
+        return np.array([float(axis in self.grid.axes) for axis in range(3)])
+
+    def _index(self, cell: np.ndarray, offset: float) -> Array:
+        """Index coordinates of the lower corners of cells, moved by a part of a cell along the axes in use."""
+        at = np.stack(np.unravel_index(cell, self.grid.padded)[::-1], axis=1).astype(float)
+        return at + np.where(self._used > 0.0, offset, 0.5)
+
+    def _along(self, cell: np.ndarray, axis: int) -> np.ndarray:
+        return np.asarray(cell // self._stride[axis] % self.grid.padded[2 - axis])
+
+    def _is_used(self, face: np.ndarray, axis: int, period: Array) -> np.ndarray:
+        """Whether faces lie between two cells of the domain, those of periodic sides once."""
+        used = (face >= 0) & (face < int(np.prod(self.grid.padded)))
+        for a in self.grid.axes:
+            at = self._along(face, a)
+            first = GHOSTS + (1 if a == axis and period[a] == 0.0 else 0)
+            used &= (at >= first) & (at < GHOSTS + self.grid.cells[a])
+        return np.asarray(used)
+
+
+_NONE, _CENTRE, _CORNER = 0, 1, 2
+"""What the place of a cell is."""
