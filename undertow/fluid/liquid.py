@@ -155,7 +155,7 @@ class LiquidSurface(Extent):
 
     def start(self) -> None:
         if self.solids is not None and self.solids.occlusion is not None:
-            self.shells = ShellSides(self.advection, self.solids.occlusion, self.surface, self.solids.closing)
+            self.shells = ShellSides(self.advection, self.solids.occlusion, self.surface)
             self.extrapolation = self.shells.extrapolation
         self._meet_solids()
         # the volume correction keeps what is outside the solids
@@ -332,7 +332,7 @@ class LiquidSurface(Extent):
             np.minimum(self.solid_c, self.row_c, out=self.solid_c)
             np.minimum(self.open_c, self.edge_c, out=self.open_c)
         if self.solids is not None and self.solids.closing is not None:
-            self.solids.closing.fill(self.solid_c, self.open_c)
+            self.solids.closing.fill(self.solids, self.solid_c, self.open_c)
         # as phi: what is below a solid that lies on the floor is not outside it
         self.surface.level_set.mirror(self.solid_c)
 

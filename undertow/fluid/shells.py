@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from undertow.geometry import Occlusion
-from undertow.geometry.closing import ThinClosing
 from undertow.grid import Array
 from undertow.surface import Surface
 from undertow.transport import Advection, OneSidedExtrapolation, Shells
@@ -15,14 +14,12 @@ class ShellSides:
     """Shells as the surface sees them, which follows them in the midst of a step, and as the velocity does, after its
     transport.
 
-    leader, closing: where they are now. Faces that shells carry along have no mass of their own in the solve and count as known
+    leader: where they are now. Faces that shells carry along have no mass of their own in the solve and count as known
     where there is water beside them.
     """
 
-    def __init__(
-        self, advection: Advection, leader: Occlusion, surface: Surface, closing: ThinClosing | None = None
-    ) -> None:
-        self.surface, self.velocity = (Shells(advection, leader, closing) for _ in range(2))
+    def __init__(self, advection: Advection, leader: Occlusion, surface: Surface) -> None:
+        self.surface, self.velocity = Shells(advection, leader), Shells(advection, leader)
         advection.one_sided = self.velocity.transport
         self.extrapolation = OneSidedExtrapolation(
             advection.grid, advection.sides, self.velocity.sight, self.surface.sight

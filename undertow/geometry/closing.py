@@ -30,9 +30,6 @@ OUTSIDE = 4.0 * THICKNESS
 NORMAL = 0.05
 """Over which distances are compared for a normal [cells]."""
 
-FILLED = 1e-2
-"""Distance to the surface around centres that corners show nothing of [cells]."""
-
 
 class ThinClosing:
     """The thin solids of one grid, the faces that they close and the cells that they fill, where they are now.
@@ -47,8 +44,7 @@ class ThinClosing:
         element = self.surfaces.element
         self.occlusion = Occlusion(grid, element, self.surfaces.count, len(element))
         self.face, self.cell = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self.filled = np.zeros(0, dtype=bool)
-        self._joined: list[tuple[int, np.ndarray, np.ndarray]] = []
+        self.beside = np.zeros(0, np.int64)
         self._x = np.zeros((0, 3))
         self._mark = np.zeros((4, *grid.padded), np.uint8)
         self._stride = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])
@@ -65,13 +61,32 @@ class ThinClosing:
             self.occlusion.mark_swept(self._mark)
         # what is solid about them may have changed
         self._find(fields)
-        fields.volume_c.reshape(-1)[self.cell[self.filled]] = 0.0
+        fields.area_f.reshape(-1)[self.face] = 0.0
+        fields.volume_c.reshape(-1)[self.cell] = 0.0
 
-    def fill(self, distance_c: Array, open_c: np.ndarray) -> None:
-        """Cells that are filled have their centre in a solid: fields (z, y, x) of distances [m] and of what is open."""
-        cell = self.cell[self.filled]
-        distance_c.reshape(-1)[cell] = -FILLED * self.grid.dx
-        open_c.reshape(-1)[cell] = 0
+    def fill(self, fields: SolidFields, distance_c: Array, open_c: np.ndarray) -> None:
+        """Fields (z, y, x) of distances from solids [m] and of centres that are outside: cells that are filled are
+        solid, others have room up to the surface of thin solids (``surface.one_sided``) and know of other solids."""
+        distance, dx = distance_c.reshape(-1), self.grid.dx
+        cell = self.beside[self.are_beside(fields, self.beside)]
+        distance[cell] = self._other_distance(fields, cell)
+        distance[self.cell] = -dx
+        open_c.reshape(-1)[cell] = 1
+        open_c.reshape(-1)[self.cell] = 0
+
+    def _other_distance(self, fields: SolidFields, cell: np.ndarray) -> Array:
+        """Distance [m] of the centres of cells (k,) from all solids that are not thin, cut off as in the fields."""
+        grid, found = self.grid, np.full(len(cell), fields.far)
+        place = self._centres(cell)
+        for solid in fields.solids:
+            if solid not in self.surfaces.solids and not solid.shape.is_sheet:
+                position = solid.motion.pose(fields.time)[0]
+                arm = position + fields.arms(place, position)
+                np.minimum(found, solid.distance(arm, fields.time, grid.dimensions), out=found)
+        return found
+
+    def _centres(self, cell: np.ndarray) -> Array:
+        return np.array(self.grid.lower) + (self._index(cell, 0.5) - GHOSTS) * self.grid.dx
 
     def are_beside(self, fields: SolidFields, cell: np.ndarray) -> np.ndarray:
         """Whether the solids nearest to cells (k,) are thin ones."""
@@ -82,8 +97,7 @@ class ThinClosing:
     def normals(self, fields: SolidFields, cell: np.ndarray) -> Array:
         """Unit vectors (k, 3) out of the solids nearest to the centres of cells (k,)."""
         grid, body = self.grid, fields.body_c.reshape(-1)[cell]
-        place = np.array(grid.lower) + (self._index(cell, 0.5) - GHOSTS) * grid.dx
-        found = np.zeros((len(cell), 3))
+        place, found = self._centres(cell), np.zeros((len(cell), 3))
         for b in np.unique(body):
             chosen, solid = body == b, fields.solids[b]
             position = solid.motion.pose(fields.time)[0]
@@ -93,13 +107,6 @@ class ThinClosing:
                 ends = [solid.distance(arm + side * step, fields.time, grid.dimensions) for side in (1.0, -1.0)]
                 found[chosen, axis] = ends[0] - ends[1]
         return found / np.maximum(np.linalg.norm(found, axis=1), 1e-300)[:, None]
-
-    def join(self, hidden_c: np.ndarray) -> None:
-        """A centre in a thin solid sees those that its cell is open to, and no others: bits (z, y, x) as in ``Sight``."""
-        flat = hidden_c.reshape(-1)
-        for axis, face, is_open in self._joined:
-            bit = np.uint8(1 << axis)
-            flat[face] = np.where(is_open, flat[face] & ~bit, flat[face] | bit)
 
     def apply(self, area_f: Array) -> None:
         """Close the same faces of open fractions that were measured otherwise."""
@@ -150,21 +157,13 @@ class ThinClosing:
         self.face = np.unique(face)
         mark = self._mark[3].reshape(-1)
         self.cell = near[mark[near] != 0]
-        self.filled = self._mean(fields, self.cell) > 0.0
-        area = fields.area_f.reshape(-1)
-        area[self.face] = 0.0
-        self._joined = []
-        for a in grid.axes:
-            face = np.union1d(self.cell, self.cell + stride[a])
-            face = face[self._is_used(face, a, fields.period)]
-            self._joined.append((a, face, area[a * size + face] > 0.0))
+        self.beside = cell
 
     def _find_places(self, fields: SolidFields, cell: np.ndarray) -> tuple[Array, np.ndarray]:
         """Places (k, 3) of cells in index coordinates, and what they are (k,)."""
         mean, mark = self._mean(fields, cell), self._mark[3].reshape(-1)[cell] != 0
         place = self._index(cell, 0.5)
-        kind = np.where(mark | (mean <= 0.0), _CORNER, _CENTRE)
-        kind[mark & (mean > 0.0)] = _NONE
+        kind = np.where(mark, _NONE, np.where(mean <= 0.0, _CORNER, _CENTRE))
         cut = np.flatnonzero(kind == _CORNER)
         phi = np.stack([fields.phi_n.reshape(-1)[cell[cut] + int(step @ self._stride)] for step in self._corners])
         best = phi.argmax(axis=0) if len(cut) else np.zeros(0, np.int64)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from undertow.geometry.closing import ThinClosing
 from undertow.geometry.occlusion import THICKNESS, Occlusion, gather_elements, is_hidden
 from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_face_rows
 from undertow.transport.advection import Advection, _find_offsets
@@ -47,11 +46,11 @@ class Sight:
 class Shells:
     """Thin surfaces as one field sees them: where they were when the field was transported last, until it follows.
 
-    leader, closing: where they are now. transport: of the field; sight: of its values, as they are.
+    leader: where they are now. transport: of the field; sight: of its values, as they are.
     """
 
-    def __init__(self, advection: Advection, leader: Occlusion, closing: ThinClosing | None = None) -> None:
-        self.leader, self.closing = leader, closing
+    def __init__(self, advection: Advection, leader: Occlusion) -> None:
+        self.leader = leader
         closed = len(leader.element) - leader.open
         self.occlusion = Occlusion(advection.grid, leader.element, len(leader.x_now), closed)
         self.transport = OneSided(advection, self.occlusion)
@@ -61,18 +60,13 @@ class Shells:
         """Where they are now, without a way from where they were."""
         self.occlusion.place(self.leader.x_now, self.leader.shift)
         self.occlusion.settle()
-        self._look()
+        self.sight.look(self.occlusion)
 
     def follow(self, u_f: Array, cells_c: Array, rest: tuple[float, ...], dt: float) -> None:
         """To where they are now; values that they pass over are taken anew (``OneSided.uncover``)."""
         self.occlusion.place(self.leader.x_now, self.leader.shift)
         self.transport.uncover(u_f, cells_c, rest, dt)
-        self._look()
-
-    def _look(self) -> None:
         self.sight.look(self.occlusion)
-        if self.closing is not None:
-            self.closing.join(self.sight.hidden[CENTRE])
 
 
 class OneSidedExtrapolation(Extrapolation):
