@@ -415,13 +415,22 @@ class LiquidSurface(Extent):
             return
         assert self.solid_c is not None
         solid = self.solid_c.reshape(-1)
-        room, around = solid[cell], phase.wall_cells.around(cell)
+        room, around = self._room(cell), phase.wall_cells.around(cell)
         inside = around[solid[around] < 0.0]
         phi[inside] = np.maximum(phi[inside], -solid[inside])
         changed = phi[cell] < -room - MOVED * self.grid.dx
         phi[cell] = np.maximum(phi[cell], -room)
         if changed.any():
             self.surface.level_set.redistance(self.surface.phi_c)
+
+    def _room(self, cell: np.ndarray) -> Array:
+        """Distance of the centres of cells (k,) from all solids [m]."""
+        assert self.solid_c is not None
+        room = self.solid_c.reshape(-1)[cell]
+        if self.solids is not None and self.solids.closing is not None:
+            thin = np.flatnonzero(self.solids.closing.are_beside(self.solids, cell))
+            room[thin] = np.minimum(room[thin], self.solids.closing.distance(self.solids, cell[thin]))
+        return np.asarray(room)
 
     def _leave_thin(self, u_f: Array, dt: float) -> tuple[np.ndarray, Array]:
         """Cells (k,) beside thin solids that the water leaves, and phi + dt (u - v).n [m] in them: nothing is seen
@@ -462,7 +471,8 @@ class LiquidSurface(Extent):
         """Those of cells near walls that the water has left where there is a gap between it and the wall."""
         phi, walls = self.surface.phi_c.reshape(-1), self.phase.wall_cells
         assert self.solid_c is not None
-        cell = cell[(phi[cell] > 0.0) & (phi[cell] > -self.solid_c.reshape(-1)[cell])]
+        cell = cell[phi[cell] > 0.0]
+        cell = cell[phi[cell] > -self._room(cell)]
         cell = cell[walls.are_cut(cell)]
         return np.asarray(cell[(phi[cell[:, None] + walls.offsets] <= 0.0).any(axis=1)])
 

@@ -69,21 +69,24 @@ class ThinClosing:
         solid, others have room up to the surface of thin solids (``surface.one_sided``) and know of other solids."""
         distance, dx = distance_c.reshape(-1), self.grid.dx
         cell = self.beside[self.are_beside(fields, self.beside)]
-        distance[cell] = self._other_distance(fields, cell)
+        distance[cell] = self.distance(fields, cell, thin=False)
         distance[self.cell] = -dx
         open_c.reshape(-1)[cell] = 1
         open_c.reshape(-1)[self.cell] = 0
 
-    def _other_distance(self, fields: SolidFields, cell: np.ndarray) -> Array:
-        """Distance [m] of the centres of cells (k,) from all solids that are not thin, cut off as in the fields."""
-        grid, found = self.grid, np.full(len(cell), fields.far)
-        place = self._centres(cell)
-        for solid in fields.solids:
-            if solid not in self.surfaces.solids and not solid.shape.is_sheet:
-                position = solid.motion.pose(fields.time)[0]
-                arm = position + fields.arms(place, position)
-                np.minimum(found, solid.distance(arm, fields.time, grid.dimensions), out=found)
+    def distance(self, fields: SolidFields, cell: np.ndarray, thin: bool = True) -> Array:
+        """Distance [m] of the centres of cells (k,) from thin solids or, if not ``thin``, from all others, cut off as in
+        the fields."""
+        found, place = np.full(len(cell), fields.far), self._centres(cell)
+        for solid in fields.solids if len(cell) else ():
+            if (solid in self.surfaces.solids) == thin and not solid.shape.is_sheet:
+                np.minimum(found, self._distance(fields, solid, place), out=found)
         return found
+
+    def _distance(self, fields: SolidFields, solid: Solid, place: Array) -> Array:
+        """Distance [m] of a solid from places (k, 3)."""
+        position = solid.motion.pose(fields.time)[0]
+        return solid.distance(position + fields.arms(place, position), fields.time, self.grid.dimensions)
 
     def _centres(self, cell: np.ndarray) -> Array:
         return np.array(self.grid.lower) + (self._index(cell, 0.5) - GHOSTS) * self.grid.dx
@@ -100,11 +103,9 @@ class ThinClosing:
         place, found = self._centres(cell), np.zeros((len(cell), 3))
         for b in np.unique(body):
             chosen, solid = body == b, fields.solids[b]
-            position = solid.motion.pose(fields.time)[0]
-            arm = position + fields.arms(place[chosen], position)
             for axis in grid.axes:
                 step = NORMAL * grid.dx * np.eye(3)[axis]
-                ends = [solid.distance(arm + side * step, fields.time, grid.dimensions) for side in (1.0, -1.0)]
+                ends = [self._distance(fields, solid, place[chosen] + side * step) for side in (1.0, -1.0)]
                 found[chosen, axis] = ends[0] - ends[1]
         return found / np.maximum(np.linalg.norm(found, axis=1), 1e-300)[:, None]
 
