@@ -422,6 +422,7 @@ class LiquidSurface(Extent):
         phi[cell] = np.maximum(phi[cell], -room)
         if changed.any():
             self.surface.level_set.redistance(self.surface.phi_c)
+            self._hold_thin(cell, -room)
 
     def _room(self, cell: np.ndarray) -> Array:
         """Distance of the centres of cells (k,) from all solids [m]."""
@@ -466,6 +467,13 @@ class LiquidSurface(Extent):
         phi[cell] = np.maximum(phi[cell], gap)
         if changed.any():
             self.surface.level_set.redistance(self.surface.phi_c)
+            self._hold_thin(cell, gap)
+
+    def _hold_thin(self, cell: np.ndarray, least: Array) -> None:
+        """Distances are not measured through thin solids: beside them the surface on a wall is known from phi alone."""
+        if self.solids is not None and self.solids.closing is not None:
+            phi, thin = self.surface.phi_c.reshape(-1), self.solids.closing.are_beside(self.solids, cell)
+            phi[cell[thin]] = np.maximum(phi[cell[thin]], least[thin])
 
     def _find_dry(self, cell: np.ndarray) -> np.ndarray:
         """Those of cells near walls that the water has left where there is a gap between it and the wall."""
