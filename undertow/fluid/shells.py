@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from undertow.geometry import Occlusion
+from undertow.geometry import Occlusion, SolidFields
+from undertow.geometry.closing import find_ahead
 from undertow.grid import Array
 from undertow.surface import Surface
 from undertow.transport import Advection, OneSidedExtrapolation, Shells
@@ -38,6 +39,21 @@ class ShellSides:
         """Velocities, and cell values (n, Z, Y, X), that shells have passed over, from their new side; dt [s] of the
         step."""
         self.velocity.follow(u_f, cells_c, rest, dt)
+
+    def push_ahead(self, solids: SolidFields | None, tracked_c: Array) -> None:
+        """Volume that is tracked in cells whose centres thin solids pass over goes to the nearest cell before them, that
+        the centres saw before; the surface has yet to follow."""
+        occlusion, leader = self.surface.occlusion, self.surface.leader
+        if solids is None or solids.closing is None or np.array_equal(occlusion.x_seen, leader.x_now):
+            return
+        seen, shift = occlusion.x_seen.copy(), occlusion.shift
+        occlusion.place(leader.x_now, leader.shift)
+        swept = self.surface.transport.mark_swept()
+        cell, ahead = find_ahead(solids, occlusion, swept, tracked_c)
+        occlusion.place(seen, shift)
+        tracked = tracked_c.reshape(-1)
+        np.add.at(tracked, ahead, tracked[cell])
+        tracked[cell] = 0.0
 
     def know(self, carried: tuple[np.ndarray, np.ndarray], out_known_f: np.ndarray) -> None:
         """Mark carried faces with water beside them as known, and keep what is known for ``recall``."""

@@ -27,6 +27,9 @@ OUTSIDE = 4.0 * THICKNESS
 """Corners nearer to solids than this are no places: from them nothing is seen [cells]."""
 
 
+AHEAD = 16
+"""Cells ahead of a moving solid among which one is looked for that it has not passed over."""
+
 NORMAL = 0.05
 """Over which distances are compared for a normal [cells]."""
 
@@ -202,3 +205,35 @@ class ThinClosing:
 
 _NONE, _CENTRE, _CORNER = 0, 1, 2
 """What the place of a cell is."""
+
+
+def find_ahead(
+    fields: SolidFields, occlusion: Occlusion, swept_c: np.ndarray, volume_c: Array
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cells (k,) that are swept and hold volume, and those nearest to them along an axis (k,) that are not, and that
+    their centres saw when the occlusion was settled: along the way of the solids if there is one, else any."""
+    grid, interior = fields.grid, np.zeros(swept_c.shape, dtype=bool)
+    interior[fields.grid.interior] = True
+    swept, inside = swept_c.reshape(-1) != 0, interior.reshape(-1)
+    stride = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])
+    cell = np.flatnonzero(swept & inside & (volume_c.reshape(-1) != 0.0))
+    way = (occlusion.x_now - occlusion.x_seen)[np.unique(occlusion.element)].mean(axis=0)
+    own = fields.velocity_c.reshape(3, -1)[:, cell].T
+    way = np.where((own != 0.0).any(axis=1)[:, None], own, way)
+    ends = [(axis, side) for axis in grid.axes for side in (1, -1)]
+    order = np.argsort([-side * way[:, axis] for axis, side in ends], axis=0, kind="stable")
+    found = np.full(len(cell), -1, dtype=np.int64)
+    place = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1) + 0.5
+    for rank in range(len(ends)):
+        left = np.flatnonzero(found < 0)
+        step = np.array(ends)[order[rank, left]]
+        at, moving = cell[left].copy(), np.ones(len(left), dtype=bool)
+        for _ in range(AHEAD):
+            at[moving] += (step[:, 1] * stride[step[:, 0]])[moving]
+            moving &= inside[at] & swept[at]
+            if not moving.any():
+                break
+        end = np.stack(np.unravel_index(at, grid.padded)[::-1], axis=1) + 0.5
+        reached = ~moving & inside[at] & occlusion.see(place[left], end)
+        found[left[reached]] = at[reached]
+    return cell[found >= 0], found[found >= 0]
