@@ -140,10 +140,9 @@ class LiquidSurface(Extent):
         self.extrapolation = Extrapolation(grid, domain.sides)
         self.tracker = make_tracker(grid)
         self.shells: ShellSides | None = None
-        self._was_closed = np.zeros(0, np.int64)
-        """Faces that thin solids closed where they were before."""
         self.row_c = context.scratch_c[1]
         self.wet_f = np.zeros((3, *grid.padded), dtype=np.uint8)
+        self.no_faces = np.zeros(0, np.int64)
         self.no_field_f, self.no_field_c = np.zeros((0, 0, 0, 0)), np.zeros((0, 0, 0))
         self.open_c = np.ones(grid.padded, dtype=np.uint8)
         self.was_open_c = np.ones(grid.padded, dtype=np.uint8)
@@ -157,7 +156,7 @@ class LiquidSurface(Extent):
 
     def start(self) -> None:
         if self.solids is not None and self.solids.occlusion is not None:
-            self.shells = ShellSides(self.advection, self.solids.occlusion, self.surface)
+            self.shells = ShellSides(self.advection, self.solids, self.surface)
             self.extrapolation = self.shells.extrapolation
         self._meet_solids()
         # the volume correction keeps what is outside the solids
@@ -315,8 +314,6 @@ class LiquidSurface(Extent):
         np.copyto(self.was_open_c, self.open_c)
         if self.solid_c is not None and self.was_solid_c is not None:
             np.copyto(self.was_solid_c, self.solid_c)
-        if self.solids is not None and self.solids.closing is not None:
-            self._was_closed = self.solids.closing.face
         changed = [fields.update(time) for fields in self._all_solids]
         if self.solids is not None and changed[0]:
             self.domain.rebuild()
@@ -346,13 +343,14 @@ class LiquidSurface(Extent):
         self.continue_velocity(by_f, work_f)
         area_f, closed_f = self.domain.area_f, self._closed_f
         area = area_f.reshape(-1)
-        opened = area[self._was_closed]
+        closed = self.no_faces if self.shells is None else self.shells.closed
+        opened = area[closed]
         # what thin solids have passed over was on the far side of them
-        area[self._was_closed] = 0.0
+        area[closed] = 0.0
         self.tracker.advect(surface.phi_c, work_f, dt, area_f, closed_f)
-        area[self._was_closed] = opened
+        area[closed] = opened
         if self.shells is not None:
-            self.shells.push_ahead(self.domain.solids, self.tracker.tracked_c)
+            self.shells.push_ahead(self.tracker.tracked_c)
         parted, gap = self._leave_thin(work_f, dt)
         surface.advance(work_f, dt, self.solid_c, self.phase.gravity, self.was_solid_c)  # phi_t + u.grad phi = 0
         self._open_thin(parted, gap)

@@ -123,7 +123,6 @@ class ThinClosing:
         for axis in grid.axes:
             face = np.union1d(near, near + stride[axis])
             face = face[self._is_used(face, axis, fields.period)]
-            face = face[fields.area_f[axis].reshape(-1)[face] > 0.0]
             found.append(face)
             axes.append(np.full(len(face), axis))
         upper, axis = np.concatenate(found), np.concatenate(axes)
