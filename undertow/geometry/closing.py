@@ -158,8 +158,7 @@ class ThinClosing:
                 twin = face[(axis[closed] == a) & (at == GHOSTS)] + grid.cells[a] * stride[a]
                 face = np.concatenate([face, twin])
         self.face = np.unique(face)
-        mark = self._mark[3].reshape(-1)
-        self.cell = near[mark[near] != 0]
+        self.cell = cell[self._mark[3].reshape(-1)[cell] != 0]
         self.beside = cell
 
     def _find_places(self, fields: SolidFields, cell: np.ndarray) -> tuple[Array, np.ndarray]:
