@@ -49,7 +49,6 @@ class ThinClosing:
         self.face, self.cell = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self.beside = np.zeros(0, np.int64)
         self._x = np.zeros((0, 3))
-        self._mark = np.zeros((4, *grid.padded), np.uint8)
         self._stride = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])
         corners = np.stack(np.meshgrid(*([0, 1] if a in grid.axes else [0] for a in range(3)), indexing="ij"), axis=-1)
         self._corners = corners.reshape(-1, 3)
@@ -61,7 +60,6 @@ class ThinClosing:
             self._x = x
             self.occlusion.place(x, fields.find_images(x))
             self.occlusion.settle()
-            self.occlusion.mark_swept(self._mark)
         # what is solid about them may have changed
         self._find(fields)
         fields.area_f.reshape(-1)[self.face] = 0.0
@@ -128,7 +126,9 @@ class ThinClosing:
         upper, axis = np.concatenate(found), np.concatenate(axes)
         lower = upper - stride[axis]
         cell, where = np.unique(np.concatenate([lower, upper]), return_inverse=True)
-        place, kind = self._find_places(fields, cell)
+        # solids that overlap are both meant
+        inside = self.distance(fields, cell) <= OUTSIDE * grid.dx
+        place, kind = self._find_places(fields, cell, inside)
         low, high = where[: len(upper)], where[len(upper) :]
         closed = (kind[low] == _NONE) | (kind[high] == _NONE)
         ask = np.flatnonzero(~closed)
@@ -158,14 +158,13 @@ class ThinClosing:
                 twin = face[(axis[closed] == a) & (at == GHOSTS)] + grid.cells[a] * stride[a]
                 face = np.concatenate([face, twin])
         self.face = np.unique(face)
-        self.cell = cell[self._mark[3].reshape(-1)[cell] != 0]
+        self.cell = cell[inside]
         self.beside = cell
 
-    def _find_places(self, fields: SolidFields, cell: np.ndarray) -> tuple[Array, np.ndarray]:
+    def _find_places(self, fields: SolidFields, cell: np.ndarray, inside: np.ndarray) -> tuple[Array, np.ndarray]:
         """Places (k, 3) of cells in index coordinates, and what they are (k,)."""
-        mean, mark = self._mean(fields, cell), self._mark[3].reshape(-1)[cell] != 0
         place = self._index(cell, 0.5)
-        kind = np.where(mark, _NONE, np.where(mean <= 0.0, _CORNER, _CENTRE))
+        kind = np.where(inside, _NONE, np.where(self._mean(fields, cell) <= 0.0, _CORNER, _CENTRE))
         cut = np.flatnonzero(kind == _CORNER)
         phi = np.stack([fields.phi_n.reshape(-1)[cell[cut] + int(step @ self._stride)] for step in self._corners])
         best = phi.argmax(axis=0) if len(cut) else np.zeros(0, np.int64)
