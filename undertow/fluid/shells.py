@@ -15,8 +15,8 @@ class ShellSides:
     """Shells as the surface sees them, which follows them in the midst of a step, and as the velocity does, after its
     transport.
 
-    closed: faces that thin solids closed where the surface saw them last. Faces that shells carry along have no mass of their own in the solve and count as known
-    where there is water beside them.
+    closed: faces that thin solids closed where the surface saw them last. Faces that shells carry along have no mass of
+    their own in the solve and count as known where there is water beside them.
     """
 
     def __init__(self, advection: Advection, solids: SolidFields, surface: Surface) -> None:
@@ -46,7 +46,7 @@ class ShellSides:
         self.velocity.follow(u_f, cells_c, rest, dt)
 
     def push_ahead(self, tracked_c: Array) -> None:
-        """Volume that is tracked in cells whose centres thin solids pass over goes to the nearest cell before them, that
+        """Volume that is tracked in cells whose centres thin solids pass over goes to the nearest cell before them that
         the centres saw before; the surface has yet to follow."""
         occlusion, leader = self.surface.occlusion, self.surface.leader
         closing = self.solids.closing

@@ -76,8 +76,7 @@ class ThinClosing:
         open_c.reshape(-1)[self.cell] = 0
 
     def distance(self, fields: SolidFields, cell: np.ndarray, thin: bool = True) -> Array:
-        """Distance [m] of the centres of cells (k,) from thin solids or, if not ``thin``, from all others, cut off as in
-        the fields."""
+        """Distance [m] of the centres of cells (k,) from thin solids, or from all others, cut off as in the fields."""
         found, place = np.full(len(cell), fields.far), self._centres(cell)
         for solid in fields.solids if len(cell) else ():
             if (solid in self.surfaces.solids) == thin and not solid.shape.is_sheet:

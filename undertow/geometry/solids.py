@@ -247,6 +247,11 @@ class SolidFields:
         closing = ThinClosing(self.grid, self.solids)
         self.closing = closing if closing.surfaces.count else None
 
+    def thin_b(self) -> np.ndarray:
+        """1 for solids that are so thin that they close faces, else 0 (n,) uint8."""
+        thin = () if self.closing is None else self.closing.surfaces.solids
+        return np.array([solid in thin for solid in self.solids], dtype=np.uint8)
+
     def hide_thin(self, soft: bool = True) -> None:
         """From the next ``update`` on, solids thinner than two cells hide what is behind them; soft: those of nodes
         too."""

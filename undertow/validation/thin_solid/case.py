@@ -71,8 +71,8 @@ def make_plate(thickness: float, degrees: float, x: float, middle: tuple[float, 
 def hold(thickness: float, degrees: float, offset: float) -> dict[str, float]:
     """Water on one side of a still plate: what is beyond at most [m2], and change of volume."""
     dx = 1.0 / CELLS
-    x, n = 0.5 + offset * dx, turned(degrees)
-    middle = np.array([x, 0.5]) - n[:2]
+    x, n, up = 0.5 + offset * dx, turned(degrees), turned(degrees + 90.0)
+    middle = np.array([x, 0.5]) - n[:2] - 0.5 * up[:2]
     pool = ut.Water(shape=ut.Box(size=(2.0, 2 * DEPTH)), position=tuple(middle), rotation=ut.Rotation(degrees=degrees))
     scene = ut.Scene(
         name="thin-solid-still", domain=ut.Domain(upper=(1.0, 1.0), resolution=CELLS),
@@ -85,7 +85,7 @@ def hold(thickness: float, degrees: float, offset: float) -> dict[str, float]:
 def move(thickness: float, degrees: float, dimensions: int, end: float) -> dict[str, float]:
     """Water on one side of a plate that swings by PER_STEP cells in its fastest steps."""
     dx = 1.0 / CELLS
-    x, n = 1.0 + 0.37 * dx, turned(degrees)
+    x, n, up = 1.0 + 0.37 * dx, turned(degrees), turned(degrees + 90.0)
     fastest = PER_STEP * dx / TIME_STEP
     motion = ut.PrescribedVelocity(
         linear=ut.Sine(amplitude=tuple(fastest * n[:dimensions]), frequency=fastest / (STROKE * dx) / (2.0 * np.pi))
@@ -93,7 +93,7 @@ def move(thickness: float, degrees: float, dimensions: int, end: float) -> dict[
     deep = 4 * dx
     upper = (2.0, 1.2) if dimensions == 2 else (2.0, 1.2, deep)
     middle = (0.5,) if dimensions == 2 else (0.5, 0.5 * deep)
-    centre = np.append(np.array([x, 0.5]) - 2.0 * n[:2], 0.5 * deep)[:dimensions]
+    centre = np.append(np.array([x, 0.5]) - 2.0 * n[:2] - 0.5 * up[:2], 0.5 * deep)[:dimensions]
     size = (4.0, 2 * DEPTH, 1.0)[:dimensions]
     pool = ut.Water(shape=ut.Box(size=size), position=tuple(centre), rotation=ut.Rotation(degrees=degrees))
     scene = ut.Scene(
