@@ -57,7 +57,7 @@ class Beyond:
     def smoke(self) -> float:
         """Mass in cells [kg; 2D kg/m]."""
         grid = self.sim.flow.grid
-        density = self.sim.field("density")
+        density = self.sim.field("smoke")
         return float((np.abs(density) * (self._cells() > self.half)).sum()) * grid.cell_volume
 
 
@@ -195,7 +195,7 @@ def blow(thickness: float, moved: bool) -> dict[str, float]:
     beyond, most, way, mass = Beyond(sim, 0.0, thickness * dx), 0.0, [], 0.0
     for _ in sim.steps(until=SMOKE_END):
         most = max(most, beyond.smoke())
-        mass = max(mass, float(sim.field("density").sum()) * sim.flow.grid.cell_volume)
+        mass = max(mass, float(sim.field("smoke").sum()) * sim.flow.grid.cell_volume)
         way.append(float(sim.body("plate").position[0]))
     return {"beyond": most, "way": max(way) - min(way), "mass": mass}
 
