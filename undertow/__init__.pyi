@@ -75,6 +75,7 @@ from undertow.scene import (
     Static,
     Surface,
     Table,
+    Tear,
     Tetrahedra,
     Time,
     TorqueLoad,
@@ -98,9 +99,9 @@ __all__ = [
     "Monolithic", "Open", "Outflow", "Output", "Periodic", "PhysicsError", "Plane", "Plate", "PointProbe",
     "Polygon", "Polyline", "PrescribedVelocity", "PressureLoad", "Region", "RegularWave", "RigidBody",
     "RigidFluid", "Rope", "Rotation", "Run", "Scene", "Shell", "Simulation", "Sine", "Skiff", "Smoke", "Soft",
-    "SoftBody", "Solids", "Sph", "SphFluid", "Sphere", "Static", "StepReport", "Surface", "Table", "Tetrahedra",
-    "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "UserError", "VelocityTable", "View", "Wall", "Water",
-    "WaterSource", "WaveMaker", "load", "resume", "scene",
+    "SoftBody", "Solids", "Sph", "SphFluid", "Sphere", "Static", "StepReport", "Surface", "Table", "Tear",
+    "Tetrahedra", "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "UserError", "VelocityTable", "View",
+    "Wall", "Water", "WaterSource", "WaveMaker", "load", "resume", "scene",
 ]  # fmt: skip
 
 __version__: str

@@ -83,7 +83,7 @@ SCENES: dict[str, tuple[float, int, Table]] = {
 }  # fmt: skip
 """Step [s], number of steps, objects; in 2D.
 
-Bodies that soft ones carry are wider than these: in a fluid their corners do not meet soft faces between the nodes.
+Corners on soft faces between the nodes: ``test_points_in_fluid``.
 """
 
 HITS = ("lands",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,25 @@ MOST_RINGS = 3000
 
 EMBEDDED = 0.1
 """Nodes that start deeper inside a solid than this part of an element belong there and do not collide with it."""
+
+
+class FacePoints(NamedTuple):
+    """Places on soft faces, nodes (k, 3) with weights (k, 3) of sum 1, at points of rigid bodies (k,) that are ``arm``
+    (k, 3) [m] from their centres of mass; normals (k, 3) out of the bodies, gap (k,) [m], friction (k,)."""
+
+    nodes: Any
+    weight: Array
+    normal: Array
+    body: Any
+    arm: Array
+    gap: Array
+    friction: Array
+
+
+def no_points() -> FacePoints:
+    """None."""
+    none, ids = np.zeros((0, 3)), np.zeros((0, 3), np.int64)
+    return FacePoints(ids, none, none, ids[:, 0], none, none[:, 0], none[:, 0])
 
 
 @dataclass(frozen=True)
@@ -84,6 +103,8 @@ class NodesInFluid(Part):
         """What collided with v^n in the last step."""
         self._pairs: Stencils | None = None
         """Soft surfaces that could meet in it."""
+        self._points = no_points()
+        """Points of rigid bodies on soft faces in it."""
         part.elastic_energy = self._measure_elastic()
 
     def _rings(self) -> RingRows | None:
@@ -118,6 +139,10 @@ class NodesInFluid(Part):
             contacts.ignored[inside, contacts.body[inside]] = 1
         made = [entry.identity for entry in self.rigid.table.made]
         contacts.ignored[:, np.isin(self.bodies.identity_b, made)] = 0
+        points = self.part.soft_solids.touches.points
+        if points is not None:
+            own, body = np.nonzero(contacts.ignored)
+            points.ignored = set(zip(contacts.nodes[own].tolist(), body.tolist(), strict=True))
 
     def limits(self, time: float) -> list[Limit]:
         """Nodes move at most one cell."""
@@ -143,6 +168,9 @@ class NodesInFluid(Part):
         ahead = dt or moved
         self.soft.move_handles(time, ahead)
         self.coupled.drifts, self.coupled.reach = (moved, dt), ahead / kick
+        # a kick that no drift follows has the elasticity of the middle of the one before
+        middle = self.coupled.stepper == "newmark" and dt == 0.0
+        self.coupled.elastic_x = self.soft.x - 0.5 * moved * self.soft.v if middle else None
         self._see(ahead)
 
     def _see(self, dt: float) -> None:
@@ -343,6 +371,18 @@ class NodesInFluid(Part):
         wanted = -np.where(gap < 0.0, PUSH * gap, gap) / dt
         short = np.maximum(wanted - np.einsum("ki,ki->k", velocity[nodes], normal), 0.0)
         velocity[nodes] += short[:, None] * normal
+        self._keep_out_points(velocity, dt)
+
+    def _keep_out_points(self, velocity: Array, dt: float) -> None:
+        """As ``_keep_out``, of faces that points of solids would enter, one after another."""
+        found = self._find_points(dt, velocity, np.zeros((self.bodies.count, 6)))
+        wanted = -np.where(found.gap < 0.0, PUSH * found.gap, found.gap) / dt
+        loose = found.weight * (self.soft.inv_mass[found.nodes] > 0.0)
+        square = (loose * loose).sum(axis=1)
+        for i in np.flatnonzero(square > 0.0):
+            normal, nodes = found.normal[i], found.nodes[i]
+            short = max(wanted[i] - float(found.weight[i] @ velocity[nodes] @ normal), 0.0) / square[i]
+            np.add.at(velocity, nodes, short * loose[i, :, None] * normal)
 
     def _find_near(self, dt: float) -> SoftContacts:
         """Nodes that touch solids or could within two steps dt [s]."""
@@ -357,15 +397,39 @@ class NodesInFluid(Part):
         """Rows of what touches now, or could within a step: nodes and rigid bodies, soft surfaces. The rigid bodies
         among them are unknowns with the nodes from now on."""
         block, soft, solids = self.solids.block, self.soft, self.part.soft_solids
-        found = [self._node_contacts(dt)]
+        found = [self._node_contacts(dt), self._point_contacts(dt)]
         surfaces = solids.surfaces
         if surfaces is not None:
             pairs = self._pairs = surfaces.meeting(soft.x, dt * soft.v)
             none, arm = np.full(len(pairs.nodes), -1, np.int64), np.zeros((len(pairs.nodes), 3))
             least = -np.maximum(pairs.distance - pairs.thickness, 0.0) / dt
             found.append(of_nodes(block, pairs.nodes, pairs.weight, pairs.normal, none, arm, least, pairs.friction))
-        block.join(found[0].bodies(block))
+        block.join(np.union1d(found[0].bodies(block), found[1].bodies(block)))
         return gather(block, found)
+
+    def _point_contacts(self, dt: float) -> Contacts:
+        """Rows of points of rigid bodies on soft faces, or that could meet these within dt [s]: corners, and bodies
+        that fit between the nodes (``solids.points``)."""
+        twist = np.concatenate([self.bodies.v_b, self.bodies.omega_b], axis=1)
+        found = self._points = self._find_points(dt, self.soft.v, twist)
+        least = -np.maximum(found.gap, 0.0) / dt
+        return of_nodes(
+            self.solids.block, found.nodes, found.weight, found.normal, found.body, found.arm, least, found.friction
+        )
+
+    def _find_points(self, dt: float, v: Array, twist: Array) -> FacePoints:
+        """Points of bodies that move with twist (m, 6) on faces whose nodes move with v (n, 3)."""
+        points = self.part.soft_solids.touches.points
+        if points is None:
+            return no_points()
+        fastest = np.linalg.norm(v, axis=1).max(initial=0.0)
+        fastest += np.linalg.norm(self.bodies.v_b, axis=1).max(initial=0.0) + dt * np.linalg.norm(self._gravity)
+        points.gather(2.0 * dt * float(fastest) + TOUCH * self._length)
+        if not points.near:
+            return no_points()
+        part, body, arm = points.meeting(dt, v, twist)
+        gap = points.release(part, body, arm) - part.thickness
+        return FacePoints(part.nodes[:, 1:], -part.weight[:, 1:], -part.normal, body, arm, gap, part.friction)
 
     def contact_set(self) -> ContactSet:
         """Contacts of soft bodies, with rigid ones and with each other, in the last step."""
@@ -373,7 +437,8 @@ class NodesInFluid(Part):
         if contacts is None:
             return self._collided
         found = [self._collided, self._touched(contacts.impulse)]
-        pairs, count = self._pairs, len(found[-1].gap)
+        found.append(self._touched_points(contacts.impulse))
+        pairs, count = self._pairs, len(found[1].gap) + len(found[2].gap)
         if pairs is not None and len(pairs.nodes):
             nodes, weight = pairs.nodes, pairs.weight
             first, second = (np.take_along_axis(nodes, np.argmax(sign * weight, axis=1)[:, None], 1)[:, 0]
@@ -393,6 +458,14 @@ class NodesInFluid(Part):
         point = self.soft.x[nodes] - (near.radius[k] + 0.5 * near.gap[k])[:, None] * normal
         bodies = name_array(self.bodies.names, near.body[k])
         return ContactSet(self._names_of(nodes), bodies, point, normal, given, near.gap[k].copy())
+
+    def _touched_points(self, impulse: Array) -> ContactSet:
+        """Soft faces at points of rigid bodies, whose impulses follow those of the nodes."""
+        found, first = self._points, int((self.part.soft_solids.contacts.body >= 0).sum())
+        given = np.einsum("kc,kci->ki", impulse[first : first + len(found.gap)], frames(found.normal))
+        point = self.bodies.x_b[found.body] + found.arm
+        bodies = name_array(self.bodies.names, found.body)
+        return ContactSet(self._names_of(found.nodes[:, 0]), bodies, point, found.normal, given, found.gap)
 
     def _names_of(self, nodes: Any) -> Any:
         """Names (k,) of the bodies that nodes (k,) belong to."""

@@ -20,6 +20,7 @@ from undertow.scene.materials import MATERIALS, SOLID_MATERIALS, Material, Solid
 from undertow.scene.monolithic import Lumped, Monolithic
 from undertow.scene.motion import Driven, Keyframes, PrescribedVelocity, Rotation, Static
 from undertow.scene.objects import (
+    Bubble,
     Control,
     Drain,
     Emitter,
@@ -63,18 +64,19 @@ from undertow.scene.shapes import (
 from undertow.scene.shells import Bowl, Plate, Polyline, Shell, Skiff, Tub
 from undertow.scene.soft import Cloth, Hold, Rope, Soft, SoftBody
 from undertow.scene.sph import Sph
+from undertow.scene.tearing import Tear
 from undertow.scene.waves import Beach, IrregularWave, RegularWave, WaveMaker
 
 __all__ = [
-    "MATERIALS", "SOLID_MATERIALS", "Beach", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth",
+    "MATERIALS", "SOLID_MATERIALS", "Beach", "Boat", "Bowl", "Box", "Bubble", "Bunny", "Camera", "Capsule", "Cloth",
     "Compound", "CompoundPart", "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "FaceProbe", "Fluid",
     "FluxProbe", "ForceLoad", "ForceProbe", "Fracture", "GaugeProbe", "Gear", "Heights", "HeightSine", "HeightTable",
     "Hold", "Hull", "Inflow", "IrregularWave", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Material",
     "Mesh", "MeshSequence", "Monolithic", "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe",
     "Polygon", "Polyline", "PrescribedVelocity", "PressureLoad", "Region", "RegularWave", "RigidBody", "RigidFluid",
     "Rope", "Rotation", "Scene", "ShapeModel", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody",
-    "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Tetrahedra", "Time",
-    "TorqueLoad", "Torus", "TractionLoad", "Tub", "VelocityTable", "View", "Wall", "Water", "WaterSource",
+    "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Tear", "Tetrahedra",
+    "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "VelocityTable", "View", "Wall", "Water", "WaterSource",
     "WaveMaker", "find_scene", "gallery_names", "with_frames",
 ]  # fmt: skip
 

@@ -6,7 +6,11 @@
 with K at x without negative values, damping D at x^n; v_l = 0 (Baraff and Witkin 1998) unless it is given. Without
 contact this is one linear solve, (5.5) of Schroeder 2011 [@schroeder2011]. Contacts, one-sided rows and held nodes, are
 all that changes between passes: these go on from where the one before has ended, on the same matrix, and take few
-iterations each.
+iterations each. A pass is one of an active set (Hintermueller, Ito and Kunisch 2003), made in full: it may lead nodes
+deep into bodies whose rows were not active in it, where the potential is huge by their stiffness, and the next one has
+these rows. A search for less of the potential along every pass would end at the first row that comes, in cloth that
+touches at once with no motion at all: it hangs in the air. Only after a few passes with more of the potential than
+before the first of them is the search made, along that first one: it never fails, but gains few rows.
 
 What the linear model leaves out, the turning of elements above all, can add energy to a step; who steps with it takes
 that back, as far as there is motion beside the rigid one to take it from, and where there is not makes the step again
@@ -30,6 +34,12 @@ BALANCED = 2e-2
 ITERATIONS = 30
 """Most iterations of conjugate gradients in a pass: contacts change before more of them tell much."""
 
+AWAY = 4
+"""Most passes that may lead to more of the potential than there was before them."""
+
+HALVINGS = 20
+"""Evaluations of a search along a pass."""
+
 FORCING = 1e-3
 """Relative residual that is enough for a linear solve, however much that is."""
 
@@ -51,12 +61,18 @@ class LinearisedEuler(BackwardEuler):
         """dt (-D) v_l (n, 3) [N s]."""
         self._known = np.full((bodies.count, 3), np.nan)
         """v (n, 3) of which ``_drag`` is known."""
-        self._before, self._more = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
+        self._more, self._from = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
+        self._toward = np.zeros((bodies.count, 3))
+        self._led, self._turned, self._lowest = np.zeros((0, 6)), np.zeros((0, 6)), 0.0
+        self.pressed = np.zeros(0)
+        """Normal impulses [N s] of the first rows of the next step, of nodes at rigid bodies, in the last one."""
+        self.away = 0
+        """Passes since the potential was lowest."""
 
     def prepare(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
         """Begin a step: force and stiffness at x^n + dt v_l, and the best of four guesses of v."""
         bodies, system = self.bodies, self.system
-        self._lag[...] = 0.0
+        self._lag[...], self.away = 0.0, 0
         if not self.about.any():
             self.elastic_energy(bodies.x)
             self._set_damping(dt * dt, dt)
@@ -73,6 +89,22 @@ class LinearisedEuler(BackwardEuler):
         self.scale = dt * float(np.linalg.norm(external[bodies.inv_mass > 0]))
         self._choose_guess(dt, external, held, before, v)
 
+    def _choose_guess(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
+        """As ``BackwardEuler``, each guess with nodes led out of rigid bodies as far as they press on these as in the
+        last step: rows active from the start, and no potential by the way of a step along a curved body."""
+        touching, w = self.system.touching, held.carriers.w
+        lowest, best = np.inf, v.copy()
+        inv_mass = self.bodies.inv_mass[:, None]
+        stopped = np.where(inv_mass > 0.0, -before, 0.0)
+        for change in (np.zeros_like(v), stopped, dt * external * inv_mass, dt * self.acceleration):
+            held.remove(change)
+            np.add(v, change, out=self._v)
+            touching.lead(self._v, w, self.pressed)
+            found = self._evaluate(dt, external, held, before, self._v)[0]
+            if found < lowest:
+                lowest, best[...] = found, self._v
+        v[...] = best
+
     def elastic_energy(self, x: Array) -> float:
         """At x (n, 3) [J]."""
         if not np.array_equal(x, self._start):
@@ -87,22 +119,54 @@ class LinearisedEuler(BackwardEuler):
     def solve(self, dt: float, external: Array, held: Held, before: Array, v: Array, most: int) -> SoftReport:
         """One pass: v (n, 3) with the prescribed velocities is led towards the minimum with what touches now."""
         system, diagonal = self.system, self.bodies.forces.pattern.diagonal
+        touching, carriers = system.touching, held.carriers
         system.hold(held)
         potential = self._evaluate(dt, external, held, before, v)[0]
+        if not self.away:
+            self._lowest, self._from[...], self._led = potential, v, carriers.w.copy()
         held.add_friction_blocks(v, self.reaction, system.rows.blocks, diagonal[held.slip])
-        system.touching.linearise(v, held.carriers.w, careful=False)
+        touching.linearise(v, carriers.w, careful=False)
         size, turn = float(np.linalg.norm(self.reaction)), np.zeros_like(self.push)
         enough = min(0.5, max(FORCING, BALANCED * self.scale / max(size, 1e-300)))
         if len(turn):
             stats = system.carried.improve(-self.reaction, -self.push, self._change, turn, enough, ITERATIONS)
         else:
             stats = system.improve(-self.reaction, self._change, enough, ITERATIONS)
-        system.touching.turn_back(v, held.carriers.w, self._change, turn)
-        share, _, energy = self._descend(dt, external, held, before, v, turn, potential, 0.0, 1e-3)
-        moved = share * dt * float(np.abs(self._change).max(initial=0.0))
+        touching.turn_back(v, carriers.w, self._change, turn)
+        new = self._go(dt, external, held, before, v, turn)
+        moved = dt * float(np.abs(self._change).max(initial=0.0))
+        self._count_away(dt, external, held, before, v, turn, new)
         ended = stats.residual <= enough * stats.scale and moved <= self.tolerance * self.length
-        ended = ended and not system.touching.begins_to_slide(v, held.carriers.w)
-        return SoftReport(1, stats.iterations, energy, ended, moved, int(share == 0.0))
+        ended = ended and not self.away and not touching.begins_to_slide(v, carriers.w)
+        return SoftReport(1, stats.iterations, self._energy, ended, moved)
+
+    def _count_away(
+        self, dt: float, external: Array, held: Held, before: Array, v: Array, turn: Array, new: float
+    ) -> None:  # fmt: skip
+        """Note whether a pass has led to no more of the potential than there was before; after ``AWAY`` that have not,
+        ``go_back``."""
+        if new <= self._lowest + 1e-11 * abs(self._lowest):
+            self.away = 0
+            return
+        self.away += 1
+        if self.away == 1:
+            self._toward[...], self._turned = self._change, turn
+        if self.away >= AWAY:
+            self.go_back(dt, external, held, before, v)
+
+    def go_back(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
+        """Where passes are away: lead v (n, 3) to where the potential is least along the first of them."""
+        if not self.away:
+            return
+        w = held.carriers.w
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            part = 0.5 * (low + high) if low > 0.0 else 0.25 * high
+            v[...], w[...] = self._from + part * self._toward, self._led + part * self._turned
+            self._evaluate(dt, external, held, before, v)
+            slope = float((self.reaction * self._toward).sum()) + float((self.push * self._turned).sum())
+            low, high = (part, high) if slope < 0.0 else (low, part)
+        self.away = 0
 
     def _evaluate(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> tuple[float, float]:
         """(potential of the linear model, elastic energy where it is linearised) at v; ``reaction`` the gradient of the
@@ -127,26 +191,16 @@ class LinearisedEuler(BackwardEuler):
         g -= self._trial
         return potential + self._add_contact(held, v)
 
-    def _descend(
-        self, dt: float, external: Array, held: Held, before: Array, v: Array, turn: Array, potential: float,
-        slope: float, least: float,
-    ) -> tuple[float, float, float]:  # fmt: skip
-        """As ``BackwardEuler._descend``; one product with the matrix serves all shares of the change."""
+    def _go(self, dt: float, external: Array, held: Held, before: Array, v: Array, turn: Array) -> float:
+        """Lead v (n, 3) along ``_change`` and the carriers along turn (b, 6); the potential there."""
         self._set_stiffness(dt)
         self._more[...] = 0.0
         self.bodies.forces.add_product(self.system.rows.blocks, self._change, self._more)
-        self._v[...], self._before[...] = v, self._drag
-        w, share = held.carriers.w.copy(), 1.0
-        while share >= least:
-            np.add(self._v, share * self._change, out=v)
-            np.add(self._before, share * self._more, out=self._drag)
-            held.carriers.w[...] = w + share * turn
-            new = self._add_up(dt, external, held, before, v)
-            if new <= potential + 1e-4 * share * slope + 1e-11 * abs(potential):
-                self._known[...] = v
-                return share, new, self._energy
-            share *= 0.5
+        v += self._change
+        self._drag += self._more
+        held.carriers.w[...] += turn
+        new = self._add_up(dt, external, held, before, v)
         if not np.isfinite(new):
             raise PhysicsError("soft bodies: velocities of a step are not finite; shorten the time step")
-        v[...], self._drag[...], held.carriers.w[...] = self._v, self._before, w
-        return 0.0, self._add_up(dt, external, held, before, v), self._energy
+        self._known[...] = v
+        return new

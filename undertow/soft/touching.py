@@ -86,6 +86,8 @@ class Touching:
     """Which rows (m,) slid no faster than ``creep`` then."""
     jumps: Any = field(default_factory=lambda: np.zeros(0, dtype=bool))
     """Rows (m,) whose friction is a parabola in ``linearise``."""
+    pressed: Any = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    """Rows (m,) that pressed in the last ``linearise``."""
 
     @property
     def count(self) -> int:
@@ -101,11 +103,11 @@ class Touching:
         more = (
             nodes, weight, normal, wanted, stiff, mu, np.zeros(m), np.full(m, -1) if body is None else body,
             none if arm is None else arm, none if base is None else base, np.zeros((m, 9)),
-            np.zeros(m, dtype=bool), np.zeros(m, dtype=bool),
+            np.zeros(m, dtype=bool), np.zeros(m, dtype=bool), np.zeros(m, dtype=bool),
         )  # fmt: skip
         names = (
             "nodes", "weight", "normal", "wanted", "stiff", "mu", "rub", "body", "arm", "base", "block", "slow",
-            "jumps",
+            "jumps", "pressed",
         )  # fmt: skip
         for name, array in zip(names, more, strict=True):
             setattr(self, name, np.ascontiguousarray(np.concatenate([getattr(self, name), array])))
@@ -188,9 +190,20 @@ class Touching:
         bound = self.slow | self.jumps | careful
         t = np.where(bound, 0.0, 1.0 / np.maximum(size, 1e-300))[:, None] * slide
         active, nn = along < self.wanted, n[:, :, None] * n[:, None, :]
+        self.pressed = active
         rub = (self.rub / np.maximum(size, self.creep))[:, None, None]
         stiff = np.where(active, self.stiff, 0.0)[:, None, None]
         self.block[...] = (stiff * nn + rub * (np.eye(3) - nn - t[:, :, None] * t[:, None, :])).reshape(-1, 9)
+
+    def lead(self, v: Array, w: Array, press: Array) -> None:
+        """Change v (n, 3) of the nodes of the first rows (k,), which have one each, such that these press with at least
+        ``press`` (k,) [N s], carriers moving with w (b, 6)."""
+        k = len(press)
+        along = np.einsum("mi,mi->m", self.relative(v, w), self.normal)[:k]
+        stiff = self.stiff[:k]
+        short = self.wanted[:k] - along - press / np.maximum(stiff, 1e-300)
+        short = np.where(stiff > 0.0, np.maximum(short, 0.0), 0.0)
+        v[self.nodes[:k, 0]] += (short / self.weight[:k, 0])[:, None] * self.normal[:k]
 
     def turn_back(self, v: Array, w: Array, change: Array, turn: Array) -> None:
         """Remember the rows whose slide at v and w a change of these would turn round."""

@@ -64,7 +64,7 @@ left to the next step."""
 HURRY = 40
 """Up to this iteration a step goes on while points of rigid bodies on soft faces are out of balance."""
 
-PASSES_LINEARISED = 6
+PASSES_LINEARISED = 12
 """Most passes over the contacts of a linearised step; where they have not ended the next step goes on."""
 
 LOOKS_LINEARISED = (1, 3)
@@ -391,6 +391,7 @@ class SoftSolids:
         rows = stepper.system.touching = self.touches.begin(dt, creep)
         self.touches.touch_nodes(contacts, np.flatnonzero(near), closing, self.press)
         held.place(v)
+        stepper.pressed = self.press[near]
         stepper.prepare(dt, external, held, before, v)
         self._look(v, carriers)
         iterations = stuck = 0
@@ -402,11 +403,12 @@ class SoftSolids:
             rub, differs, _ = self.touches.rub(v, carriers.w, 1e-3 * stepper.scale, stepper.reaction)
             if done.converged and not news and not (differs and done_passes < RUBBED):
                 break
-            if done_passes < PASSES_LINEARISED:
+            if done_passes < PASSES_LINEARISED and not stepper.away:
                 # after the last pass impulses are those that v was solved with. Friction falls at once and rises
                 # halfway: what iterates out of balance press with is too much far more often than too little, and
                 # whole rises can go to and fro between two states with thousands of times the weight on one node
                 rows.rub = np.minimum(rub, 0.5 * (rows.rub + rub))
+        stepper.go_back(dt, external, held, before, v)
         contacts.follow(carriers.w)
         self.impulse[...] = 0.0
         found = np.zeros(len(nodes))

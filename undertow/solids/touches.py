@@ -142,12 +142,17 @@ class Touches:
         return np.asarray(np.clip(press + lack, 0.0, press))
 
     def rub(self, v: Array, w: Array, scale: float, gradient: Array | None = None) -> tuple[Array, bool, bool]:
-        """Friction (m,) [N s] of the normal impulses at v (n, 3) and w (b, 6), of the balanced ones where the gradient
-        (n, 3) is given; whether it differs from that of the rows by more than a hundredth and scale [N s], and whether
-        that of points of rigid bodies is too much by a fifth."""
+        """Friction (m,) [N s] of the normal impulses at v (n, 3) and w (b, 6); whether it differs from that of the rows
+        by more than a hundredth and scale [N s], and whether that of points of rigid bodies is too much by a fifth.
+
+        gradient (n, 3): of the balanced impulses; it rises only in rows that pressed in the pass before, since what one
+        leads anew into bodies presses with what nothing balances yet.
+        """
         rows = self.rows
         press = rows.press(v, w) if gradient is None else self.balanced_press(v, w, gradient)
         rub = np.asarray(rows.mu * press)
+        if gradient is not None:
+            rub = np.where(rows.pressed, rub, np.minimum(rub, rows.rub))
         differs = np.abs(rub - rows.rub) > 1e-2 * rub + scale
         too_much = (rows.rub > 1.2 * rub + 10.0 * scale) & (self._keys[:, 0] == 2)
         return rub, bool(differs.any()), bool(too_much.any())
