@@ -143,6 +143,7 @@ class LiquidSurface(Extent):
         self.shells: ShellSides | None = None
         self.row_c = context.scratch_c[1]
         self.wet_f = np.zeros((3, *grid.padded), dtype=np.uint8)
+        self.no_faces = np.zeros(0, np.int64)
         self.no_field_f, self.no_field_c = np.zeros((0, 0, 0, 0)), np.zeros((0, 0, 0))
         self.open_c = np.ones(grid.padded, dtype=np.uint8)
         self.was_open_c = np.ones(grid.padded, dtype=np.uint8)
@@ -156,7 +157,7 @@ class LiquidSurface(Extent):
 
     def start(self) -> None:
         if self.solids is not None and self.solids.occlusion is not None:
-            self.shells = ShellSides(self.advection, self.solids.occlusion, self.surface)
+            self.shells = ShellSides(self.advection, self.solids, self.surface)
             self.extrapolation = self.shells.extrapolation
         self._meet_solids()
         # the volume correction keeps what is outside the solids
@@ -305,7 +306,10 @@ class LiquidSurface(Extent):
         self.sides.fill_velocity(u_f)
 
     def see_thin(self, two_sided: bool) -> None:
-        """Shells are seen in ``start``, once they are in their places."""
+        """Rigid ones; surfaces of nodes that are cut exactly hide nothing. All are seen in ``start``, once they are in
+        their places."""
+        if self.solids is not None:
+            self.solids.hide_thin(soft=False)
 
     def move_walls(self, time: float) -> bool:
         np.copyto(self.was_open_c, self.open_c)
@@ -329,6 +333,8 @@ class LiquidSurface(Extent):
         if len(self._all_solids) == 2:
             np.minimum(self.solid_c, self.row_c, out=self.solid_c)
             np.minimum(self.open_c, self.edge_c, out=self.open_c)
+        if self.solids is not None and self.solids.closing is not None:
+            self.solids.closing.fill(self.solids, self.solid_c, self.open_c)
         # as phi: what is below a solid that lies on the floor is not outside it
         self.surface.level_set.mirror(self.solid_c)
 
@@ -337,8 +343,18 @@ class LiquidSurface(Extent):
         surface, displaced = self.surface, self.phase.displaced
         self.continue_velocity(by_f, work_f)
         area_f, closed_f = self.domain.area_f, self._closed_f
+        area = area_f.reshape(-1)
+        closed = self.no_faces if self.shells is None else self.shells.closed
+        opened = area[closed]
+        # what thin solids have passed over was on the far side of them
+        area[closed] = 0.0
         self.tracker.advect(surface.phi_c, work_f, dt, area_f, closed_f)
+        area[closed] = opened
+        if self.shells is not None:
+            self.shells.push_ahead(self.tracker.tracked_c)
+        parted, gap = self._leave_thin(work_f, dt)
         self.advance_surface(work_f, dt)  # phi_t + u.grad phi = 0
+        self._open_thin(parted, gap)
         self.drop_stray_air()
         self.extend_into_solids()
         self.tracker.collect(surface)
@@ -413,19 +429,72 @@ class LiquidSurface(Extent):
             return
         assert self.solid_c is not None
         solid = self.solid_c.reshape(-1)
-        room, around = solid[cell], phase.wall_cells.around(cell)
+        room, around = self._room(cell), phase.wall_cells.around(cell)
         inside = around[solid[around] < 0.0]
         phi[inside] = np.maximum(phi[inside], -solid[inside])
         changed = phi[cell] < -room - MOVED * self.grid.dx
         phi[cell] = np.maximum(phi[cell], -room)
         if changed.any():
             self.surface.level_set.redistance(self.surface.phi_c)
+            self._hold_thin(cell, -room)
+
+    def _room(self, cell: np.ndarray) -> Array:
+        """Distance of the centres of cells (k,) from all solids [m]."""
+        assert self.solid_c is not None
+        room = self.solid_c.reshape(-1)[cell]
+        if self.solids is not None and self.solids.closing is not None:
+            thin = np.flatnonzero(self.solids.closing.are_beside(self.solids, cell))
+            room[thin] = np.minimum(room[thin], self.solids.closing.distance(self.solids, cell[thin]))
+        return np.asarray(room)
+
+    def _leave_thin(self, u_f: Array, dt: float) -> tuple[np.ndarray, Array]:
+        """Cells (k,) beside thin solids that the water leaves, and phi + dt (u - v).n [m] in them: nothing is seen
+        behind such a wall, and what is there moves away from it."""
+        none = np.zeros(0, np.int64), np.zeros(0)
+        if self.shells is None or self.solids is None or self.solids.closing is None:
+            return none
+        phase = self.phase
+        cell = phase.marked[phase.parted_c.reshape(-1)[phase.marked] == 1]
+        cell = cell[(self.open_c.reshape(-1)[cell] == 1) & (self.surface.phi_c.reshape(-1)[cell] <= 0.0)]
+        cell = cell[self.solids.closing.are_beside(self.solids, cell)]
+        if not len(cell):
+            return none
+        normal = self.solids.closing.normals(self.solids, cell)
+        away = np.zeros(len(cell))
+        for axis in self.grid.axes:
+            u, v = u_f[axis].reshape(-1), self.solids.velocity_c[axis].reshape(-1)
+            both = np.stack([cell, cell + int(np.prod(self.grid.padded[3 - axis :]))])
+            weight = (self.domain.area_f[axis].reshape(-1)[both] > 0.0) + 1e-12
+            away += normal[:, axis] * ((weight * u[both]).sum(axis=0) / weight.sum(axis=0) - v[cell])
+        return cell, self.surface.phi_c.reshape(-1)[cell] + dt * away
+
+    def _open_thin(self, cell: np.ndarray, gap: Array) -> None:
+        """phi of cells beside thin walls is at least ``gap``, and what is inside of these walls is air."""
+        if not len(cell):
+            return
+        assert self.solid_c is not None
+        phi, solid = self.surface.phi_c.reshape(-1), self.solid_c.reshape(-1)
+        around = self.phase.wall_cells.around(cell)
+        inside = around[solid[around] < 0.0]
+        phi[inside] = np.maximum(phi[inside], -solid[inside])
+        changed = phi[cell] < gap - MOVED * self.grid.dx
+        phi[cell] = np.maximum(phi[cell], gap)
+        if changed.any():
+            self.surface.level_set.redistance(self.surface.phi_c)
+            self._hold_thin(cell, gap)
+
+    def _hold_thin(self, cell: np.ndarray, least: Array) -> None:
+        """Distances are not measured through thin solids: beside them the surface on a wall is known from phi alone."""
+        if self.solids is not None and self.solids.closing is not None:
+            phi, thin = self.surface.phi_c.reshape(-1), self.solids.closing.are_beside(self.solids, cell)
+            phi[cell[thin]] = np.maximum(phi[cell[thin]], least[thin])
 
     def _find_dry(self, cell: np.ndarray) -> np.ndarray:
         """Those of cells near walls that the water has left where there is a gap between it and the wall."""
         phi, walls = self.surface.phi_c.reshape(-1), self.phase.wall_cells
         assert self.solid_c is not None
-        cell = cell[(phi[cell] > 0.0) & (phi[cell] > -self.solid_c.reshape(-1)[cell])]
+        cell = cell[phi[cell] > 0.0]
+        cell = cell[phi[cell] > -self._room(cell)]
         cell = cell[walls.are_cut(cell)]
         return np.asarray(cell[(phi[cell[:, None] + walls.offsets] <= 0.0).any(axis=1)])
 
