@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import undertow as ut
-from undertow.scene import Scene
 from undertow.scene.gallery import bunny_shatter, cylinder_shatter, table_1000_spheres, wall_fracture
 
 RATE = 24.0
@@ -36,19 +35,19 @@ SPHERES = {25: 3.0, 100: 0.26}
 """Frames per second of the thesis, late."""
 
 
-def at_frames(scene: Scene) -> Scene:
+def at_frames(scene: ut.Scene) -> ut.Scene:
     """A scene with one step per frame of 24 Hz."""
     return scene.model_copy(update={"time": scene.time.model_copy(update={"frame_rate": RATE})})
 
 
-def alone(number: int) -> Scene:
+def alone(number: int) -> ut.Scene:
     """One wall of ``wall-fracture`` and its ball."""
     scene = at_frames(wall_fracture.make_scene())
     kept = ("ground", f"wall-{number}", f"ball-{number}")
     return scene.model_copy(update={"objects": {name: scene.objects[name] for name in kept}})
 
 
-def frames(scene: Scene, start: float = 0.0) -> tuple[float, int, int]:
+def frames(scene: ut.Scene, start: float = 0.0) -> tuple[float, int, int]:
     """Frames per second from ``start`` [s] to the end of a scene; bodies at the end; bodies that broke."""
     warm = ut.Simulation(scene, threads=1)
     while warm.time < scene.time.end - 1e-9 and start == 0.0:

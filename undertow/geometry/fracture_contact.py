@@ -94,11 +94,12 @@ def uncut(shape: Shape) -> Carved:
 
 def _distance_of(shape: Shape, points: Array) -> Array:
     """Signed distance of a shape at points (n, 3): of a mesh from a table that is made once."""
-    if not isinstance(shape, MeshShape):
+    mesh = shape.as_mesh()
+    if mesh is None:
         return shape.distance(points)
     from scipy import ndimage
 
-    grid = _table_of(shape)
+    grid = _table_of(mesh)
     place = ((points - grid.origin) / grid.spacing).T[::-1]
     return np.asarray(ndimage.map_coordinates(grid.values[0], place, order=1, mode="nearest"))
 

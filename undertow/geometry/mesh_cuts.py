@@ -15,7 +15,7 @@ import numpy as np
 from undertow.errors import UserError
 from undertow.geometry.fracture_contact import find_planes, uncut
 from undertow.geometry.fracture_patterns import PlacedPattern
-from undertow.geometry.fragments import Flags, Fragment, FragmentMesh, make_fragment
+from undertow.geometry.fragments import Flags, Fragment, make_fragment
 from undertow.geometry.meshes import SMALLEST, MeshShape
 from undertow.geometry.shape import Shape, Triangles
 from undertow.grid import Array
@@ -36,7 +36,7 @@ def break_mesh(
     body = _read(vertices, triangles, made, first)
     depth = float(np.ptp(vertices[:, 2])) if dimensions == 2 else None
     lower, upper = vertices.min(axis=0), vertices.max(axis=0)
-    whole = None if dimensions == 2 else shape.carved if isinstance(shape, FragmentMesh) else uncut(shape)
+    whole = None if dimensions == 2 else getattr(shape, "carved", uncut(shape))
     fragments = []
     for label, region in enumerate(placed.pattern.regions):
         corners = placed.to_body(region.vertices)

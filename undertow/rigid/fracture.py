@@ -196,8 +196,7 @@ def _with_source(one: BodyDescription, held: Sequence[HeldLoad]) -> BodyDescript
 def _forget(fragments: Sequence[Fragment]) -> None:
     """Fragments of a body that was made during the run, which a checkpoint does not have: they know nothing of it."""
     for fragment in fragments:
-        if isinstance(fragment.shape, FragmentMesh):
-            fragment.shape.carved = None
+        fragment.shape.__dict__["carved"] = None
 
 
 def _as_piece(one: BodyDescription, fragment: Fragment, dimensions: int) -> BodyDescription:

@@ -14,7 +14,7 @@ CARD = {
 }
 
 
-def make_scene(pieces: int = 75) -> Scene:
+def make_scene(pieces: int = 105) -> Scene:
     """The rabbit on the ground, and the ball on its way; of the regions of the pattern about half meet the rabbit."""
     objects = {
         "ground": RigidBody(shape=Plane(normal=(0, 1, 0)), position=(0, 0, 0), friction=0.6),
