@@ -100,6 +100,7 @@ def move(thickness: float, degrees: float, dimensions: int, end: float) -> dict[
         name="thin-solid-moved", domain=ut.Domain(upper=upper, resolution=2 * CELLS, resolution_along="x"),
         time=ut.Time(end=100.0, frame_rate=1.0 / TIME_STEP, fixed_step=TIME_STEP),
         fluid=ut.Fluid(density=DENSITY, viscosity=0.0),
+        surface=ut.Surface(volume_bound=10.0),
         objects={"plate": make_plate(thickness * dx, degrees, x, middle, motion=motion), "pool": pool},
     )  # fmt: skip
     return watch(scene, degrees, thickness * dx, end)
