@@ -2,10 +2,7 @@
 
 Contact is part of the implicit solve. Nodes that touch are held along the normal (they slide) or altogether (they
 stick), at the velocity that closes their gap; who touches, slides and sticks is found by a few passes over the step
-(thesis 4.7.3 [@schroeder2011] holds contacts in the solve and applies friction after it):
-
-    pulled from the body      -> let go            rubs harder than mu times the normal impulse -> slides
-    would enter a body        -> touches           slides against its own friction              -> sticks
+(thesis 4.7.3 [@schroeder2011] holds contacts in the solve and applies friction after it), see ``node_states``.
 
 Dynamic rigid bodies are part of the solve: nodes that touch them move with them and weigh on them. They carry the
 velocity that the solve found for them into their own step, which moves them with it and adds their contacts with
@@ -30,9 +27,10 @@ from undertow.soft.implicit import Joined
 from undertow.soft.rings import RingConstraint, RingProjection
 from undertow.soft.steppers import SoftReport
 from undertow.solids.contact_record import ContactSet, join_contacts, name_array
+from undertow.solids.node_states import SETTLE, NodeStates
 from undertow.solids.points import RigidPoints
 from undertow.solids.scheme import advance
-from undertow.solids.soft_contacts import FREE, SLIDES, STICKS, SoftContacts
+from undertow.solids.soft_contacts import FREE, SLIDES, SoftContacts
 from undertow.solids.soft_stages import ExplicitStages, ImplicitStages, SoftStepReport
 from undertow.solids.touches import Touches
 
@@ -53,9 +51,6 @@ class Touched(NamedTuple):
 
 PASSES = 100
 """Most iterations of Newton's method in a step; between two of them contacts change."""
-
-SETTLE = 10
-"""From this iteration on nodes that touch are no longer let go or caught, so that the search ends."""
 
 RUBBED = 5
 """From this iteration on a step ends when nodes have settled and nothing enters or pulls: changes of friction alone are
@@ -286,25 +281,17 @@ class SoftSolids:
 
     def _step_implicit(self, dt: float, external: Array, gravity: Array, stepper: BackwardEuler) -> SoftStepReport:
         """Backward Euler with the contacts held in the solve."""
-        soft, contacts, nodes = self.soft, self.contacts, self.contacts.nodes
-        near = contacts.body >= 0
-        kept = contacts.radius + LOOSE * stepper.length
-        state = np.where(near & (contacts.gap < kept), self.state, FREE)
-        press = np.where(state > FREE, self.press, 0.0)
-        mu, normal = contacts.mu(), contacts.normal
-        # speed along the normal that closes the gap, or opens an overlap
-        closing = np.where(near, -contacts.gap / dt, 0.0)
+        soft, contacts = self.soft, self.contacts
+        states = NodeStates(contacts, dt, LOOSE * stepper.length, self.state, self.press)
         carriers = self._carriers(dt, gravity)
         before, v = soft.v.copy(), soft.v
-        # nodes that would enter if nothing changed
-        coming = np.einsum("ki,ki->k", v[nodes] - contacts.velocity, normal) < closing
-        state = np.where(near & coming & (state == FREE), np.where(mu > 0, STICKS, SLIDES), state)
+        states.predict(v)
         creep = 0.1 * stepper.tolerance * stepper.length / dt
         deepest = stepper.length * (stepper.tolerance if self.rings is None else min(stepper.tolerance, ENTERED))
         iterations, stuck, fresh = 0, 0, False
         for newton in range(1, PASSES + 1):
-            touching, slides, sticks = state > FREE, state == SLIDES, state == STICKS
-            held = self._hold(sticks, slides, closing, (mu * press)[slides], creep, carriers, dt)
+            rub = (states.mu * states.press)[states.slides]
+            held = self._hold(states.sticks, states.slides, states.closing, rub, creep, carriers, dt)
             held.careful = newton > SETTLE
             if newton == 1:
                 stepper.system.touching = self.touches.begin(dt, creep)
@@ -313,51 +300,36 @@ class SoftSolids:
             placed = stepper.place(dt, external, held, before, v)
             done = placed or stepper.solve(dt, external, held, before, v, 1)
             iterations, stuck = iterations + done.iterations, stuck + done.stuck
-            reaction = stepper.reaction[nodes]
-            found = np.where(touching, np.einsum("ki,ki->k", reaction, normal), 0.0)
-            shear = np.linalg.norm(reaction - found[:, None] * normal, axis=1)
             contacts.follow(carriers.w)
-            relative = v[nodes] - contacts.velocity - closing[:, None] * normal
-            approach = np.einsum("ki,ki->k", relative, normal)
-            slow = np.linalg.norm(relative - approach[:, None] * normal, axis=1) < creep
-            scale = 1e-9 + 1e-6 * float(np.abs(found).max(initial=0.0))
-            undecided = newton < SETTLE
-            enters = near & ~touching & (approach < -deepest / dt)
-            # forces of an iteration that moved nodes by elements tell nothing
-            lets_go = touching & (found < -scale) & undecided & (done.moved < 0.3 * stepper.length)
-            news = self._look(v, carriers) if done.moved < 0.3 * stepper.length else 0
+            seen, far = states.observe(stepper.reaction, v, creep), not done.moved < 0.3 * stepper.length
+            changes = states.decide(seen, deepest / dt, far, newton)
+            news = 0 if far else self._look(v, carriers)
             if placed is not None:
-                # nor do those of nodes that have just been moved along
+                # impulses of nodes that have just been moved along tell nothing
                 fresh = False
-                state[enters] = np.where(mu[enters] > 0, STICKS, SLIDES)
+                states.enter(changes)
                 continue
-            slips = sticks & (shear > mu * found + scale) & ~lets_go
-            # friction follows the normal impulse of the iteration before
-            rubs = slides & (np.abs(found - press) > 1e-2 * found + scale) & (mu > 0) & undecided
-            catches = slides & slow & (mu > 0) & ~lets_go & ~rubs & undecided
-            changes = bool((enters | lets_go).any()) or news > 0
-            rub, differs, too_much = self.touches.rub(v, carriers.w, scale)
+            rub, differs, too_much = self.touches.rub(v, carriers.w, states.scale(seen))
+            changed = changes.of_contact or news > 0
             if newton < RUBBED:
-                changes |= bool((slips | catches | rubs).any()) or differs
+                changed |= changes.of_friction or differs
             if newton < HURRY:
-                changes |= too_much or self._unbalanced(carriers, stepper, dt)
-            if done.converged and not changes and not fresh:
+                changed |= too_much or self._unbalanced(carriers, stepper, dt)
+            if done.converged and not changed and not fresh:
                 break
             # friction is weak at the first move of a node that begins to slide: look again
-            fresh = changes and newton < RUBBED
-            state[enters] = np.where(mu[enters] > 0, STICKS, SLIDES)
-            state[lets_go], state[slips], state[catches] = FREE, SLIDES, STICKS
+            fresh = changed and newton < RUBBED
+            states.update(changes, seen, newton)
             # late in a step friction only falls
-            self.touches.rows.rub = rub if undecided else np.minimum(rub, self.touches.rows.rub)
-            if undecided:
-                press = np.where(state > FREE, np.maximum(found, 0.0), 0.0)
+            self.touches.rows.rub = rub if newton < SETTLE else np.minimum(rub, self.touches.rows.rub)
         else:
             raise stepper.failure(replace(done, newton=PASSES))
-        self.impulse[...] = np.where(sticks[:, None], reaction, found[:, None] * normal)
-        self.impulse[slides] += held.friction(v)
-        depth = float(np.max(-(contacts.gap + dt * (approach + closing))[near], initial=0.0))
+        along = seen.press[:, None] * states.normal
+        self.impulse[...] = np.where(states.sticks[:, None], stepper.reaction[contacts.nodes], along)
+        self.impulse[states.slides] += held.friction(v)
+        depth = float(np.max(-(contacts.gap + dt * (seen.approach + states.closing))[states.near], initial=0.0))
         done = replace(done, newton=newton, iterations=iterations, stuck=stuck)
-        return self._conclude(dt, external, before, held, state, found, depth, done, stepper)
+        return self._conclude(dt, external, before, held, states.state, seen.press, depth, done, stepper)
 
     def _step_linearised(self, dt: float, external: Array, gravity: Array, stepper: LinearisedEuler) -> SoftStepReport:
         """The linearised step; where it gains energy that no motion can pay for, again about where it led."""
