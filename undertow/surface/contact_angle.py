@@ -1,0 +1,269 @@
+"""Contact angle: how the level set goes on into walls, so that the surface meets them at a given angle.
+
+With n_w the normal of the wall, out of the solid, and phi negative in the liquid, the angle theta in the liquid is that
+for which
+
+    n_w . grad phi = cos theta                                        where the surface meets the wall, |grad phi| = 1
+
+A distance whose levels are parallel curves meets the wall at another angle on each of them. Along the wall its slope
+changes by n_w . B s, B being the Hessian, with B grad phi = 0; in the plane of the two normals that makes
+
+    n_w . grad phi = cos theta (1 - kappa phi),      kappa = n_w . B n_w / (1 - (n_w . grad phi)^2)
+
+to first order in phi; taken is the exact cos theta / (1 + kappa phi) of circles. Without the second factor the curvature in wall cells is off by a part that does
+not fall with the cells. Values beyond the wall are those of a quadratic polynomial with this slope on the wall: beyond
+sides, where wall and cells are in line,
+
+    phi(-d) = phi(d) - 2 d n_w . grad phi
+
+(mirrored, as without a contact angle, for theta = 90); in cells whose centres lie in solids that of least squares over
+the cells outside them. Curvature, distance and transport read them as they read others.
+
+Contact angles by values in the wall: Sussman 2001 (a level set extended along its tangents), Renardy, Renardy and Li
+2001; by reflected heights: Afkhami and Bussmann 2008. The contact line moves with the water in the cells at the wall: it
+slips freely where the water does, and on a no-slip wall by the velocity half a cell away from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations_with_replacement, product
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from scipy.ndimage import maximum_filter
+from scipy.spatial import cKDTree
+
+from undertow.grid import GHOSTS, Array, Grid
+
+RIGHT_ANGLES = (90.0,) * 6
+"""Of the six sides [degrees]."""
+
+NONE_GIVEN: Mapping[str, float] = MappingProxyType({})
+"""Contact angles of no solid."""
+
+BEYOND = 1.4
+"""Closest points may lie so far beyond sides with a contact angle [cells]: there the cubics end."""
+
+NEAR_LINE = 6
+"""So far from a contact line values go on at its angle [cells]."""
+
+BESIDE = 3
+"""So far from the surface beside a solid cells in it are looked for [cells]."""
+
+LEAST_SQUARE = 0.1
+"""Squares of the sine of an angle count as no smaller: a surface along the wall has none."""
+
+INSIDE = 2.5
+"""So deep in solids the surface goes on at its angle [cells]."""
+
+SPREAD = 1.5
+"""Width of the weights of the polynomial [cells]."""
+
+
+def wall_slope(cosine: Array | float, value: Array, first: Array, second: Array) -> Array:
+    """n_w . grad phi (n,) where phi is ``value`` on the wall; first, second: its derivatives along n_w near the wall.
+    Lengths in cells."""
+    return np.asarray(np.clip(cosine / np.maximum(1.0 + wall_curvature(first, second) * value, 0.5), -1.0, 1.0))
+
+
+def wall_curvature(first: Array, second: Array) -> Array:
+    """kappa (n,) in the plane of both normals, by the derivatives of phi along n_w near the wall; lengths in cells."""
+    return np.asarray(np.clip(second / np.maximum(1.0 - first**2, LEAST_SQUARE), -0.5, 0.5))
+
+
+class _Wall(NamedTuple):
+    """Phi at a side [cells], by planes of cells; the plane itself has two axes.
+
+    layers: planes of cells from the wall inwards, those beyond all sides among them. value: phi on the wall. first,
+    second: derivatives along its normal at the second layer.
+    """
+
+    layers: Array
+    value: Array
+    first: Array
+    second: Array
+
+
+class SideAngles:
+    """Contact angles of the sides of a grid; sides: (side, angle [rad]) of those at which it is not 90 degrees."""
+
+    def __init__(self, grid: Grid, degrees: tuple[float, ...]) -> None:
+        self.grid = grid
+        count = 2 * grid.dimensions
+        self.sides = [(s, float(np.radians(degrees[s]))) for s in range(count) if degrees[s] != 90.0]
+        self.reach = BEYOND if self.sides else 0.0
+
+    def _planes(self, side: int, field: np.ndarray) -> np.ndarray:
+        """A view of a field by planes along a side, from far beyond it inwards; in 2D of the one plane in use."""
+        used = field if self.grid.dimensions == 3 else field[GHOSTS : GHOSTS + 1]
+        return np.moveaxis(used, 2 - side // 2, 0)[:: 1 if side % 2 == 0 else -1]
+
+    def _wall(self, layers: Array) -> _Wall:
+        low, mid, high = (layers[n] / self.grid.dx for n in range(3))
+        value = (15.0 * low - 10.0 * mid + 3.0 * high) / 8.0
+        return _Wall(layers, value, 0.5 * (high - low), high - 2.0 * mid + low)
+
+    def fill(self, phi_c: Array) -> None:
+        """Phi beyond the sides, which is mirrored on entry, near contact lines."""
+        for side, angle in self.sides:
+            planes = self._planes(side, phi_c)
+            wall, beyond = self._wall(planes[GHOSTS:]), planes[:GHOSTS][::-1]
+            near = _near_change(wall.value <= 0.0)
+            slope = wall_slope(np.cos(angle), wall.value, wall.first, wall.second)
+            for layer in range(GHOSTS):
+                found = wall.layers[layer] - (2.0 * layer + 1.0) * self.grid.dx * slope
+                np.copyto(beyond[layer], found, where=near)
+
+    def set_nearest_beyond(self, phi_c: Array, out_distance_c: Array, out_status_c: np.ndarray, known: int) -> None:
+        """Distances [cells] of cells near contact lines that have none yet and whose nearest points are in the wall.
+
+        With s the distance from the contact line along the wall, h that from the wall, these are the distances to the
+        circle that meets the wall at the angle,
+
+            n = s sin theta + h cos theta,      t = s cos theta - h sin theta > 0,      n + kappa t^2 / (2 (1 + kappa n))
+        """
+        for side, angle in self.sides:
+            wall = self._wall(self._planes(side, phi_c)[GHOSTS:])
+            near = _near_change(wall.value <= 0.0)
+            line = _ContactLine(wall)
+            if not len(line.place) or not near.any():
+                continue
+            column = np.stack(np.nonzero(near), axis=1)
+            s, kappa = line.along(column)
+            distances, states = (self._planes(side, x)[GHOSTS:-GHOSTS] for x in (out_distance_c, out_status_c))
+            inside = np.ones(len(column), dtype=bool)
+            for axis, size in enumerate(near.shape):
+                inside &= (size == 1) | ((column[:, axis] >= GHOSTS) & (column[:, axis] < size - GHOSTS))
+            for layer in range(min(NEAR_LINE, len(distances))):
+                h = layer + 0.5
+                n, t = s * np.sin(angle) + h * np.cos(angle), s * np.cos(angle) - h * np.sin(angle)
+                found = n + 0.5 * kappa * t**2 / np.maximum(1.0 + kappa * n, 0.5)
+                distance, state = distances[layer], states[layer]
+                at = column[inside & (t > 0.0)]
+                found = found[inside & (t > 0.0)]
+                free = distance[at[:, 0], at[:, 1]] < 0.0
+                free &= (found <= 0.0) == (wall.layers[layer][at[:, 0], at[:, 1]] <= 0.0)
+                at, found = at[free], found[free]
+                distance[at[:, 0], at[:, 1]] = np.abs(found)
+                state[at[:, 0], at[:, 1]] |= known
+
+
+class _ContactLine:
+    """Where phi vanishes on a wall: place (n, 2) in indices of the plane, outward normals in it (n, 2), and kappa."""
+
+    def __init__(self, wall: _Wall) -> None:
+        value = wall.value
+        bend = wall_curvature(wall.first, wall.second)
+        used = [axis for axis in (0, 1) if value.shape[axis] > 1]
+        slope = [np.gradient(value, axis=axis) if axis in used else np.zeros(value.shape) for axis in (0, 1)]
+        places, normals, kappas = [np.zeros((0, 2))], [np.zeros((0, 2))], [np.zeros(0)]
+        for axis in used:
+            low = tuple(slice(None, -1) if a == axis else slice(None) for a in (0, 1))
+            high = tuple(slice(1, None) if a == axis else slice(None) for a in (0, 1))
+            at = np.nonzero((value[low] <= 0.0) != (value[high] <= 0.0))
+            theta = value[low][at] / (value[low][at] - value[high][at])
+            place = np.stack(at, axis=1).astype(np.float64)
+            place[:, axis] += theta
+            mean = [x[low][at] + theta * (x[high][at] - x[low][at]) for x in (*slope, bend)]
+            normal = np.stack(mean[:2], axis=1)
+            places.append(place)
+            normals.append(normal / np.maximum(np.linalg.norm(normal, axis=1), 1e-12)[:, None])
+            kappas.append(mean[2])
+        self.place, self.normal, self.kappa = (np.concatenate(x) for x in (places, normals, kappas))
+
+    def along(self, column: np.ndarray) -> tuple[Array, Array]:
+        """Distances (n,) of columns (n, 2) of the plane from the line, positive in the air, and kappa there."""
+        _, nearest = cKDTree(self.place).query(column)
+        s = ((column - self.place[nearest]) * self.normal[nearest]).sum(axis=1)
+        return s, self.kappa[nearest]
+
+
+def _near_change(inside: np.ndarray) -> np.ndarray:
+    """True within NEAR_LINE of places of a plane (n, m) where ``inside`` changes."""
+    size = (2 * NEAR_LINE + 1, 2 * NEAR_LINE + 1)
+    return np.asarray(maximum_filter(inside, size) & maximum_filter(~inside, size))
+
+
+def cosines_of(names: Sequence[str], degrees: Mapping[str, float]) -> Array:
+    """Cosine (n,) of the contact angle of each solid, NaN where none is given; fragments have that of what broke."""
+    given = [degrees.get(name, degrees.get(name.split("/")[0], np.nan)) for name in names]
+    return np.asarray(np.cos(np.radians(np.array(given, dtype=np.float64))))
+
+
+class SolidAngles:
+    """Contact angles of solids.
+
+    cosine (n,): of the angle of each solid, in the order of their numbers; NaN: none is given, there the surface goes
+    on as it was.
+    """
+
+    def __init__(self, grid: Grid, cosine: Array) -> None:
+        self.grid, self.cosine = grid, cosine
+        self.are_given = bool(np.isfinite(cosine).any())
+        _, py, px = grid.padded
+        self._stride = np.array([1, px, px * py])[: grid.dimensions]
+        self._around = np.array(list(product(range(-2, 3), repeat=grid.dimensions)))
+        self._second = list(combinations_with_replacement(range(grid.dimensions), 2))
+        self._interior = np.zeros(grid.padded, dtype=bool)
+        self._interior[grid.interior] = True
+
+    def extend(self, phi_c: Array, solid_c: Array, open_c: np.ndarray, body_c: np.ndarray) -> None:
+        """Phi in cells inside solids near contact lines; solid_c: distance to solids [m]; open_c: 1 in cells whose
+        centres are outside; body_c: number of the nearest solid, negative without one."""
+        dx, d = self.grid.dx, self.grid.dimensions
+        phi, solid, body = phi_c.reshape(-1), solid_c.reshape(-1), body_c.reshape(-1)
+        is_open, interior = open_c.reshape(-1) == 1, self._interior.reshape(-1)
+        cell = np.flatnonzero((np.abs(solid) <= 1.5 * dx) & (np.abs(phi) <= 2.0 * dx) & is_open & interior)
+        if not len(cell):
+            return
+        deep = np.array(list(product(range(-BESIDE, BESIDE + 1), repeat=d))) @ self._stride
+        target = np.unique((cell[:, None] + deep).reshape(-1))
+        target = target[(target >= 0) & (target < phi.size)]
+        target = target[interior[target] & ~is_open[target] & (solid[target] >= -INSIDE * dx)]
+        target = target[body[target] >= 0]
+        target = target[np.isfinite(self.cosine[body[target] % len(self.cosine)])]
+        if not len(target):
+            return
+        normal = np.stack([solid[target + s] - solid[target - s] for s in self._stride], axis=1)
+        normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-300)[:, None]
+        depth = -solid[target] / dx
+        # the foot on the wall, from the target, and the cell a cell out from there [cells]
+        foot = depth[:, None] * normal
+        middle = np.rint(foot + normal).astype(np.int64)
+        around = middle[:, None, :] + self._around[None]
+        index = np.clip(target[:, None] + around @ self._stride, 0, phi.size - 1)
+        place = around - foot[:, None, :]
+        weight = np.exp(-(place**2).sum(axis=2) / SPREAD**2) * (is_open[index] & interior[index])
+        value = phi[index] / dx
+        beside = (weight > 0.0) & (solid[index] <= 1.5 * dx)
+        meets = (beside & (value <= 0.0)).any(axis=1) & (beside & (value > 0.0)).any(axis=1)
+        meets &= (weight > 0.0).sum(axis=1) >= 2 * (1 + d + len(self._second))
+        target, normal, foot, place = target[meets], normal[meets], foot[meets], place[meets]
+        weight, value = weight[meets], value[meets]
+        if not len(target):
+            return
+        terms = self._terms(place)
+        moment = np.einsum("mni,mn,mnj->mij", terms, weight, terms)
+        moment += 1e-9 * np.eye(terms.shape[2])
+        right = np.einsum("mni,mn,mn->mi", terms, weight, value)
+        free = np.linalg.solve(moment, right[..., None])[..., 0]
+        along = np.concatenate([np.zeros((len(target), 1)), normal, np.zeros((len(target), len(self._second)))], axis=1)
+        bend = np.concatenate(
+            [np.zeros((len(target), 1 + d)), self._terms(normal)[:, 1 + d :]], axis=1
+        )  # fmt: skip
+        slope = wall_slope(
+            self.cosine[body[target] % len(self.cosine)], free[:, 0], (along * free).sum(axis=1),
+            2.0 * (bend * free).sum(axis=1),
+        )  # fmt: skip
+        # with the slope on the wall: the polynomial moves by a multiple of M^-1 a, a . c being that slope
+        answer = np.linalg.solve(moment, along[..., None])[..., 0]
+        change = (slope - (along * free).sum(axis=1)) / np.maximum((along * answer).sum(axis=1), 1e-300)
+        chosen = free + change[:, None] * answer
+        phi[target] = dx * (chosen * self._terms(-foot)).sum(axis=1)
+
+    def _terms(self, place: Array) -> Array:
+        """1, x, y, (z), xx, xy, ... of places (..., d), last axis new."""
+        second = [place[..., a] * place[..., b] for a, b in self._second]
+        return np.stack([np.ones(place.shape[:-1]), *np.moveaxis(place, -1, 0), *second], axis=-1)
