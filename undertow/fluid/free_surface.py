@@ -59,13 +59,15 @@ class FreeSurface(Phase):
     displaced: solids that are liquid to the pressure and that the surface keeps out of. parted_c (Z, Y, X): 1 in wall
     cells whose wall is dry, 2 in those that have been, before the last solve, else 0. open_cells (n,): liquid cells,
     flat, that walls do not hold (``fluid.separation``); at_air: wall cells at the air, were none open. tensions: what
-    else the pressure at the surface comes from (``fluid.tension``).
+    else the pressure at the surface comes from (``fluid.tension``). adhesion (n,): suction that each solid bears before
+    the water leaves it [Pa]; empty: none.
     """
 
     moves = True
     strains = True
     displaced: tuple[SolidFields, ...] = ()
     tensions: tuple[SurfaceTension, ...] = ()
+    adhesion = np.zeros(0)
 
     def __init__(self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float]) -> None:
         super().__init__(domain, gravity)
@@ -193,6 +195,13 @@ class FreeSurface(Phase):
         self, rows: PressureRows, w: Mapping[str, Array], z_c: Array, dt: float, tolerance: float
     ) -> list[PartingCells]:
         return [PartingCells(self, rows, w, z_c, dt, tolerance)] if self.separates else []
+
+    def adhesion_in(self, cell: np.ndarray) -> Array:
+        """Suction (n,) that the solid in each cell bears [Pa]."""
+        if not len(self.adhesion) or self.domain.solids is None:
+            return np.zeros(len(cell))
+        body = self.domain.solids.body_c.reshape(-1)[cell]
+        return np.where(body >= 0, self.adhesion[body % len(self.adhesion)], 0.0)
 
     def impulse_without_pressure(self, cell: np.ndarray, dt: float) -> Array:
         """z (n,) [Pa s] of cells whose centres have p = 0."""

@@ -155,6 +155,8 @@ class LiquidSurface(Extent):
         self.hidden = tuple(hidden)
         names = () if self.solids is None else self.solids.names
         self.angles = SolidAngles(grid, cosines_of(names, contact_angles))
+        if self.angles.are_given:
+            self.phase.adhesion = np.nan_to_num(tension * (1.0 + self.angles.cosine) / grid.dx)
         self.lowest = measure.Rest(np.zeros(3), np.zeros(3))
         """Against which potential energy counts."""
 

@@ -49,8 +49,8 @@ BEYOND = 1.4
 NEAR_LINE = 6
 """So far from a contact line values go on at its angle [cells]."""
 
-BESIDE = 3
-"""So far from the surface beside a solid cells in it are looked for [cells]."""
+SQUARE = 1.5
+"""Cells of water and air at a wall that are no further apart have a contact line between them [cells]."""
 
 LEAST_SQUARE = 0.1
 """Squares of the sine of an angle count as no smaller: a surface along the wall has none."""
@@ -215,17 +215,19 @@ class SolidAngles:
         dx, d = self.grid.dx, self.grid.dimensions
         phi, solid, body = phi_c.reshape(-1), solid_c.reshape(-1), body_c.reshape(-1)
         is_open, interior = open_c.reshape(-1) == 1, self._interior.reshape(-1)
-        cell = np.flatnonzero((np.abs(solid) <= 1.5 * dx) & (np.abs(phi) <= 2.0 * dx) & is_open & interior)
-        if not len(cell):
+        beside = np.flatnonzero(interior & is_open & (solid <= 1.5 * dx) & (np.abs(phi) <= 2.0 * dx))
+        wet = phi[beside] <= 0.0
+        if wet.all() or not wet.any():
             return
-        deep = np.array(list(product(range(-BESIDE, BESIDE + 1), repeat=d))) @ self._stride
-        target = np.unique((cell[:, None] + deep).reshape(-1))
-        target = target[(target >= 0) & (target < phi.size)]
-        target = target[interior[target] & ~is_open[target] & (solid[target] >= -INSIDE * dx)]
-        target = target[body[target] >= 0]
+        place = self._index(beside)
+        far, _ = cKDTree(place[wet]).query(place[~wet])
+        line = place[~wet][far <= SQUARE]
+        target = np.flatnonzero(interior & ~is_open & (solid >= -INSIDE * dx) & (body >= 0))
         target = target[np.isfinite(self.cosine[body[target] % len(self.cosine)])]
-        if not len(target):
+        if not len(line) or not len(target):
             return
+        far, _ = cKDTree(line).query(self._index(target), distance_upper_bound=NEAR_LINE)
+        target = target[np.isfinite(far)]
         normal = np.stack([solid[target + s] - solid[target - s] for s in self._stride], axis=1)
         normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-300)[:, None]
         depth = -solid[target] / dx
@@ -237,9 +239,8 @@ class SolidAngles:
         place = around - foot[:, None, :]
         weight = np.exp(-(place**2).sum(axis=2) / SPREAD**2) * (is_open[index] & interior[index])
         value = phi[index] / dx
-        beside = (weight > 0.0) & (solid[index] <= 1.5 * dx)
-        meets = (beside & (value <= 0.0)).any(axis=1) & (beside & (value > 0.0)).any(axis=1)
-        meets &= (weight > 0.0).sum(axis=1) >= 2 * (1 + d + len(self._second))
+        # enough cells for a polynomial
+        meets = (weight > 0.0).sum(axis=1) >= 2 * (1 + d + len(self._second))
         target, normal, foot, place = target[meets], normal[meets], foot[meets], place[meets]
         weight, value = weight[meets], value[meets]
         if not len(target):
@@ -262,6 +263,10 @@ class SolidAngles:
         change = (slope - (along * free).sum(axis=1)) / np.maximum((along * answer).sum(axis=1), 1e-300)
         chosen = free + change[:, None] * answer
         phi[target] = dx * (chosen * self._terms(-foot)).sum(axis=1)
+
+    def _index(self, cell: np.ndarray) -> np.ndarray:
+        """Places (n, d) of cells along the axes in use [cells]."""
+        return np.stack(np.unravel_index(cell, self.grid.padded)[::-1], axis=1)[:, : self.grid.dimensions]
 
     def _terms(self, place: Array) -> Array:
         """1, x, y, (z), xx, xy, ... of places (..., d), last axis new."""
