@@ -114,4 +114,4 @@ class SurfaceAtRest:
         return covered_b
 
     def load(self, displaced_b: Array) -> Array:
-        return self.phase.mass_of(self.still.load_b)
+        return self.phase.mass_of(self.still.load_b) + self.phase.surface_load(self.solids.spec.position)

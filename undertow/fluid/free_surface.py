@@ -27,6 +27,7 @@ from numba import njit
 
 from undertow.errors import UserError
 from undertow.fluid.at_rest import SurfaceAtRest
+from undertow.fluid.contact_line import ContactLines
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.phase import Phase
 from undertow.fluid.separation import PartingCells
@@ -60,7 +61,7 @@ class FreeSurface(Phase):
     cells whose wall is dry, 2 in those that have been, before the last solve, else 0. open_cells (n,): liquid cells,
     flat, that walls do not hold (``fluid.separation``); at_air: wall cells at the air, were none open. tensions: what
     else the pressure at the surface comes from (``fluid.tension``). adhesion (n,): suction that each solid bears before
-    the water leaves it [Pa]; empty: none.
+    the water leaves it [Pa]; empty: none. lines: of contact with solids, which the surface pulls on.
     """
 
     moves = True
@@ -68,6 +69,7 @@ class FreeSurface(Phase):
     displaced: tuple[SolidFields, ...] = ()
     tensions: tuple[SurfaceTension, ...] = ()
     adhesion = np.zeros(0)
+    lines: tuple[ContactLines, ...] = ()
 
     def __init__(self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float]) -> None:
         super().__init__(domain, gravity)
@@ -95,6 +97,8 @@ class FreeSurface(Phase):
         d = self.domain
         for tension in self.tensions:
             tension.find()
+        for lines in self.lines:
+            lines.find()
         share_face_rows(d.grid, _compute_surface_masses, self.phi_c, d.inv_mass_f, SMALLEST_THETA, self.inv_mass_f)
         parted = self.marked[self.parted_c.reshape(-1)[self.marked] == 1]
         parted = parted[self.phi_c.reshape(-1)[parted] <= 0.0]
@@ -195,6 +199,13 @@ class FreeSurface(Phase):
         self, rows: PressureRows, w: Mapping[str, Array], z_c: Array, dt: float, tolerance: float
     ) -> list[PartingCells]:
         return [PartingCells(self, rows, w, z_c, dt, tolerance)] if self.separates else []
+
+    def surface_load(self, centre_b: Array) -> Array:
+        """Forces [N; 2D N/m] and torques [N m; 2D N] (n, 6) of the edge of the surface on solids about places (n, 3)."""
+        found = np.zeros((len(centre_b), 6))
+        for lines in self.lines:
+            found += lines.load(len(centre_b), centre_b)
+        return found
 
     def adhesion_in(self, cell: np.ndarray) -> Array:
         """Suction (n,) that the solid in each cell bears [Pa]."""

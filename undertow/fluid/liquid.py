@@ -18,6 +18,7 @@ from numba import njit
 from undertow.errors import PhysicsError, UserError
 from undertow.fluid import measure
 from undertow.fluid.advected import Extent, FieldContext
+from undertow.fluid.contact_line import ContactLines
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.drawing import drawn_surface
 from undertow.fluid.free_surface import FreeSurface, is_dry
@@ -155,6 +156,8 @@ class LiquidSurface(Extent):
         self.hidden = tuple(hidden)
         names = () if self.solids is None else self.solids.names
         self.angles = SolidAngles(grid, cosines_of(names, contact_angles))
+        if self.solids is not None and tension > 0.0:
+            self.phase.lines = (ContactLines(surface.phi_c, self.solids, tension, self.angles.cosine),)
         if self.angles.are_given:
             self.phase.adhesion = np.nan_to_num(tension * (1.0 + self.angles.cosine) / grid.dx)
         self.lowest = measure.Rest(np.zeros(3), np.zeros(3))

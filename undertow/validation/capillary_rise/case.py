@@ -15,7 +15,7 @@ CELLS = 12
 """Across the gap."""
 PLATE, BASIN = 2.0 / 12.0, 2.0
 """Thickness of each half of the plate and width of the basin behind it [m]."""
-LEVEL, FOOT, TOP = 1.25, 0.4, 2.75
+LEVEL, FOOT, TOP = 20.0 / 12.0, 10.0 / 12.0, 37.0 / 12.0
 """Level at the start, lower edge of the plate and height of the domain [m]."""
 END = 30.0
 ANGLES = (30, 60, 120)
