@@ -18,6 +18,9 @@ from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, Array
 from undertow.surface import InterfaceFinder
 
+LEAST_SLOPE = 0.3
+"""Distances of solids that change by less than this part of the way are those of no wall."""
+
 
 class ContactLines:
     """Of one surface, phi_c [m], with the solids of its grid; cosine (n,): of their contact angles, NaN: none given."""
@@ -49,8 +52,10 @@ class ContactLines:
         number = np.zeros(len(surface.point), dtype=np.int64)
         number[np.unique(simplex)] = np.arange(len(distance))
         value = distance[number[simplex]]
-        # a corner on the wall counts as outside: a line through it belongs to one simplex
+        # a corner on the wall counts as outside: a line through it belongs to one simplex; where solids touch, the
+        # distance is 0 between them and has no slope
         met = (value < 0.0).any(axis=1) & (value >= 0.0).any(axis=1)
+        met &= np.linalg.norm(outward[number[simplex]].mean(axis=1), axis=1) > LEAST_SLOPE
         if not met.any():
             return
         simplex, value, body = simplex[met], value[met], body[met]

@@ -49,6 +49,9 @@ BEYOND = 1.4
 NEAR_LINE = 6
 """So far from a contact line values go on at its angle [cells]."""
 
+STENCIL = 2.5
+"""Cells that the curvature at a contact line is taken from are no further from it [cells]."""
+
 SQUARE = 1.5
 """Cells of water and air at a wall that are no further apart have a contact line between them [cells]."""
 
@@ -58,7 +61,7 @@ LEAST_SQUARE = 0.1
 INSIDE = 2.5
 """So deep in solids the surface goes on at its angle [cells]."""
 
-SPREAD = 1.5
+SPREAD = 1.0
 """Width of the weights of the polynomial [cells]."""
 
 
@@ -110,59 +113,56 @@ class SideAngles:
         for side, angle in self.sides:
             planes = self._planes(side, phi_c)
             wall, beyond = self._wall(planes[GHOSTS:]), planes[:GHOSTS][::-1]
-            near = _near_change(wall.value <= 0.0)
-            slope = wall_slope(np.cos(angle), wall.value, wall.first, wall.second)
+            line = _ContactLine(wall, angle)
+            slope = wall_slope(np.cos(angle), wall.value, wall.first, wall.second)[line.near]
             for layer in range(GHOSTS):
-                found = wall.layers[layer] - (2.0 * layer + 1.0) * self.grid.dx * slope
-                np.copyto(beyond[layer], found, where=near)
+                mirrored = wall.layers[layer][line.near] - (2.0 * layer + 1.0) * self.grid.dx * slope
+                found, in_wall = line.distance(-layer - 0.5)
+                # what the wall cells say is right where they are about the line, and a distance of its own further away
+                in_wall &= np.abs(line.s) > STENCIL
+                beyond[layer][line.near] = np.where(in_wall, found * self.grid.dx, mirrored)
 
     def set_nearest_beyond(self, phi_c: Array, out_distance_c: Array, out_status_c: np.ndarray, known: int) -> None:
-        """Distances [cells] of cells near contact lines that have none yet and whose nearest points are in the wall.
-
-        With s the distance from the contact line along the wall, h that from the wall, these are the distances to the
-        circle that meets the wall at the angle,
-
-            n = s sin theta + h cos theta,      t = s cos theta - h sin theta > 0,      n + kappa t^2 / (2 (1 + kappa n))
-        """
+        """Distances [cells] of cells near contact lines that have none yet and whose nearest points are in the wall."""
+        inner = np.zeros(self.grid.padded, dtype=bool)
+        if self.sides:
+            inner[self.grid.interior] = True
         for side, angle in self.sides:
             wall = self._wall(self._planes(side, phi_c)[GHOSTS:])
-            near = _near_change(wall.value <= 0.0)
-            line = _ContactLine(wall)
-            if not len(line.place) or not near.any():
-                continue
-            column = np.stack(np.nonzero(near), axis=1)
-            s, kappa = line.along(column)
-            distances, states = (self._planes(side, x)[GHOSTS:-GHOSTS] for x in (out_distance_c, out_status_c))
-            inside = np.ones(len(column), dtype=bool)
-            for axis, size in enumerate(near.shape):
-                inside &= (size == 1) | ((column[:, axis] >= GHOSTS) & (column[:, axis] < size - GHOSTS))
-            for layer in range(min(NEAR_LINE, len(distances))):
-                h = layer + 0.5
-                n, t = s * np.sin(angle) + h * np.cos(angle), s * np.cos(angle) - h * np.sin(angle)
-                found = n + 0.5 * kappa * t**2 / np.maximum(1.0 + kappa * n, 0.5)
-                distance, state = distances[layer], states[layer]
-                at = column[inside & (t > 0.0)]
-                found = found[inside & (t > 0.0)]
-                free = distance[at[:, 0], at[:, 1]] < 0.0
-                free &= (found <= 0.0) == (wall.layers[layer][at[:, 0], at[:, 1]] <= 0.0)
-                at, found = at[free], found[free]
-                distance[at[:, 0], at[:, 1]] = np.abs(found)
-                state[at[:, 0], at[:, 1]] |= known
+            line = _ContactLine(wall, angle)
+            inside, distances, states = (self._planes(side, x)[GHOSTS:] for x in (inner, out_distance_c, out_status_c))
+            for layer in range(NEAR_LINE):
+                found, in_wall = line.distance(layer + 0.5)
+                here, distance, state = wall.layers[layer][line.near], distances[layer], states[layer]
+                chosen = in_wall & inside[layer][line.near] & ((found <= 0.0) == (here <= 0.0))
+                chosen &= distance[line.near] < 0.0
+                column = tuple(x[chosen] for x in line.near)
+                distance[column] = np.abs(found[chosen])
+                state[column] |= known
 
 
 class _ContactLine:
-    """Where phi vanishes on a wall: place (n, 2) in indices of the plane, outward normals in it (n, 2), and kappa."""
+    """Where phi vanishes on a side, and what the surface that meets it at an angle [rad] there looks like nearby.
 
-    def __init__(self, wall: _Wall) -> None:
-        value = wall.value
-        bend = wall_curvature(wall.first, wall.second)
+    near: columns of cells (two index arrays (n,)) within NEAR_LINE of the line. s (n,): their distances from it along
+    the side, positive in the air [cells]. kappa (n,): of the surface in the plane of both normals [1 / cell].
+    """
+
+    def __init__(self, wall: _Wall, angle: float) -> None:
+        value, self.angle = wall.value, angle
+        inside, size = value <= 0.0, (2 * NEAR_LINE + 1, 2 * NEAR_LINE + 1)
+        self.near = np.nonzero(maximum_filter(inside, size) & maximum_filter(~inside, size))
+        self.s = self.kappa = np.zeros(0)
+        if not len(self.near[0]):
+            return
         used = [axis for axis in (0, 1) if value.shape[axis] > 1]
         slope = [np.gradient(value, axis=axis) if axis in used else np.zeros(value.shape) for axis in (0, 1)]
-        places, normals, kappas = [np.zeros((0, 2))], [np.zeros((0, 2))], [np.zeros(0)]
+        bend = wall_curvature(wall.first, wall.second)
+        places, normals, kappas = [], [], []
         for axis in used:
             low = tuple(slice(None, -1) if a == axis else slice(None) for a in (0, 1))
             high = tuple(slice(1, None) if a == axis else slice(None) for a in (0, 1))
-            at = np.nonzero((value[low] <= 0.0) != (value[high] <= 0.0))
+            at = np.nonzero(inside[low] != inside[high])
             theta = value[low][at] / (value[low][at] - value[high][at])
             place = np.stack(at, axis=1).astype(np.float64)
             place[:, axis] += theta
@@ -171,19 +171,21 @@ class _ContactLine:
             places.append(place)
             normals.append(normal / np.maximum(np.linalg.norm(normal, axis=1), 1e-12)[:, None])
             kappas.append(mean[2])
-        self.place, self.normal, self.kappa = (np.concatenate(x) for x in (places, normals, kappas))
+        place, normal, kappa = (np.concatenate(x) for x in (places, normals, kappas))
+        column = np.stack(self.near, axis=1)
+        _, nearest = cKDTree(place).query(column)
+        self.s, self.kappa = ((column - place[nearest]) * normal[nearest]).sum(axis=1), kappa[nearest]
 
-    def along(self, column: np.ndarray) -> tuple[Array, Array]:
-        """Distances (n,) of columns (n, 2) of the plane from the line, positive in the air, and kappa there."""
-        _, nearest = cKDTree(self.place).query(column)
-        s = ((column - self.place[nearest]) * self.normal[nearest]).sum(axis=1)
-        return s, self.kappa[nearest]
+    def distance(self, h: float) -> tuple[Array, np.ndarray]:
+        """Phi (n,) [cells] at a distance h from the side, and where the nearest point of the surface is beyond it.
 
+        Of the circle that meets the side at the angle,
 
-def _near_change(inside: np.ndarray) -> np.ndarray:
-    """True within NEAR_LINE of places of a plane (n, m) where ``inside`` changes."""
-    size = (2 * NEAR_LINE + 1, 2 * NEAR_LINE + 1)
-    return np.asarray(maximum_filter(inside, size) & maximum_filter(~inside, size))
+            n = s sin theta + h cos theta,      t = s cos theta - h sin theta > 0,      n + kappa t^2 / (2 (1 + kappa n))
+        """
+        s, sine, cosine = self.s, np.sin(self.angle), np.cos(self.angle)
+        n, t = s * sine + h * cosine, s * cosine - h * sine
+        return n + 0.5 * self.kappa * t**2 / np.maximum(1.0 + self.kappa * n, 0.5), np.asarray(t > 0.0)
 
 
 def cosines_of(names: Sequence[str], degrees: Mapping[str, float]) -> Array:

@@ -13,24 +13,25 @@ DENSITY, GRAVITY, TENSION, GAP = 1.0, 1.0, 0.6, 1.0
 VISCOSITY = 0.1
 CELLS = 12
 """Across the gap."""
-PLATE, BASIN = 2.0 / 12.0, 2.0
-"""Thickness of each half of the plate and width of the basin behind it [m]."""
+PLATE, OVERLAP, BASIN = 3.0 / 12.0, 2.0 / 12.0, 2.0
+"""Thickness of the two plates, how far they overlap, and width of the basin behind them [m]."""
 LEVEL, FOOT, TOP = 20.0 / 12.0, 10.0 / 12.0, 37.0 / 12.0
 """Level at the start, lower edge of the plate and height of the domain [m]."""
-END = 30.0
+END = 25.0
 ANGLES = (30, 60, 120)
 SMOKE = {"ANGLES": (120,), "END": 0.3}
 
 
 def plates(degrees: float, end: float) -> ut.Simulation:
-    """The left side of the domain and a plate; behind the plate, which is neutral there, a basin."""
+    """The left side of the domain and a plate; behind it a second one, which is neutral, and a basin."""
+    thick = 2.0 * PLATE - OVERLAP
     half = {"type": "box", "size": [PLATE, TOP]}
     middle = FOOT + 0.5 * TOP
     return ut.Simulation(
         ut.Scene(
             name="capillary-rise", gravity=[0.0, -GRAVITY],
             domain=ut.Domain(
-                upper=[GAP + 2.0 * PLATE + BASIN, TOP], resolution=round((GAP + 2.0 * PLATE + BASIN) * CELLS / GAP),
+                upper=[GAP + thick + BASIN, TOP], resolution=round((GAP + thick + BASIN) * CELLS / GAP),
                 sides={"x_low": {"type": "wall", "contact_angle": degrees}},
             ),
             time=ut.Time(end=end, frame_rate=1.0 / end), fluid=ut.Fluid(density=DENSITY, viscosity=VISCOSITY),
@@ -38,7 +39,7 @@ def plates(degrees: float, end: float) -> ut.Simulation:
             objects={
                 "pool": ut.Water(shape=ut.Plane(normal=[0.0, 1.0]), position=[0.0, LEVEL]),
                 "inner": ut.RigidBody(shape=half, position=[GAP + 0.5 * PLATE, middle], contact_angle=degrees),
-                "outer": ut.RigidBody(shape=half, position=[GAP + 1.5 * PLATE, middle], contact_angle=90.0),
+                "outer": ut.RigidBody(shape=half, position=[GAP + thick - 0.5 * PLATE, middle], contact_angle=90.0),
             },
         )
     )  # fmt: skip
@@ -58,7 +59,7 @@ def levels(sim: ut.Simulation) -> np.ndarray:
 def rise(sim: ut.Simulation) -> float:
     """Mean level between the plates over that of the basin [m]."""
     x, found = sim.flow.grid.coordinates(0, 0.5, sim.flow.grid.cells[0]), levels(sim)[0]
-    return float(found[x < GAP].mean() - found[x > GAP + 2.0 * PLATE].mean())
+    return float(found[x < GAP].mean() - found[x > GAP + 2.0 * PLATE - OVERLAP].mean())
 
 
 def run(full: bool = False) -> Iterator[Quantity]:
