@@ -32,7 +32,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from scipy.ndimage import maximum_filter
+from scipy.ndimage import maximum_filter, minimum_filter
 from scipy.spatial import cKDTree
 
 from undertow.grid import GHOSTS, Array, Grid
@@ -49,11 +49,11 @@ BEYOND = 1.4
 NEAR_LINE = 6
 """So far from a contact line values go on at its angle [cells]."""
 
-STENCIL = 2.5
-"""Cells that the curvature at a contact line is taken from are no further from it [cells]."""
-
 SQUARE = 1.5
 """Cells of water and air at a wall that are no further apart have a contact line between them [cells]."""
+
+FILM = (5, 5)
+"""Columns of cells at a side among which the lowest cells tell whether the side is wet."""
 
 LEAST_SQUARE = 0.1
 """Squares of the sine of an angle count as no smaller: a surface along the wall has none."""
@@ -105,7 +105,10 @@ class SideAngles:
 
     def _wall(self, layers: Array) -> _Wall:
         low, mid, high = (layers[n] / self.grid.dx for n in range(3))
-        value = (15.0 * low - 10.0 * mid + 3.0 * high) / 8.0
+        value, wet = (15.0 * low - 10.0 * mid + 3.0 * high) / 8.0, low <= 0.0
+        # what is thinner than half a cell, with nothing like it around in the lowest cells, is no film
+        same = minimum_filter(wet, FILM) | minimum_filter(~wet, FILM)
+        value = np.where(same & ((value <= 0.0) != wet), low, value)
         return _Wall(layers, value, 0.5 * (high - low), high - 2.0 * mid + low)
 
     def fill(self, phi_c: Array) -> None:
@@ -118,8 +121,8 @@ class SideAngles:
             for layer in range(GHOSTS):
                 mirrored = wall.layers[layer][line.near] - (2.0 * layer + 1.0) * self.grid.dx * slope
                 found, in_wall = line.distance(-layer - 0.5)
-                # what the wall cells say is right where they are about the line, and a distance of its own further away
-                in_wall &= np.abs(line.s) > STENCIL
+                # about the line the wall cells say more of it, further away they would hold on to any error
+                in_wall &= np.abs(line.s) > line.stencil
                 beyond[layer][line.near] = np.where(in_wall, found * self.grid.dx, mirrored)
 
     def set_nearest_beyond(self, phi_c: Array, out_distance_c: Array, out_status_c: np.ndarray, known: int) -> None:
@@ -145,11 +148,14 @@ class _ContactLine:
     """Where phi vanishes on a side, and what the surface that meets it at an angle [rad] there looks like nearby.
 
     near: columns of cells (two index arrays (n,)) within NEAR_LINE of the line. s (n,): their distances from it along
-    the side, positive in the air [cells]. kappa (n,): of the surface in the plane of both normals [1 / cell].
+    the side, positive in the air [cells]. kappa (n,): of the surface in the plane of both normals [1 / cell]. stencil:
+    how far from the line, on the side that the surface leans away from, cells are that its curvature in the lowest row
+    is taken from [cells].
     """
 
     def __init__(self, wall: _Wall, angle: float) -> None:
         value, self.angle = wall.value, angle
+        self.stencil = max(2.0 - 0.5 * abs(np.cos(angle) / max(np.sin(angle), 1e-6)), 0.5)
         inside, size = value <= 0.0, (2 * NEAR_LINE + 1, 2 * NEAR_LINE + 1)
         self.near = np.nonzero(maximum_filter(inside, size) & maximum_filter(~inside, size))
         self.s = self.kappa = np.zeros(0)

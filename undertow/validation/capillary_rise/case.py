@@ -62,10 +62,15 @@ def rise(sim: ut.Simulation) -> float:
     return float(found[x < GAP].mean() - found[x > GAP + 2.0 * PLATE - OVERLAP].mean())
 
 
+def between_plates(degrees: float) -> Quantity:
+    """The rise after END over that of the balance of tension and weight."""
+    sim = plates(degrees, END)
+    sim.advance_to(END)
+    exact = 2.0 * TENSION * np.cos(np.radians(degrees)) / (DENSITY * GRAVITY * GAP)
+    return quantity(f"plates_{degrees}", rise(sim) / exact, exact=exact)
+
+
 def run(full: bool = False) -> Iterator[Quantity]:
     """Plates at each angle."""
     for degrees in ANGLES:
-        sim = plates(degrees, END)
-        sim.advance_to(END)
-        exact = 2.0 * TENSION * np.cos(np.radians(degrees)) / (DENSITY * GRAVITY * GAP)
-        yield quantity(f"plates_{degrees}", rise(sim) / exact, exact=exact, volume=sim.flow.extent.volume())
+        yield between_plates(degrees)
