@@ -131,11 +131,12 @@ def test_an_angle_without_tension_is_refused(floor):
 def test_an_angle_of_a_thin_shell_is_refused():
     with pytest.raises(UserError, match=r"objects\.sheet\.contact_angle.*inside"):
         ut.Scene(
-            name="sheet", coupling="monolithic", domain=ut.Domain(upper=[1.0, 1.0, 1.0], resolution=8), time=ut.Time(end=0.1),
-            surface=ut.Surface(tension=0.07), objects={
+            name="sheet", coupling="monolithic", domain=ut.Domain(upper=[1.0, 1.0, 1.0], resolution=8),
+            time=ut.Time(end=0.1), surface=ut.Surface(tension=0.07), objects={
                 "pool": ut.Water(shape=ut.Plane(normal=[0.0, 1.0, 0.0]), position=[0.5, 0.3, 0.5]),
                 "sheet": ut.RigidBody(
-                    shape={"type": "shell", "form": {"type": "plate", "size": [0.4, 0.4]}, "thickness": 0.01}, position=[0.5, 0.6, 0.5], density=900.0,
+                    shape={"type": "shell", "form": {"type": "plate", "size": [0.4, 0.4]}, "thickness": 0.01},
+                    position=[0.5, 0.6, 0.5], density=900.0,
                     contact_angle=60.0,
                 ),
             },

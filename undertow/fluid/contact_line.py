@@ -5,9 +5,10 @@ per length. Given the contact angle theta that is
 
     f = sigma (sin theta n_w - cos theta s)
 
-n_w being the normal of the wall, out of the solid, and s the direction along the wall from the water to the air; without
-one, the direction in which the surface leaves the wall. The water gets the opposite: its surface pushes with sigma kappa
-(``fluid.tension``), and the integral of sigma kappa n over a surface is the pull at its edge, sigma times the length.
+n_w being the normal of the wall, out of the solid, and s the direction along the wall from the water to the air;
+without one, the direction in which the surface leaves the wall. The water gets the opposite: its surface pushes with
+sigma kappa (``fluid.tension``), and the integral of sigma kappa n over a surface is the pull at its edge, sigma times
+the length.
 """
 
 from __future__ import annotations

@@ -201,7 +201,8 @@ class FreeSurface(Phase):
         return [PartingCells(self, rows, w, z_c, dt, tolerance)] if self.separates else []
 
     def surface_load(self, centre_b: Array) -> Array:
-        """Forces [N; 2D N/m] and torques [N m; 2D N] (n, 6) of the edge of the surface on solids about places (n, 3)."""
+        """Forces [N; 2D N/m] and torques [N m; 2D N] (n, 6) of the edge of the surface on solids, about places (n, 3).
+        """
         found = np.zeros((len(centre_b), 6))
         for lines in self.lines:
             found += lines.load(len(centre_b), centre_b)

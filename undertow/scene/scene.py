@@ -481,7 +481,8 @@ class Scene(Model):
                 )
             if isinstance(item, RigidBody) and item.contact_angle is not None:
                 raise complain(
-                    f"objects.{name}.contact_angle: there is no water to meet it; add a [domain] with water, or remove it"
+                    f"objects.{name}.contact_angle: there is no water to meet it; add a [domain] with water, or remove "
+                    "it"
                 )
         for name, probe in self.probes.items():
             if not isinstance(probe, ForceProbe):

@@ -10,9 +10,9 @@ changes by n_w . B s, B being the Hessian, with B grad phi = 0; in the plane of 
 
     n_w . grad phi = cos theta (1 - kappa phi),      kappa = n_w . B n_w / (1 - (n_w . grad phi)^2)
 
-to first order in phi; taken is the exact cos theta / (1 + kappa phi) of circles. Without the second factor the curvature in wall cells is off by a part that does
-not fall with the cells. Values beyond the wall are those of a quadratic polynomial with this slope on the wall: beyond
-sides, where wall and cells are in line,
+to first order in phi; taken is the exact cos theta / (1 + kappa phi) of circles. Without the second factor the
+curvature in wall cells is off by a part that does not fall with the cells. Values beyond the wall are those of a
+quadratic polynomial with this slope on the wall: beyond sides, where wall and cells are in line,
 
     phi(-d) = phi(d) - 2 d n_w . grad phi
 
@@ -20,8 +20,8 @@ sides, where wall and cells are in line,
 the cells outside them. Curvature, distance and transport read them as they read others.
 
 Contact angles by values in the wall: Sussman 2001 (a level set extended along its tangents), Renardy, Renardy and Li
-2001; by reflected heights: Afkhami and Bussmann 2008. The contact line moves with the water in the cells at the wall: it
-slips freely where the water does, and on a no-slip wall by the velocity half a cell away from it.
+2001; by reflected heights: Afkhami and Bussmann 2008. The contact line moves with the water in the cells at the wall:
+it slips freely where the water does, and on a no-slip wall by the velocity half a cell away from it.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class _ContactLine:
 
         Of the circle that meets the side at the angle,
 
-            n = s sin theta + h cos theta,      t = s cos theta - h sin theta > 0,      n + kappa t^2 / (2 (1 + kappa n))
+            n = s sin theta + h cos theta,    t = s cos theta - h sin theta > 0,    n + kappa t^2 / (2 (1 + kappa n))
         """
         s, sine, cosine = self.s, np.sin(self.angle), np.cos(self.angle)
         n, t = s * sine + h * cosine, s * cosine - h * sine

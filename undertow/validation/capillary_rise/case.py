@@ -17,7 +17,7 @@ PLATE, OVERLAP, BASIN = 3.0 / 12.0, 2.0 / 12.0, 2.0
 """Thickness of the two plates, how far they overlap, and width of the basin behind them [m]."""
 LEVEL, FOOT, TOP = 20.0 / 12.0, 10.0 / 12.0, 37.0 / 12.0
 """Level at the start, lower edge of the plate and height of the domain [m]."""
-END = 25.0
+END = 20.0
 ANGLES = (30, 60, 120)
 SMOKE = {"ANGLES": (120,), "END": 0.3}
 

@@ -2,8 +2,8 @@
 
     sigma (d theta / ds + [3D: sin theta / x]) = k + rho g z,      dx / ds = cos theta,  dz / ds = sin theta
 
-z being the depth below the top and theta the slope, from 0 at the top to the contact angle at the plane; k, the pressure
-of the top, is that for which the drop has its volume.
+z being the depth below the top and theta the slope, from 0 at the top to the contact angle at the plane; k, the
+pressure of the top, is that for which the drop has its volume.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def _profile(curvature: float, bond: float, angle: float, dimensions: int) -> tu
         return float(y[2] - angle)
 
     meets.terminal = True  # type: ignore[attr-defined]
-    found = solve_ivp(slope, (0.0, 100.0 / curvature + 100.0), [0.0, 0.0, 0.0, 0.0], events=meets, rtol=1e-10, atol=1e-12)
+    longest = 100.0 / curvature + 100.0
+    found = solve_ivp(slope, (0.0, longest), [0.0, 0.0, 0.0, 0.0], events=meets, rtol=1e-10, atol=1e-12)
     return float(found.y[1, -1]), float(found.y[3, -1])
 
 
