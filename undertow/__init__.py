@@ -23,8 +23,8 @@ from undertow.run.kernel_cache import use_kernel_cache as _use_kernel_cache
 _use_kernel_cache()
 
 _SCENE = (
-    "Beach", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Compound", "CompoundPart", "Control",
-    "Cylinder", "Domain", "Drain", "Driven", "Emitter", "FaceProbe", "Fluid", "FluxProbe", "ForceLoad",
+    "Beach", "Boat", "Bowl", "Box", "Bubble", "Bunny", "Camera", "Capsule", "Cloth", "Compound", "CompoundPart",
+    "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "FaceProbe", "Fluid", "FluxProbe", "ForceLoad",
     "ForceProbe", "Fracture", "GaugeProbe", "Gear", "Heights", "HeightSine", "HeightTable", "Hold", "Hull", "Inflow",
     "IrregularWave", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Mesh", "MeshSequence", "Monolithic",
     "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polygon", "Polyline",

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import undertow as ut
-from undertow.geometry.body_surfaces import enclosed
+from undertow.geometry.body_surfaces import enclosed, plane_frame
+from undertow.rigid.bodies import rotation_matrix_of
 from undertow.validation.added_mass.case import submerged
 from undertow.validation.floating_stability.case import arm, float_at, rest_angle
 from undertow.validation.water_at_walls.case import force
@@ -100,3 +101,14 @@ def test_added_mass_under_a_surface_is_that_under_an_open_top() -> None:
 @pytest.mark.parametrize("kind", ["soft", "rigid"])
 def test_water_that_begins_at_a_wall_pushes_it_from_the_first_step_on(kind: str) -> None:
     assert force(2.0, 0.3, kind, steps=3) == pytest.approx(1.0, abs=0.01)
+
+
+def test_the_section_of_a_body_does_not_depend_on_how_it_has_turned_in_the_plane() -> None:
+    rng = np.random.default_rng(3)
+    for q in (*rng.normal(size=(20, 4)), np.array([0.0, 1.0, 0.0, 0.0])):
+        rotation = rotation_matrix_of(q / np.linalg.norm(q))
+        frame = plane_frame(rotation)
+        assert np.allclose(frame @ frame.T, np.eye(3), atol=1e-12) and np.linalg.det(frame) > 0.0
+        assert np.allclose(frame[2], rotation[2], atol=1e-8)
+        turn = rotation_matrix_of(np.array([np.cos(0.4), 0.0, 0.0, np.sin(0.4)]))
+        assert np.array_equal(plane_frame(turn @ rotation), frame)

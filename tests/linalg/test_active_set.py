@@ -22,6 +22,7 @@ class DenseBounds(Bounds):
     def __init__(self, a, b, lower, bounded, held):
         super().__init__(np.array(held, np.int64))
         self.a, self.b, self.lower, self.bounded = a, b, lower, bounded
+        self.most = 2 * len(b)
         self.z = np.zeros(len(b))
 
     def solve(self):
@@ -67,7 +68,7 @@ def test_bounds_are_those_of_the_one_set_that_meets_all_conditions(seed):
     for held in ([], np.flatnonzero(bounded), np.flatnonzero(bounded)[::2]):
         bounds = DenseBounds(a, b, lower, bounded, held)
         sizes = []
-        passes = solve_in_passes([bounds], lambda b=bounds, s=sizes: (b.solve(), s.append(len(b.held))), 2 * n)
+        passes = solve_in_passes([bounds], lambda b=bounds, s=sizes: (b.solve(), s.append(len(b.held))))
         assert passes < 2 * n
         assert np.abs(bounds.z - exact).max() < 1e-10
         # from the second pass on bounds are only let go of
@@ -76,7 +77,7 @@ def test_bounds_are_those_of_the_one_set_that_meets_all_conditions(seed):
 
 def test_passes_end_at_the_most_with_the_rows_of_the_last():
     class Restless:
-        chosen = 0
+        most, chosen = 4, 0
 
         def accepts(self):
             return False
@@ -85,6 +86,6 @@ def test_passes_end_at_the_most_with_the_rows_of_the_last():
             self.chosen += 1
 
     rows, solved = Restless(), []
-    assert solve_in_passes([rows], lambda: solved.append(rows.chosen), 4) == 4
+    assert solve_in_passes([rows], lambda: solved.append(rows.chosen)) == 4
     assert solved == [0, 1, 2, 3] and rows.chosen == 3
-    assert solve_in_passes([], lambda: None, 4) == 1
+    assert solve_in_passes([], lambda: None) == 1

@@ -42,6 +42,19 @@ public names.
 Rigid and soft do not know each other, no fluid knows a solid, only ``coupling`` does, and only ``run`` sees a coupling.
 """
 
+COUPLING: dict[str, str] = {
+    "walls on the grid": "motion enclosed fractions shell_fractions voxel walls soft_fields fields_under_surface "
+    "prescribed",
+    "velocities of solids": "coupled_bodies coupled_soft solid_block rigid_block drag solid_velocities one_sided "
+    "secant indefinite patches pockets poles rigid_walls solid_walls rigid_viscosity unsplit",
+    "solids in the solve": "hydrostatic added_mass rigid_solids soft_drag soft_preconditioner soft_viscosity "
+    "node_solids",
+    "solves": "projection lumped rigid_fluid forcing_contacts forcing_solves direct_forcing",
+    "schemes": "bodies_in_fluid nodes_in_fluid contact_in_fluid leapfrog schemes forcing_schemes",
+}
+"""The modules of ``coupling`` in their order: each imports of its own line or of lines above, and never in a circle. A
+new module goes into the first line in which it can stand."""
+
 HEAVY = {"numba", "scipy", "matplotlib", "mitsuba", "viser", "trimesh", "igl", "h5py", "skimage", "pyvista"}
 
 
@@ -86,6 +99,35 @@ def test_imports_follow_the_order(path: Path) -> None:
         if target not in allowed
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def _couplings_imported(path: Path) -> set[str]:
+    """Modules of ``coupling`` that one of them imports when it runs."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing = {
+        id(inner) for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+    }  # fmt: skip
+    found = {
+        node.module for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in typing
+    }  # fmt: skip
+    return {name.split(".")[2] for name in found if name.startswith("undertow.coupling.")}
+
+
+def test_modules_of_coupling_follow_an_order() -> None:
+    line = {name: k for k, names in enumerate(COUPLING.values()) for name in names.split()}
+    files = {path.stem: path for path in (PACKAGE / "coupling").glob("*.py") if path.stem != "__init__"}
+    assert files.keys() == line.keys(), f"{files.keys() ^ line.keys()}: COUPLING does not say where they stand"
+    imports = {name: _couplings_imported(path) for name, path in files.items()}
+    up = [f"{name} imports {other}" for name in files for other in imports[name] if line[other] > line[name]]
+    assert not up, f"{up}: against the order of COUPLING"
+    left = dict(imports)
+    while left:
+        done = [name for name, others in left.items() if not others & left.keys()]
+        assert done, f"{sorted(left)}: import each other in a circle"
+        for name in done:
+            del left[name]
 
 
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(PACKAGE)))

@@ -37,7 +37,7 @@ def test_the_folder_holds_what_the_design_says(reference: ut.Run, tiny: Tiny) ->
     names = {p.name for p in reference.folder.iterdir()}
     assert names == {
         "scene.toml", "run.json", "ledger.csv", "bodies.csv", "waters.csv", "probes.csv", "timing.csv", "log.txt",
-        "frames", "frames.pvd", "checkpoint",
+        "events.csv", "frames", "frames.pvd", "checkpoint",
     }  # fmt: skip
     assert [p.name for p in folder.checkpoints(reference.folder)] == ["000009.h5", "000012.h5"]
     assert reference.frames == list(range(13))

@@ -57,6 +57,6 @@ class CoupledSoft:
     def stiffness(self, dt: float) -> tuple[float, float]:
         """theta: the masses have theta dt^2 K in a step dt [s]; and the part of that which acts on v^n as a force."""
         behind, ahead = self.drifts or (dt, dt)
-        if self.stepper == "implicit":
+        if self.stepper == "implicit" or ahead == 0.0:
             return ahead / dt, 1.0
         return 0.25 * (ahead / dt) ** 2, 1.0 - (behind / ahead) ** 2

@@ -17,9 +17,9 @@ import numpy as np
 
 from undertow.coupling.coupled_bodies import CoupledBodies
 from undertow.coupling.rigid_walls import RigidWalls
-from undertow.fluid.free_surface import FreeSurface
 from undertow.fluid.phase import Phase
 from undertow.fluid.still_water import StillWater
+from undertow.fluid.surface_phase import SurfacePhase
 from undertow.grid import Array
 from undertow.rigid.bodies import DYNAMIC
 
@@ -49,7 +49,7 @@ class DisplacedWeight:
 class Hydrostatic:
     """The impulse J of the head of the module; walls: of the bodies in the cells of ``phase``."""
 
-    def __init__(self, phase: FreeSurface, walls: RigidWalls, coupled: CoupledBodies) -> None:
+    def __init__(self, phase: SurfacePhase, walls: RigidWalls, coupled: CoupledBodies) -> None:
         self.phase, self.walls, self.coupled = phase, walls, coupled
         self.load_b = np.zeros((coupled.bodies.count, 6))
         """J / (dt rho)."""
@@ -71,10 +71,16 @@ class Hydrostatic:
         np.add.at(self.load_b, body, (still.level[walls.stencil.label[cell]] - phase.level)[:, None] * f)
 
     def measure_wet(self, out_b: Array) -> None:
-        """out (n,): the part of each body's surface that the water wets; as it was where nothing weighs."""
-        if np.any(self.phase.gravity):
+        """out (n,): the part of each body's surface that the fluid wets; as it was where nothing weighs."""
+        if np.any(self.phase.gravity) and not self.phase.fills:
             out_b[...] = self.still.wet_b
 
     def impulse(self, dt: float, out_b: Array) -> None:
         """J (n, 6) [N s, N m s]."""
-        out_b[...] = self.phase.mass_of(dt * self.load_b) + dt * self.phase.surface_load(self.coupled.bodies.x_b)
+        out_b[...] = self.phase.mass_of(dt * self.load_b) - self.phase.of_air(dt * self.load_b)
+        out_b += dt * self.phase.surface_load(self.coupled.bodies.x_b)
+        # what is beyond the surface fills the domain, and the liquid weighs so much more
+        bodies = self.coupled.bodies
+        lift = dt * np.where(bodies.kind_b == DYNAMIC, self.coupled.volume_b, 0.0)[:, None] * self.phase.lift
+        out_b[:, :3] += lift
+        out_b[:, 3:] += np.cross(bodies.volume_arms(), lift)

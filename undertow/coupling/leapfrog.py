@@ -44,6 +44,9 @@ class Kicked(Protocol):
     def derive_velocities(self, time: float) -> None:
         """What follows from it, at a time [s]."""
 
+    def reported(self) -> list[Array]:
+        """Forces and torques that are those of the last kick."""
+
 
 class Leapfrog(Scheme):
     """Positions and velocities half a step apart, as in the head of the module.

@@ -38,6 +38,9 @@ from undertow.grid import Array
 from undertow.linalg import ActiveSet
 from undertow.rigid.bodies import DYNAMIC
 
+MOST_PASSES = 6
+"""Of a solve over contacts: where faces of blocks land on each other, five leave a tenth of the approach."""
+
 
 class NodeSolids(SolidBlock):
     """The nodes of a solve and the bodies ``block.member_b`` (m,) among them; rigid: all rigid bodies.
@@ -290,6 +293,8 @@ class NodeSolids(SolidBlock):
 
 class TouchingNodes:
     """The contacts of nodes in one solve: an ``ActiveSet``. z_c: what it finds [Pa s]."""
+
+    most = MOST_PASSES
 
     def __init__(self, solids: NodeSolids, z_c: Array) -> None:
         self.solids, self.z_c = solids, z_c

@@ -143,6 +143,9 @@ class NodesInFluid(Part):
         ahead = dt or moved
         self.soft.move_handles(time, ahead)
         self.coupled.drifts, self.coupled.reach = (moved, dt), ahead / kick
+        # a kick that no drift follows has the elasticity of the middle of the one before
+        middle = self.coupled.stepper == "newmark" and dt == 0.0
+        self.coupled.elastic_x = self.soft.x - 0.5 * moved * self.soft.v if middle else None
         self._see(ahead)
 
     def _see(self, dt: float) -> None:

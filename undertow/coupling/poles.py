@@ -86,6 +86,8 @@ class Poles:
             weight = np.maximum(1.0 - (top[end] - height) / DEPTH, 0.0)
             weight *= (area[axis, face] >= 1.0) & (joined[axis, face] > 0.0)
             weight *= self.open_f.reshape(3, -1)[axis, face] >= 1.0
+            # of another fluid, and of two, the mass would be another one
+            weight *= np.abs(joined[axis, face] * self._inertia - grid.face_area) < 1e-9 * grid.face_area
             if not around:
                 # no pressure beyond a side could answer
                 side = face // stride[axis] % shape[axis]

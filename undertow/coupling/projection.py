@@ -39,7 +39,6 @@ from undertow.coupling.unsplit import Unsplit
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.pressure import PressureRows
-from undertow.fluid.separation import MOST_PASSES
 from undertow.fluid.solve import NOTABLE, SplitImplicit, exchange_of
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.viscosity import WallRows
@@ -231,7 +230,7 @@ class CoupledProjection(SplitImplicit):
         if dt > 0.0 and self.unsplit is None:
             # later in a step walls hold what they held in its first solve
             sets += self.phase.one_sided(self.rows, w, z_c, dt, self.tolerance)
-        passes = solve_in_passes(sets, solve_once, MOST_PASSES)
+        passes = solve_in_passes(sets, solve_once)
         if found:
             found[-1].passes = passes
         for block in self.blocks:

@@ -21,8 +21,8 @@ from undertow.coupling.rigid_block import RigidBlock
 from undertow.coupling.rigid_viscosity import DraggedBodies
 from undertow.coupling.rigid_walls import RigidWalls
 from undertow.coupling.solid_block import SolidBlock
-from undertow.fluid.free_surface import FreeSurface
 from undertow.fluid.phase import Phase
+from undertow.fluid.surface_phase import SurfacePhase
 from undertow.grid import Array
 from undertow.rigid.bodies import DYNAMIC, rotation_matrix_of
 
@@ -47,7 +47,7 @@ class RigidSolids(SolidBlock):
         self.elsewhere_b = np.zeros(bodies.count, dtype=bool)
         self.block = RigidBlock(bodies, coupled.joints)
         self.at_rest = (
-            Hydrostatic(phase, walls, coupled) if isinstance(phase, FreeSurface) else DisplacedWeight(phase, coupled)
+            Hydrostatic(phase, walls, coupled) if isinstance(phase, SurfacePhase) else DisplacedWeight(phase, coupled)
         )
         self.known_b = np.zeros((bodies.count, 6))
         dynamic = bodies.kind_b == DYNAMIC

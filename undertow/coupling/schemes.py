@@ -92,6 +92,7 @@ class WithBodies(Scheme):
                 nodes.measure_carried(flow.state.u)
         self._touching = solids.contacts > 0 or any(nodes.touching for nodes in self.nodes)
         flow.limit_gap_velocity(flow.state.u, self._touching)
+        flow.refresh_solids()
         events = (*self.rigid.events(solids), *(text for part in self._said_by for text in part.events()))
         return StepOutcome(report.iterations, report, events)
 
@@ -206,12 +207,26 @@ class TwoKicks(OneSolve):
     def planned_step(self) -> float:
         return math.inf
 
+    def acts(self, time: float, time_step: float, next_step: float) -> tuple[float, float]:
+        return time, time + time_step
+
+    def acted(self, since: float, until: float) -> tuple[float, float]:
+        return since, until
+
     def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
         first = self._kick(time, time_step)
+        forces = [array.copy() for one in self.kicked_solids for array in one.reported()]
         self.look_ahead(-0.5 * time_step)
         self.drift(time, time_step)
         second = self._kick(time + time_step, 0.0)
+        self._report_mean(forces)
         return StepOutcome(first.iterations + second.iterations, second.details, (*first.events, *second.events))
+
+    def _report_mean(self, first: Sequence[Array]) -> None:
+        """Forces of the step are the mean of those of the first kick and of the second."""
+        second = [array for one in self.kicked_solids for array in one.reported()]
+        for before, now in zip(first, second, strict=True):
+            now += 0.5 * (before - now)
 
 
 class Projection(Protocol):

@@ -1,4 +1,4 @@
-"""Pressure, viscosity and the coupling to solids in one system: no step is split (thesis 5.30 [@schroeder2011]).
+"""Pressure, viscosity and the coupling to solids in one system: no step is split (5.30) [@schroeder2011].
 
 With C all damping rows (between faces, at walls, between faces and solids; the elasticity and damping of solids are in
 their masses) and K those of incompressibility, velocities and pressures are solved for together,

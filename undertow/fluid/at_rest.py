@@ -13,8 +13,8 @@ from undertow.grid import Array
 from undertow.linalg import Stencil
 
 if TYPE_CHECKING:
-    from undertow.fluid.free_surface import FreeSurface
     from undertow.fluid.phase import Phase
+    from undertow.fluid.surface_phase import SurfacePhase
 
 TOUCHING = 1e-9
 """Solids that reach beyond the domain by less than this part of a cell lie in it."""
@@ -97,7 +97,7 @@ class FilledAtRest:
 class SurfaceAtRest:
     """A fluid under a surface: ``fluid.still_water``."""
 
-    def __init__(self, phase: FreeSurface, solids: SolidFields) -> None:
+    def __init__(self, phase: SurfacePhase, solids: SolidFields) -> None:
         self.phase, self.solids = phase, solids
         self.still = StillWater(phase, solids, len(solids.solids))
         self.by_cells_b = np.ones(len(solids.solids), dtype=bool)
@@ -114,4 +114,10 @@ class SurfaceAtRest:
         return covered_b
 
     def load(self, displaced_b: Array) -> Array:
-        return self.phase.mass_of(self.still.load_b) + self.phase.surface_load(self.solids.spec.position)
+        found = self.phase.mass_of(self.still.load_b) - self.phase.of_air(self.still.load_b)
+        found += self.phase.surface_load(self.solids.spec.position)
+        # what is beyond the surface fills the domain, and the liquid weighs so much more
+        lift = self.phase.lift
+        found[:, :3] += displaced_b[:, :1] * lift
+        found[:, 3:] += np.cross(displaced_b[:, 1:], lift)
+        return found

@@ -129,10 +129,14 @@ class Flow(Part):
     def place_velocities(self, time: float) -> None:
         """Sides and solids have the velocities of ``time`` [s] and stay where they are."""
         self.move_sides(time)
-        if self.solids is not None:
-            self.solids.refresh_velocities()
+        self.refresh_solids()
         self._is_stale |= self.extent.phase.moves
         self.update_solve()
+
+    def refresh_solids(self) -> None:
+        """Solids have the velocities of now, where they are: what a step begins with."""
+        if self.solids is not None:
+            self.solids.refresh_velocities()
 
     # a step ---------------------------------------------------------------------------------------------------------
 

@@ -25,15 +25,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from undertow.errors import UserError
-from undertow.fluid.at_rest import SurfaceAtRest
-from undertow.fluid.contact_line import ContactLines
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.phase import Phase
 from undertow.fluid.separation import PartingCells
-from undertow.fluid.tension import SurfaceTension
-from undertow.geometry import SolidFields
-from undertow.grid import GHOSTS, SIDE_NAMES, Array, share_face_rows, share_rows
+from undertow.fluid.surface_phase import SurfacePhase
+from undertow.grid import GHOSTS, Array, share_face_rows, share_rows
 from undertow.grid.jitting import borrowing, helper
 from undertow.linalg import Stencil, used_planes
 
@@ -50,7 +45,7 @@ THIN = 0.2
 """Cells whose surface is nearer than this part of a cell start from the value at the surface."""
 
 
-class FreeSurface(Phase):
+class FreeSurface(SurfacePhase):
     """Liquid under a surface; the dual of its rows is z = dt q [Pa s], 0 in the air.
 
     phi_c: the level set [m], read at every ``build``, ghosts filled. inv_mass_f: 1 / beta_f, 0 on faces between air
@@ -60,45 +55,19 @@ class FreeSurface(Phase):
     displaced: solids that are liquid to the pressure and that the surface keeps out of. parted_c (Z, Y, X): 1 in wall
     cells whose wall is dry, 2 in those that have been, before the last solve, else 0. open_cells (n,): liquid cells,
     flat, that walls do not hold (``fluid.separation``); at_air: wall cells at the air, were none open. tensions: what
-    else the pressure at the surface comes from (``fluid.tension``). adhesion (n,): suction that each solid bears before
-    the water leaves it [Pa]; empty: none. lines: of contact with solids, which the surface pulls on.
+    else the pressure at the surface comes from (``fluid.tension``).
     """
 
-    moves = True
-    strains = True
-    displaced: tuple[SolidFields, ...] = ()
-    tensions: tuple[SurfaceTension, ...] = ()
-    adhesion = np.zeros(0)
-    lines: tuple[ContactLines, ...] = ()
-
     def __init__(self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float]) -> None:
-        super().__init__(domain, gravity)
+        super().__init__(domain, phi_c, gravity)
         grid = domain.grid
-        for axis in grid.axes:
-            if domain.periodic[axis]:
-                raise UserError(
-                    f"water: side {SIDE_NAMES[2 * axis]} is periodic; a free surface needs walls, inflow, outflow or "
-                    f"open sides"
-                )
-        self.phi_c = phi_c
-        self.source_c = grid.cell_field()
-        self.liquid_c = grid.cell_field()
-        self.inv_mass_f = grid.face_field()
         self._known_c = grid.cell_field()
         self._levels = np.zeros((grid.spec.nz * grid.spec.ny, 2))
-        self.wet_rows = np.zeros(grid.spec.nz * grid.spec.ny, dtype=np.uint8)
-        self.parted_c = np.zeros(grid.padded, dtype=np.uint8)
-        self.marked = self.at_air = np.zeros(0, np.int64)
-        """Where ``parted_c`` is not 0."""
-        self._nowhere_c = np.zeros((0, 0, 0), dtype=np.uint8)
 
     def build(self, stencil: Stencil) -> None:
         """Masses, stencil and mean level of the present surface and solids."""
         d = self.domain
-        for tension in self.tensions:
-            tension.find()
-        for lines in self.lines:
-            lines.find()
+        self.find_surface()
         share_face_rows(d.grid, _compute_surface_masses, self.phi_c, d.inv_mass_f, SMALLEST_THETA, self.inv_mass_f)
         parted = self.marked[self.parted_c.reshape(-1)[self.marked] == 1]
         parted = parted[self.phi_c.reshape(-1)[parted] <= 0.0]
@@ -124,20 +93,6 @@ class FreeSurface(Phase):
         stencil.setup()
         total, count = self._levels.sum(axis=0)
         self.level = float(total / count) if count > 0 else 0.0
-
-    def make_target(self) -> Array | None:
-        return self.domain.grid.cell_field()
-
-    def add_sources(self, stencil: Stencil, target_c: Array) -> None:
-        """s less the volume made in the liquid cells. Liquid that nothing joins to the surface has no room to give."""
-        label, joined = stencil.label[: target_c.size].reshape(target_c.shape), stencil.grounded
-        planes = (used_planes(x) for x in (label, self.source_c, target_c))
-        for region, source, flux in zip(*planes, strict=True):
-            source *= joined[region]
-            flux -= source
-
-    def at_rest(self, solids: SolidFields) -> SurfaceAtRest:
-        return SurfaceAtRest(self, solids)
 
     def is_wet(self, stencil: Stencil) -> Array:
         return np.asarray(self.liquid_c.reshape(-1) * (stencil.diagonal_c.reshape(-1) > 0.0))
@@ -174,46 +129,10 @@ class FreeSurface(Phase):
             scale, out_c,
         )  # fmt: skip
 
-    def mark_parted(self, cell: np.ndarray, before: np.ndarray) -> None:
-        """The walls in these cells (n,) are dry, those in other cells of ``before``, which were, are so no longer."""
-        parted, back = self.parted_c.reshape(-1), np.setdiff1d(before, cell)
-        parted[self.marked] = 0
-        parted[back], parted[cell] = 2, 1
-        self.marked = np.union1d(cell, back)
-
-    def marked_c(self) -> np.ndarray:
-        """``parted_c``, or an empty array where that is 0."""
-        return self.parted_c if len(self.marked) else self._nowhere_c
-
-    def restore_parted(self, parted_c: np.ndarray) -> None:
-        """``parted_c`` as it was saved."""
-        self.parted_c[...] = parted_c
-        self.marked = np.flatnonzero(self.parted_c)
-
-    @property
-    def separates(self) -> bool:
-        """Whether the liquid leaves walls: not where solids are part of it."""
-        return not self.displaced
-
     def one_sided(
         self, rows: PressureRows, w: Mapping[str, Array], z_c: Array, dt: float, tolerance: float
     ) -> list[PartingCells]:
         return [PartingCells(self, rows, w, z_c, dt, tolerance)] if self.separates else []
-
-    def surface_load(self, centre_b: Array) -> Array:
-        """Forces [N; 2D N/m] and torques [N m; 2D N] (n, 6) of the edge of the surface on solids, about places (n, 3).
-        """
-        found = np.zeros((len(centre_b), 6))
-        for lines in self.lines:
-            found += lines.load(len(centre_b), centre_b)
-        return found
-
-    def adhesion_in(self, cell: np.ndarray) -> Array:
-        """Suction (n,) that the solid in each cell bears [Pa]."""
-        if not len(self.adhesion) or self.domain.solids is None:
-            return np.zeros(len(cell))
-        body = self.domain.solids.body_c.reshape(-1)[cell]
-        return np.where(body >= 0, self.adhesion[body % len(self.adhesion)], 0.0)
 
     def impulse_without_pressure(self, cell: np.ndarray, dt: float) -> Array:
         """z (n,) [Pa s] of cells whose centres have p = 0."""

@@ -23,6 +23,7 @@ from undertow.fluid.domain import FluidDomain
 from undertow.fluid.drawing import drawn_surface
 from undertow.fluid.free_surface import FreeSurface, is_dry
 from undertow.fluid.shells import ShellSides
+from undertow.fluid.surface_phase import SurfacePhase
 from undertow.fluid.tension import SurfaceTension
 from undertow.fluid.volume_tracking import VolumeTracker
 from undertow.fluid.waters import BodyOfWater
@@ -103,7 +104,7 @@ class VolumeSource:
         return self.start <= time < self.stop
 
 
-MakePhase = Callable[[FluidDomain, Array, tuple[float, float, float]], FreeSurface]
+MakePhase = Callable[[FluidDomain, Array, tuple[float, float, float]], SurfacePhase]
 """What makes the phase of a domain, a level set and gravity."""
 
 
@@ -111,7 +112,7 @@ class LiquidSurface(Extent):
     """The liquid of a flow: where it is, what fills and drains it, and what of its volume the level set has lost.
 
     ``surface`` holds the liquid of time 0. volume_bound: part of the volume beyond which a loss or gain stops the run.
-    make_phase: of solids that are liquid to the pressure the phase knows (``FreeSurface.displaced``), and the surface
+    make_phase: of solids that are liquid to the pressure the phase knows (``SurfacePhase.displaced``), and the surface
     keeps out of them. hidden: solids that are not drawn, inside which no liquid is drawn either. make_tracker: how
     the volume is tracked. tension: of the surface [N/m]. contact_angles: of solids by name [degrees].
     Without viscosity walls should slip.
@@ -135,7 +136,7 @@ class LiquidSurface(Extent):
         self.surface, self.phi_c = surface, surface.phi_c
         self.emitters, self.sources = tuple(emitters), tuple(sources)
         self.volume_bound = volume_bound
-        self.phase: FreeSurface = make_phase(domain, surface.phi_c, context.settings.gravity)
+        self.phase: SurfacePhase = make_phase(domain, surface.phi_c, context.settings.gravity)
         if tension > 0.0:
             self.phase.tensions = (SurfaceTension(domain, surface.phi_c, tension),)
         self.solids = domain.solids
@@ -349,7 +350,7 @@ class LiquidSurface(Extent):
         self.continue_velocity(by_f, work_f)
         area_f, closed_f = self.domain.area_f, self._closed_f
         self.tracker.advect(surface.phi_c, work_f, dt, area_f, closed_f)
-        surface.advance(work_f, dt, self.solid_c, self.phase.gravity, self.was_solid_c)  # phi_t + u.grad phi = 0
+        self.advance_surface(work_f, dt)  # phi_t + u.grad phi = 0
         self.drop_stray_air()
         self.extend_into_solids()
         self.tracker.collect(surface)
@@ -361,6 +362,10 @@ class LiquidSurface(Extent):
             self.tracker.redistribute(surface, work_f, self.solid_c, self.open_c, area_f, closed_f, self.row_c)
         )
         self._find_waters()
+
+    def advance_surface(self, by_f: Array, dt: float) -> None:
+        """Along by_f, which goes on beyond the liquid."""
+        self.surface.advance(by_f, dt, self.solid_c, self.phase.gravity, self.was_solid_c)
 
     def transport_velocity(self, u_f: Array, by_f: Array, dt: float, out_f: Array) -> None:
         near_c = None if self.phase.displaced else self.surface.phi_c
@@ -560,7 +565,8 @@ class LiquidSurface(Extent):
         if g > 0.0:
             yield Limit("surface_waves", float(np.sqrt(self.grid.dx / g)), "cfl")
         for tension in self.phase.tensions:
-            yield tension.limit(self.phase.mass_of(self.grid.dx**3))
+            box = self.grid.dx**3
+            yield tension.limit(self.phase.mass_of(box) + self.phase.of_air(box))
 
     def end_step(self, time: float) -> None:
         """Water lost or gained beyond the bound stops the run."""

@@ -149,12 +149,22 @@ def liquid_at_rest(phase: Phase, volume: float, open_c: Array) -> Rest:
 def liquid_sums(phase: Phase, phi_c: Array, open_c: Array, u_f: Array, rest: Rest) -> Iterator[Quantity]:
     """Momentum, angular momentum about the origin, kinetic energy, and potential energy above that at rest, of a liquid
     under the level set phi_c [m]; open_c: part of each cell outside all solids."""
+    return named_sums(phase.mass_of(liquid_moments(phase, phi_c, open_c, u_f, rest)))
+
+
+def liquid_moments(phase: Phase, phi_c: Array, open_c: Array, u_f: Array, rest: Rest) -> Array:
+    """The same (8,), over the density."""
     grid = phase.domain.grid
     partial = grid.row_sums(8)
     partial[...] = 0.0
     share_rows(grid, _sum_liquid_rows, phi_c, open_c, u_f, phase.gravity, rest.place, partial)
-    total = partial.sum(axis=0) * phase.mass_of(grid.cell_volume)
-    total[7] += phase.mass_of(float(rest.moment @ np.array(phase.gravity)))
+    total = partial.sum(axis=0) * grid.cell_volume
+    total[7] += float(rest.moment @ np.array(phase.gravity))
+    return np.asarray(total)
+
+
+def named_sums(total: Array) -> Iterator[Quantity]:
+    """``liquid_moments`` times densities (8,)."""
     yield from components("momentum", total[:3], MOMENTUM)
     yield from components("angular_momentum", total[3:6], ANGULAR_MOMENTUM)
     yield Quantity("kinetic_energy", float(total[6]), ENERGY)

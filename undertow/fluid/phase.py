@@ -1,9 +1,9 @@
 """Where the fluid is and how it answers: which cells have a pressure, the masses of faces, and what is known of the
 pressure before it is solved for.
 
-A ``Phase`` is a kind of fluid domain: ``FullTank`` here, ``FreeSurface`` in ``fluid.free_surface``. Everything that
-depends on it reads it from here, so that rows of pressure, walls and solves are the same for all of them. No other
-place multiplies by the density of the fluid.
+A ``Phase`` is a kind of fluid domain: ``FullTank`` here, ``FreeSurface`` in ``fluid.free_surface``, ``TwoPhase`` in
+``fluid.two_phase``. Everything that depends on it reads it from here, so that rows of pressure, walls and solves are
+the same for all of them. No other place multiplies by the density of the fluid.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from undertow.fluid.at_rest import AtRest, FilledAtRest
-from undertow.fluid.domain import FluidDomain
+from undertow.fluid.domain import FluidDomain, last_face, wrap
 from undertow.fluid.separation import WallCells
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, PERIODIC, Array, share_rows
@@ -113,6 +113,10 @@ class Phase(ABC):
         """Mass [kg; 2D kg/m] of so much of the fluid [m3; 2D m2]."""
         return self.domain.density * volume
 
+    def mass_in(self, cell: np.ndarray, volume: Array) -> Array:
+        """Masses (n,) of volumes (n,) of what is at the centres of cells (n,), flat."""
+        return self.mass_of(volume)
+
 
 class FullTank(Phase):
     """A fluid of one density that fills the domain. inv_mass_f: masses of the stencil where they are not the fluid's
@@ -137,7 +141,7 @@ class FullTank(Phase):
         """Coefficients a_f = (phi A)^2 / beta and d_c of the p = 0 sides."""
         d = self.domain
         share_rows(
-            d.grid, _compute_stencil, d.sides.spec.kind, d.area_f, self.inv_mass_f, d.grid.face_area, stencil.face_f,
+            d.grid, compute_stencil, d.sides.spec.kind, d.area_f, self.inv_mass_f, d.grid.face_area, stencil.face_f,
             stencil.dirichlet_c,
         )  # fmt: skip
         stencil.setup()
@@ -168,7 +172,7 @@ class FullTank(Phase):
 
 
 @njit(cache=True, nogil=True)
-def _compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirichlet, start, stop):  # type: ignore[no-untyped-def]
+def compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirichlet, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS
@@ -197,3 +201,46 @@ def _compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirich
                     else:
                         out_dirichlet[k, j, i] += c * c * inv_mass[a, kh, jh, ih]
                         out_face[a, kh, jh, ih] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def add_gradient(spec, periodic, area, face_area, z, inv_mass, w, start, stop):  # type: ignore[no-untyped-def]
+    """w_f += phi A (z_hi - z_lo), z = 0 beyond the sides: the transpose of ``pressure._apply_divergence``.
+
+    inv_mass: what that is multiplied by, unless it is empty; rows of faces that have none are passed over.
+    """
+    scale = np.full(spec.nx + 2 * GHOSTS + 1, face_area)
+    n = (spec.nx, spec.ny, spec.nz)
+    ny = spec.ny + 1
+    for row in range(start, stop):
+        k = row // ny + GHOSTS
+        j = row % ny + GHOSTS
+        for a in range(spec.dimensions):
+            if a != 1 and j == GHOSTS + spec.ny or a != 2 and k == GHOSTS + spec.nz:
+                continue
+            if k >= last_face(spec.nz, periodic[2]) or j >= last_face(spec.ny, periodic[1]):
+                continue
+            kl = wrap(k - int(a == 2), spec.nz, periodic[2])
+            jl = wrap(j - int(a == 1), spec.ny, periodic[1])
+            area_a, w_a, low, high = area[a, k, j], w[a, k, j], z[kl, jl], z[k, j]
+            if inv_mass.size > 0:
+                free = 0
+                for i in range(GHOSTS, GHOSTS + spec.nx + 1):
+                    scale[i] = face_area * inv_mass[a, k, j, i]
+                    free += scale[i] != 0.0
+                if free == 0:
+                    continue
+            if a == 0:
+                first, last = GHOSTS, GHOSTS + spec.nx
+                before = low[wrap(first - 1, spec.nx, periodic[0])] if periodic[0] == 1 else 0.0
+                w_a[first] += area_a[first] * scale[first] * (high[first] - before)
+                for i in range(first + 1, last):
+                    w_a[i] += area_a[i] * scale[i] * (high[i] - high[i - 1])
+                if last < last_face(spec.nx, periodic[0]):
+                    w_a[last] += area_a[last] * scale[last] * (0.0 - high[last - 1])
+                continue
+            at = j if a == 1 else k
+            from_low = 1.0 if at > GHOSTS or periodic[a] == 1 else 0.0
+            from_high = 1.0 if at < GHOSTS + n[a] else 0.0
+            for i in range(GHOSTS, GHOSTS + spec.nx):
+                w_a[i] += area_a[i] * scale[i] * (from_high * high[i] - from_low * low[i])

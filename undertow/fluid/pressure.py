@@ -7,8 +7,8 @@ conservation of the open part of a cell reads
 
 s being the flux through walls inside the cell that move as prescribed, whose area vector closes that of the open faces.
 K is minus the volume-weighted divergence, so that K^T z pushes the fluid by G z and solids by -F^T z, one and the same
-pressure, z = dt p (thesis 5.4, 5.8, 5.13, 6.3.6 [@schroeder2011]). Eliminating the velocities leaves a Poisson operator
-and a term per solid,
+pressure, z = dt p as (5.4), (5.8), (5.13) and section 6.3.6 [@schroeder2011]. Eliminating the velocities leaves a
+Poisson operator and a term per solid,
 
     K B^-1 K^T = A0 + F M^-1 F^T,
 
@@ -23,8 +23,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numba import njit
 
-from undertow.fluid.domain import last_face, wrap
-from undertow.fluid.phase import Phase
+from undertow.fluid.domain import wrap
+from undertow.fluid.phase import Phase, add_gradient
 from undertow.fluid.wall_flux import WallFlux
 from undertow.grid import GHOSTS, Array, share_face_rows, share_rows
 from undertow.linalg import Stencil, used_ranges
@@ -181,7 +181,7 @@ class PressureRows:
         d = self.domain
         if "fluid" in w:
             share_face_rows(
-                d.grid, _add_gradient, d.periodic, d.area_f, d.grid.face_area, z, self._no_mass_f, w["fluid"]
+                d.grid, add_gradient, d.periodic, d.area_f, d.grid.face_area, z, self._no_mass_f, w["fluid"]
             )
         for wall in self.walls:
             if wall.block in w:
@@ -190,7 +190,7 @@ class PressureRows:
     def subtract_impulse(self, z: Array, inv_mass_f: Array, u_f: Array) -> None:
         """u -= B^-1 K^T z of the fluid alone, in one pass over memory."""
         d = self.domain
-        share_face_rows(d.grid, _add_gradient, d.periodic, d.area_f, -d.grid.face_area, z, inv_mass_f, u_f)
+        share_face_rows(d.grid, add_gradient, d.periodic, d.area_f, -d.grid.face_area, z, inv_mass_f, u_f)
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
         d, liquid = self.domain, self.phase.liquid_c.reshape(-1)
@@ -248,49 +248,6 @@ def _apply_divergence(spec, periodic, area, face_area, u, wet, liquid, out, star
         if liquid.size > 0:
             for i in range(GHOSTS, GHOSTS + spec.nx):
                 out[k, j, i] *= liquid[k, j, i]
-
-
-@njit(cache=True, nogil=True)
-def _add_gradient(spec, periodic, area, face_area, z, inv_mass, w, start, stop):  # type: ignore[no-untyped-def]
-    """w_f += phi A (z_hi - z_lo), z = 0 beyond the sides: the transpose of ``_apply_divergence``.
-
-    inv_mass: what that is multiplied by, unless it is empty; rows of faces that have none are passed over.
-    """
-    scale = np.full(spec.nx + 2 * GHOSTS + 1, face_area)
-    n = (spec.nx, spec.ny, spec.nz)
-    ny = spec.ny + 1
-    for row in range(start, stop):
-        k = row // ny + GHOSTS
-        j = row % ny + GHOSTS
-        for a in range(spec.dimensions):
-            if a != 1 and j == GHOSTS + spec.ny or a != 2 and k == GHOSTS + spec.nz:
-                continue
-            if k >= last_face(spec.nz, periodic[2]) or j >= last_face(spec.ny, periodic[1]):
-                continue
-            kl = wrap(k - int(a == 2), spec.nz, periodic[2])
-            jl = wrap(j - int(a == 1), spec.ny, periodic[1])
-            area_a, w_a, low, high = area[a, k, j], w[a, k, j], z[kl, jl], z[k, j]
-            if inv_mass.size > 0:
-                free = 0
-                for i in range(GHOSTS, GHOSTS + spec.nx + 1):
-                    scale[i] = face_area * inv_mass[a, k, j, i]
-                    free += scale[i] != 0.0
-                if free == 0:
-                    continue
-            if a == 0:
-                first, last = GHOSTS, GHOSTS + spec.nx
-                before = low[wrap(first - 1, spec.nx, periodic[0])] if periodic[0] == 1 else 0.0
-                w_a[first] += area_a[first] * scale[first] * (high[first] - before)
-                for i in range(first + 1, last):
-                    w_a[i] += area_a[i] * scale[i] * (high[i] - high[i - 1])
-                if last < last_face(spec.nx, periodic[0]):
-                    w_a[last] += area_a[last] * scale[last] * (0.0 - high[last - 1])
-                continue
-            at = j if a == 1 else k
-            from_low = 1.0 if at > GHOSTS or periodic[a] == 1 else 0.0
-            from_high = 1.0 if at < GHOSTS + n[a] else 0.0
-            for i in range(GHOSTS, GHOSTS + spec.nx):
-                w_a[i] += area_a[i] * scale[i] * (from_high * high[i] - from_low * low[i])
 
 
 @njit(cache=True, nogil=True)

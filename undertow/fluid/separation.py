@@ -142,6 +142,7 @@ class PartingCells(Bounds):
         self, phase: FreeSurface, rows: PressureRows, w: Mapping[str, Array], z_c: Array, dt: float, tolerance: float
     ) -> None:  # fmt: skip
         super().__init__(phase.open_cells)
+        self.most = MOST_PASSES
         self.phase, self.rows, self.w, self.z_c, self.dt = phase, rows, w, z_c, dt
         self.tolerance = tolerance
         self.walls = phase.wall_cells

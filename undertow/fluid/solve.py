@@ -14,7 +14,6 @@ import numpy as np
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.pressure import PressureRows
-from undertow.fluid.separation import MOST_PASSES
 from undertow.fluid.state import FlowSettings
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.viscosity import ViscousRows, WallRows
@@ -144,7 +143,7 @@ class PressureSolve(SplitImplicit):
             found.append(self.system.solve(w, {"pressure": z_c}, self.tolerance, scale=scale))
 
         one_sided = self.phase.one_sided(self.rows, w, z_c, viscous_dt, self.tolerance)
-        passes = solve_in_passes(one_sided, solve_once, MOST_PASSES)
+        passes = solve_in_passes(one_sided, solve_once)
         last, target = found[-1], self.rows.target
         last.passes = passes
         if target is not None:
@@ -176,7 +175,7 @@ def set_up_solve(
 
 
 class CoupledSolve(ImplicitSolve):
-    """Pressure, viscosity and walls in one SPD system (thesis 5.31): no splitting error, any viscosity.
+    """Pressure, viscosity and walls in one SPD system (5.31): no splitting error, any viscosity.
 
     The rows to walls touch one face each and are folded into the masses, which stay diagonal.
     """

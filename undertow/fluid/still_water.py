@@ -36,7 +36,7 @@ from undertow.grid.jitting import borrowing
 from undertow.linalg import Stencil
 
 if TYPE_CHECKING:
-    from undertow.fluid.free_surface import FreeSurface
+    from undertow.fluid.surface_phase import SurfacePhase
 
 NEAR = 1.5
 """Pieces less than this higher or lower than one in a slit say how wet it is [cells]."""
@@ -81,7 +81,7 @@ class StillWater:
     (regions + 1,): g.x of the mean level of every body of water, c without any [m2/s2].
     """
 
-    def __init__(self, phase: FreeSurface, solids: SolidFields, count: int, volume_b: Array | None = None) -> None:
+    def __init__(self, phase: SurfacePhase, solids: SolidFields, count: int, volume_b: Array | None = None) -> None:
         """count: bodies, of which the first are the solids. volume_b (n,): true ones [m3; 2D m2], where known."""
         self.phase, self.solids, self.count, self.volume_b = phase, solids, count, volume_b
         self.load_b, self.wet_b = np.zeros((count, 6)), np.ones(count)
@@ -97,7 +97,7 @@ class StillWater:
         (m,): those that move as prescribed."""
         phase, solids = self.phase, self.solids
         self.load_b[...] = 0.0
-        self.level = self._find_levels(stencil)
+        self.level = self.phase.levels(stencil)
         placed, water = self._place(chosen_b), self._water_box()
         # dry pieces count for what bodies are wet of
         near = ~held_b[placed.body] | (
@@ -128,7 +128,7 @@ class StillWater:
         cell = np.flatnonzero(stencil.label[: p_c.size])
         found = np.zeros(p_c.size)
         height = phase.wall_cells.potential(cell, phase.gravity)
-        found[cell] = p_c.reshape(-1)[cell] - phase.mass_of(height - self.level[stencil.label[cell]])
+        found[cell] = p_c.reshape(-1)[cell] - phase.mass_in(cell, height - self.level[stencil.label[cell]])
         return found.reshape(grid.padded)
 
     def _mark_open(self) -> np.ndarray:
@@ -162,18 +162,6 @@ class StillWater:
             ends = (found[0] - 2, found[-1] + 3) if len(found) else (np.inf, -np.inf)
             box[:, axis] = grid.lower[axis] + grid.dx * np.array(ends)
         return box
-
-    def _find_levels(self, stencil: Stencil) -> Array:
-        """``level`` of now."""
-        phase, label = self.phase, stencil.label[: self.phase.phi_c.size]
-        grid, g = phase.domain.grid, np.array(phase.gravity)
-        phi = phase.phi_c.reshape(-1)
-        cell = np.flatnonzero((stencil.dirichlet_c.reshape(-1) > 0.0) & (phi > -grid.dx) & (label > 0))
-        found, regions = phase.wall_cells.potential(cell, phase.gravity), len(stencil.grounded)
-        found = found + float(np.linalg.norm(g)) * phi[cell]
-        count = np.bincount(label[cell], minlength=regions)
-        total = np.bincount(label[cell], found, regions)
-        return np.where(count > 0, total / np.maximum(count, 1), phase.level)
 
     def _sum(self, loads: LoadSpec) -> None:
         """Loads and wet parts of bodies; pieces in slits are as wet as those beside them, and by the level of the body

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numba import njit
 
-from undertow.fluid.free_surface import FreeSurface
+from undertow.fluid.surface_phase import SurfacePhase
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.grid import GHOSTS, Array, share_face_rows
 from undertow.linalg import used_planes
@@ -42,7 +42,7 @@ class StrainRows:
     folded = True
     target: Array | None = None
 
-    def __init__(self, phase: FreeSurface, viscosity: float | VariableViscosity) -> None:
+    def __init__(self, phase: SurfacePhase, viscosity: float | VariableViscosity) -> None:
         """viscosity [Pa s], or what has it."""
         self.phase, self.domain = phase, phase.domain
         grid = phase.domain.grid
@@ -57,8 +57,8 @@ class StrainRows:
         d, phase = self.domain, self.phase
         scale = d.grid.cell_volume / d.grid.dx**2
         share_face_rows(
-            d.grid, _compute_strain_weights, phase.phi_c, d.volume_c, self.mu_c, phase.inv_mass_f, d.inv_mass_f, scale,
-            self.root, self.inv_mass_f,
+            d.grid, _compute_strain_weights, phase.strained_c, d.volume_c, self.mu_c, phase.inv_mass_f,
+            phase.whole_mass_f, scale, self.root, self.inv_mass_f,
         )  # fmt: skip
 
     def scale_of(self, u_f: Array, momenta: Sequence[Array]) -> float:

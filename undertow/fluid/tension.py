@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from undertow.fluid.crossed import find_crossings
 from undertow.fluid.domain import FluidDomain
 from undertow.grid import Array
 from undertow.part import AREA, ENERGY, Limit, Quantity
@@ -38,27 +39,8 @@ class SurfaceTension:
 
     def find(self) -> None:
         """Crossed faces of now and the curvature there."""
-        grid, phi = self.grid, self.phi_c.reshape(-1)
-        pz, py, px = grid.padded
-        faces, liquids, ways, airs = [], [], [], []
-        for axis in grid.axes:
-            step = (1, px, py * px)[axis]
-            inner = list(grid.interior)
-            side = inner[2 - axis]
-            inner[2 - axis] = slice(side.start + 1, side.stop)
-            below = list(inner)
-            below[2 - axis] = slice(side.start, side.stop - 1)
-            crossed = (self.phi_c[tuple(inner)] <= 0.0) != (self.phi_c[tuple(below)] <= 0.0)
-            z, y, x = (at + s.start for at, s in zip(np.nonzero(crossed), inner, strict=True))
-            upper = (z * py + y) * px + x
-            wet_above = phi[upper] <= 0.0
-            faces.append(axis * phi.size + upper)
-            liquids.append(np.where(wet_above, upper, upper - step))
-            airs.append(np.where(wet_above, upper - step, upper))
-            ways.append(np.where(wet_above, -1.0, 1.0))
-        self.face, self.liquid, air = (np.concatenate(x) for x in (faces, liquids, airs))
-        self.way = np.concatenate(ways)
-        self.theta = phi[self.liquid] / (phi[self.liquid] - phi[air])
+        grid = self.grid
+        self.face, self.liquid, air, self.way, self.theta = find_crossings(grid, self.phi_c)
         cell, index = np.unique(np.concatenate([self.liquid, air]), return_inverse=True)
         here, there = curvature_of_cells(grid, self.phi_c, cell)[index].reshape(2, -1)
         self.kappa = here + self.theta * (there - here)
@@ -78,7 +60,7 @@ class SurfaceTension:
         out_c.reshape(-1)[cell] += dt * self.sigma * kappa[order][first]
 
     def limit(self, mass: float) -> Limit:
-        """The explicit step of the shortest capillary wave; mass: rho dx^3 of the liquid [kg]."""
+        """The explicit step of the shortest capillary wave; mass: rho dx^3 of what is on both sides [kg]."""
         return Limit("capillary", float(np.sqrt(mass / (4.0 * np.pi * self.sigma))), "stability")
 
     def area(self) -> float:

@@ -19,6 +19,8 @@ from undertow.fluid.free_surface import FreeSurface
 from undertow.fluid.phase import Phase
 from undertow.fluid.pressure import PressureRows
 from undertow.fluid.strain import StrainRows
+from undertow.fluid.surface_phase import SurfacePhase
+from undertow.fluid.two_phase import TwoPhase
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.grid import Array
@@ -100,8 +102,26 @@ class UnderSurface:
             u_f -= self.ahead_f
 
 
+class AcrossInterface:
+    """The rate of the last projection, where it was: masses at the interface, and the cells of either fluid, are others
+    in every step, and the impulse that the old pressure would give with the new ones is none that comes."""
+
+    def __init__(self, phase: TwoPhase) -> None:
+        self.phase, self.z_c = phase, np.zeros((0, 0, 0))
+        phase.rate_f = phase.domain.grid.face_field()
+
+    def find(self, z_c: Array) -> bool:
+        self.z_c = z_c
+        return bool(self.phase.rate_f.any())
+
+    def add(self, sign: float, u_f: Array) -> None:
+        u_f += sign * self.phase.time_step * self.phase.rate_f * (self.phase.inv_mass_f > 0.0)
+
+
 def expect(rows: PressureRows) -> Expectation:
     """a of the phase of these rows."""
+    if isinstance(rows.phase, TwoPhase):
+        return AcrossInterface(rows.phase)
     return UnderSurface(rows, rows.phase) if isinstance(rows.phase, FreeSurface) else InTank(rows)
 
 
@@ -111,7 +131,7 @@ def rows_between_faces(
     """Of the whole rate of strain under a free surface, which has no traction; of the Laplacian in a full tank, where
     they give the same motion for fewer rows. domain: with the open fractions that they see; None: that of the
     phase."""
-    if isinstance(phase, FreeSurface):
+    if isinstance(phase, SurfacePhase):
         return StrainRows(phase, viscosity)
     assert isinstance(viscosity, float)
     return ViscousRows(phase.domain if domain is None else domain, viscosity, folded=True, half=half)

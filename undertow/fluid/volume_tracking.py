@@ -88,8 +88,11 @@ DEEP = 2.5
 class VolumeTracker:
     """Volume tracking of one liquid. State: ``error_c`` [parts of a cell] and what has become spray or was handed on.
 
-    waters: its bodies. divergence [1/s]: the largest that the last correction asked of the flow.
+    waters: its bodies. divergence [1/s]: the largest that the last correction asked of the flow. sprays: whether what
+    the grid cannot resolve becomes spray.
     """
+
+    sprays = True
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -103,7 +106,7 @@ class VolumeTracker:
         self._free_c = np.zeros((0, 0, 0), dtype=bool)
         """Cells that emitters fill in this step; empty for none."""
         self._joined: Stencil | None = None
-        self._component_c = np.zeros((0, 0, 0), dtype=np.int32)
+        self.component_c = np.zeros((0, 0, 0), dtype=np.int32)
         """Number of the connected component of open cells of each cell, 0 for none; empty where there is but one."""
 
     @property
@@ -150,14 +153,14 @@ class VolumeTracker:
             self._joined.face_f, self._joined.dirichlet_c = area_f, volume_c
         self._joined.setup()
         shape = self.grid.padded if self._joined.regions > 1 else (0, 0, 0)
-        self._component_c = self._joined.label[: int(np.prod(shape))].reshape(shape)
+        self.component_c = self._joined.label[: int(np.prod(shape))].reshape(shape)
 
     def find_waters(self, surface: Surface, open_c: np.ndarray, area_f: Array, closed_f: Array, work_f: Array) -> None:
         """Bodies of water of the present surface, and what each has and lacks; work_f: scratch."""
         # the volume that was tracked has been taken over as an error: its array is free
         self.waters.find(surface.phi_c, open_c, area_f, closed_f, work_f, self.tracked_c)
         self.waters.measure(
-            surface.phi_c, open_c, surface.level_set.hidden_c, self._component_c, self.volume_c, self.error_c
+            surface.phi_c, open_c, surface.level_set.hidden_c, self.component_c, self.volume_c, self.error_c
         )
 
     def advect(self, phi_c: Array, u_f: Array, dt: float, area_f: Array, closed_f: Array) -> None:
@@ -186,7 +189,7 @@ class VolumeTracker:
         source could take away. What is removed is no error any longer.
         """
         share_rows(
-            self.grid, _remove_spurious, solid_c, open_c, self._component_c, self._free_c, self.tracked_c,
+            self.grid, _remove_spurious, solid_c, open_c, self.component_c, self._free_c, self.tracked_c,
             surface.phi_c, scratch_c, self._sums,
         )  # fmt: skip
         if self._sums[:, 2].any():
@@ -206,7 +209,7 @@ class VolumeTracker:
         self._take_unresolved(surface, u_f, solid_c, open_c, area_f, closed_f)
         share_rows(
             self.grid, _redistribute, surface.phi_c, open_c, surface.level_set.hidden_c, self.error_c,
-            self._component_c, self._sums, self.tracked_c,
+            self.component_c, self._sums, self.tracked_c,
         )  # fmt: skip
         self.error_c, self.tracked_c = self.tracked_c, self.error_c
         return float(self._sums[:, 3].sum()) * self.grid.cell_volume
@@ -232,7 +235,7 @@ class VolumeTracker:
         level_set.liquid_volume(surface.phi_c, solid_c=solid_c, out_parts=scratch_c)
         share_rows(
             self.grid, _find_error, surface.phi_c, solid, open_c, level_set.hidden_c, level_set.room_c,
-            self._component_c, self._free_c, scratch_c, redistributes, self.tracked_c, self.volume_c, self.error_c,
+            self.component_c, self._free_c, scratch_c, redistributes, self.tracked_c, self.volume_c, self.error_c,
             self._sums,
         )  # fmt: skip
 
@@ -254,18 +257,18 @@ class VolumeTracker:
         found, cell = error[at], np.stack(at) + GHOSTS
         # in a cell that a shell cuts nobody knows on which side of it the water is; a wall has closed over others
         freely = surface.level_set.beside_shells(at) | is_closed(grid, cell, area_f, closed_f)
-        drops = (found > DROP) & (phi[at] > 0.0) & ~freely
+        drops = (found > DROP) & (phi[at] > 0.0) & ~freely & self.sprays
         if solid_c is not None:
             drops &= solid_c[tuple(cell)] >= CLINGS * grid.dx
         nearest = np.full(cell.shape, -1)
         nearest[:, ~drops] = find_nearest_liquid(
             grid, cell[:, ~drops], freely[~drops], HANDED, surface.phi_c, open_c, area_f, closed_f
         )
-        drops |= (nearest[0] < 0) & (found > 0.0) & ~freely
+        drops |= (nearest[0] < 0) & (found > 0.0) & ~freely & self.sprays
         handed = (nearest[0] >= 0) & ~drops
         error[tuple(x[drops | handed] for x in at)] = 0.0
         _hand_on(
-            grid.spec, surface.phi_c, open_c, surface.level_set.hidden_c, self._component_c,
+            grid.spec, surface.phi_c, open_c, surface.level_set.hidden_c, self.component_c,
             np.ascontiguousarray(nearest[:, handed]), found[handed], self.tracked_c,
         )  # fmt: skip
         self.handed_volume += float(np.abs(found[handed]).sum()) * grid.cell_volume

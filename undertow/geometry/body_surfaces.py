@@ -58,12 +58,13 @@ class BodySurfaces:
     def _make(self, solid: Solid, volume: float, time: float) -> tuple[Array, Array]:
         """Elements (m, k, 3) around the true volume, and how much of its area each stands for (m,)."""
         position, rotation = solid.motion.pose(time)
+        rotation = plane_frame(rotation)
         shape = solid.shape_at(time)
         if shape.is_endless:
-            # a block about the whole domain
+            # a block about the whole domain, of one size wherever its solid is
             lower, upper = np.array(self.grid.lower), np.array(self.grid.upper)
             reach = np.linalg.norm(np.maximum(np.abs(lower - position), np.abs(upper - position)))
-            shape = shape.drawn_to(1.5 * float(reach))
+            shape = shape.drawn_to(2.0 ** np.ceil(np.log2(1.5 * float(reach))))
         parts = shape.parts_of()
         first = [self._surface_of(part, rotation) for part in parts]
         origin = np.arange(sum(map(len, first)))
@@ -129,6 +130,19 @@ class BodySurfaces:
         x = self.x[chosen]
         element = np.arange(x.size // 3).reshape(-1, self.grid.dimensions)
         return SurfaceSpec(element, x.reshape(-1, 3), np.zeros((1, 3))), self.body[chosen], self.part[chosen]
+
+
+def plane_frame(rotation: Array) -> Array:
+    """The least rotation (3, 3) after which the plane of a 2D grid cuts a body as it does after ``rotation``: whatever
+    the body has turned in the plane since, to the bit, so that surfaces do not depend on when they are made."""
+    normal = np.round(rotation[2], 9)
+    if normal[2] < 0.0:
+        flip = np.diag([1.0, -1.0, -1.0])
+        return plane_frame(rotation @ flip) @ flip
+    normal /= np.linalg.norm(normal)
+    x, y, z = normal.tolist()
+    s = 1.0 / (1.0 + z)
+    return np.array([[1.0 - s * x * x, -s * x * y, -x], [-s * x * y, 1.0 - s * y * y, -y], [x, y, z]])
 
 
 def true_volume(solid: Solid, dimensions: int, time: float) -> float:

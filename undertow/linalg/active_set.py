@@ -31,7 +31,9 @@ from undertow.grid import Array
 
 
 class ActiveSet(Protocol):
-    """One-sided rows of a solve."""
+    """One-sided rows of a solve. most: passes after which they stay as they are."""
+
+    most: int
 
     def accepts(self) -> bool:
         """Whether what the last pass led to agrees with the rows that acted in it."""
@@ -40,20 +42,24 @@ class ActiveSet(Protocol):
         """The rows that are to act in the next pass, after one that was not accepted."""
 
 
-def solve_in_passes(sets: Sequence[ActiveSet], solve: Callable[[], None], most: int) -> int:
-    """Solve until every set accepts, at most so often: how often it was. The rows of the last pass are kept."""
-    for count in range(1, most + 1):
+def solve_in_passes(sets: Sequence[ActiveSet], solve: Callable[[], None]) -> int:
+    """Solve until every set accepts or has had all of its passes: how often it was. The rows of the last pass are
+    kept."""
+    count = 0
+    while True:
         solve()
-        refused = [rows for rows in sets if not rows.accepts()]
-        if not refused or count == most:
+        count += 1
+        refused = [rows for rows in sets if not rows.accepts() and count < rows.most]
+        if not refused:
             return count
         for rows in refused:
             rows.choose()
-    return 0
 
 
 class Bounds(ABC):
     """The rule of the head of the module. held (n,): H, sorted."""
+
+    most: int
 
     def __init__(self, held: np.ndarray) -> None:
         self.held = held

@@ -32,7 +32,6 @@ from undertow.coupling.schemes import (
 from undertow.coupling.soft_fields import SoftFields
 from undertow.errors import UserError
 from undertow.fluid import Flow
-from undertow.fluid.free_surface import FreeSurface
 from undertow.fluid.liquid import MakePhase
 from undertow.fluid.phase import Phase
 from undertow.fluid.smoke import Smoke
@@ -43,7 +42,7 @@ from undertow.part import Part
 from undertow.rigid.table import BodyTable
 from undertow.run import build
 from undertow.run.assemble_solids import make_rigid, make_soft
-from undertow.run.assemble_water import check_water, make_liquid, set_velocity, viscosity_contents
+from undertow.run.assemble_water import check_water, make_liquid, phase_of, set_velocity, viscosity_contents
 from undertow.run.assemble_waves import tell_waves, wave_contents
 from undertow.run.assembly import Assembly
 from undertow.run.memory import check_memory
@@ -78,7 +77,7 @@ class _Box:
         self,
         fields: SolidFields | None,
         make_solve: Callable[[Any, float], SplitImplicit] | None = None,
-        make_phase: MakePhase = FreeSurface,
+        make_phase: MakePhase | None = None,
         kept_out: Sequence[Solid] = (),
     ) -> Flow:
         """The fluid around solids that are ``fields``, which fills the domain or has a surface; kept_out: further
@@ -90,7 +89,7 @@ class _Box:
             return Flow(grid, self.sides, fields, settings, contents, self.side_velocity, make_solve)
         solids = [*(() if fields is None else fields.solids), *kept_out]
         hidden = [solid for solid in solids if not self.table[solid.name].description.visible]
-        liquid = make_liquid(scene, grid, self.sides, make_phase, hidden)
+        liquid = make_liquid(scene, grid, self.sides, make_phase or phase_of(scene), hidden)
         flow = Flow(grid, self.sides, fields, settings, contents, self.side_velocity, make_solve, liquid)
         set_velocity(scene, flow)
         self.notes += [*check_water(scene, flow), *tell_waves(scene, flow)] if self.starts else []

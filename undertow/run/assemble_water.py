@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -12,12 +13,15 @@ from undertow.errors import UserError
 from undertow.fluid import Flow
 from undertow.fluid.advected import Content, FieldContext
 from undertow.fluid.drawing import padded_centres
+from undertow.fluid.free_surface import FreeSurface
 from undertow.fluid.liquid import LiquidSurface, MakePhase, VolumeSource, WaterEmitter
+from undertow.fluid.two_fluids import InterfaceTracker, TwoFluids, viscosity_of_both
+from undertow.fluid.two_phase import OtherFluid, TwoPhase
 from undertow.fluid.variable_viscosity import VariableViscosity, ViscositySource
 from undertow.fluid.volume_tracking import Untracked, VolumeTracker
 from undertow.grid import GHOSTS, SIDE_NAMES, Array, Grid, Sides
 from undertow.run import build
-from undertow.scene import Drain, Inflow, Open, Outflow, Scene, Wall, Water, WaterSource
+from undertow.scene import Bubble, Drain, Inflow, Open, Outflow, Scene, Wall, Water, WaterSource
 from undertow.surface import Surface, SurfaceSettings
 from undertow.surface.contact_angle import RIGHT_ANGLES
 
@@ -37,7 +41,7 @@ def make_liquid(
     surface = Surface(
         grid,
         sides,
-        _distance(grid, scene.waters),
+        np.maximum(_distance(grid, scene.waters), -_distance(grid, scene.bubbles)),
         SurfaceSettings(
             particles=scene.surface.particles,
             per_cell=scene.surface.particles_per_cell or PARTICLES_PER_CELL[grid.dimensions],
@@ -51,8 +55,9 @@ def make_liquid(
     # through open sides water may leave
     leaves = any(isinstance(side, Open | Outflow | Inflow) for side in scene.need_domain().sides.values())
     bound = math.inf if leaves else scene.surface.volume_bound
-    make_tracker = VolumeTracker if scene.surface.volume_tracking else Untracked
-    return lambda context: LiquidSurface(
+    extent, tracker = (LiquidSurface, VolumeTracker) if scene.fluid.air is None else (TwoFluids, InterfaceTracker)
+    make_tracker = tracker if scene.surface.volume_tracking else Untracked
+    return lambda context: extent(
         context, surface, emitters, drains, bound, make_phase, hidden, make_tracker, scene.surface.tension,
         {name: body.contact_angle for name, body in scene.bodies.items() if body.contact_angle is not None},
     )  # fmt: skip
@@ -67,11 +72,11 @@ def _angles_of_sides(scene: Scene) -> tuple[float, ...]:
     return tuple(angles)
 
 
-def _region(name: str, item: Water | WaterSource | Drain) -> geometry.Solid:
+def _region(name: str, item: Water | WaterSource | Drain | Bubble) -> geometry.Solid:
     return geometry.Solid(name, build.make_shape(name, item), build.make_motion(item))
 
 
-def _distance(grid: Grid, items: Mapping[str, Water | WaterSource | Drain]) -> Array:
+def _distance(grid: Grid, items: Mapping[str, Water | WaterSource | Drain] | Mapping[str, Bubble]) -> Array:
     """Signed distance of the union of shapes at cell centres, ghosts included [m]; far away without any."""
     phi = np.full(grid.padded, float(max(grid.cells)) * grid.dx)
     points = padded_centres(grid)
@@ -81,8 +86,16 @@ def _distance(grid: Grid, items: Mapping[str, Water | WaterSource | Drain]) -> A
     return phi
 
 
+def phase_of(scene: Scene) -> MakePhase:
+    """What makes the phase of a scene's water, with another fluid beyond its surface or without."""
+    air = scene.fluid.air
+    return FreeSurface if air is None else partial(TwoPhase, other=OtherFluid(air.density, air.viscosity))
+
+
 def viscosity_contents(scene: Scene, grid: Grid) -> list[Content]:
     """The viscosity where it differs from place to place, later objects over earlier ones; else nothing."""
+    if scene.fluid.air is not None:
+        return viscosity_of_both(scene.fluid.viscosity, scene.fluid.air.viscosity)
     if not scene.mixes_viscosities:
         return []
     mu_c = np.full(grid.padded, scene.fluid.viscosity)

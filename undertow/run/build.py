@@ -19,6 +19,7 @@ from undertow.grid import KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
 from undertow.rigid.table import BodyTable
 from undertow.run.shapes import make_shape
 from undertow.scene import (
+    Bubble,
     Drain,
     Driven,
     Emitter,
@@ -40,7 +41,7 @@ from undertow.scene import (
 )
 from undertow.scene import Smoke as SmokeOfScene
 
-Placed = RigidBody | Emitter | Water | WaterSource | Drain | SphFluid | SoftBody | Hold
+Placed = RigidBody | Emitter | Water | WaterSource | Drain | Bubble | SphFluid | SoftBody | Hold
 
 
 def vector3(values: tuple[float, ...]) -> tuple[float, float, float]:

@@ -20,6 +20,7 @@ from undertow.scene.materials import MATERIALS, SOLID_MATERIALS, Material, Solid
 from undertow.scene.monolithic import Lumped, Monolithic
 from undertow.scene.motion import Driven, Keyframes, PrescribedVelocity, Rotation, Static
 from undertow.scene.objects import (
+    Bubble,
     Control,
     Drain,
     Emitter,
@@ -66,7 +67,7 @@ from undertow.scene.sph import Sph
 from undertow.scene.waves import Beach, IrregularWave, RegularWave, WaveMaker
 
 __all__ = [
-    "MATERIALS", "SOLID_MATERIALS", "Beach", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth",
+    "MATERIALS", "SOLID_MATERIALS", "Beach", "Boat", "Bowl", "Box", "Bubble", "Bunny", "Camera", "Capsule", "Cloth",
     "Compound", "CompoundPart", "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "FaceProbe", "Fluid",
     "FluxProbe", "ForceLoad", "ForceProbe", "Fracture", "GaugeProbe", "Gear", "Heights", "HeightSine", "HeightTable",
     "Hold", "Hull", "Inflow", "IrregularWave", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Material",

@@ -28,6 +28,44 @@ MATERIALS: dict[str, Material] = {
 }
 
 
+class Pair(NamedTuple):
+    """Materials of a liquid and of what is beyond its surface, tension between them [N/m], and where it comes from."""
+
+    liquid: str
+    beyond: str
+    tension: float
+    source: str
+
+
+PAIRS: dict[str, Pair] = {
+    "water-air": Pair("water", "air", 7.275e-2, "20 C; IAPWS R1-76(2014)"),
+    "water-oil": Pair("water", "olive-oil", 2.4e-2, "20 C, purified oil, about; Fisher, Mitchell and Parker 1985"),
+    "oil-water": Pair("olive-oil", "water", 2.4e-2, "20 C, purified oil, about; Fisher, Mitchell and Parker 1985"),
+    "mercury-air": Pair("mercury", "air", 4.865e-1, "20 C; Jasper 1972"),
+}
+"""Two fluids by one name."""
+
+
+def fill_in_pair(data: Any) -> Any:
+    """A scene whose ``fluid.pair`` names two fluids, with their materials and tension; its own keys go before."""
+    fluid = data.get("fluid") if isinstance(data, dict) else None
+    name = fluid.get("pair") if isinstance(fluid, dict) else None
+    if not isinstance(name, str):
+        return data
+    if name not in PAIRS:
+        raise complain(
+            f"fluid.pair = {name!r} is unknown; {suggest(name, list(PAIRS))}The pairs are {', '.join(PAIRS)}; or give "
+            "fluid, fluid.air and surface.tension"
+        )
+    assert isinstance(fluid, dict)
+    pair, surface = PAIRS[name], data.get("surface", {})
+    air = fluid.get("air")
+    air = {"material": pair.beyond} if air is None else air
+    liquid = {} if {"density", "material"} & fluid.keys() else {"material": pair.liquid}
+    with_tension = {"tension": pair.tension, **surface} if isinstance(surface, dict) else surface
+    return {**data, "fluid": {**liquid, **fluid, "air": air}, "surface": with_tension}
+
+
 def default_density(liquid: bool) -> float:
     """Density [kg/m3] of a fluid that the scene says nothing about: water where it has a surface, else air."""
     return MATERIALS["water"].density if liquid else 1.2

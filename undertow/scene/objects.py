@@ -425,6 +425,21 @@ class Drain(Model):
         return self
 
 
+class Bubble(Model):
+    """A region of ``fluid.air`` inside the water at t = 0."""
+
+    type: Literal["bubble"] = "bubble"
+    shape: Shape = Field(description="the shape, such as { type = 'sphere', radius = 0.1 }")
+    position: Point = Field(description="position of the centre [m]")
+    rotation: Rotation = Field(Rotation(), description="rotation")
+
+    @model_validator(mode="after")
+    def _check(self) -> Bubble:
+        if self.shape.is_animated:
+            raise complain("a bubble cannot be an animated mesh; use a mesh")
+        return self
+
+
 class SphFluid(Model):
     """A fluid of particles at t = 0: the inside of a shape; settings in the table [sph]."""
 
@@ -452,6 +467,7 @@ SceneObject = Annotated[
     | Annotated[Water, Tag("<water>")]
     | Annotated[WaterSource, Tag("<water_source>")]
     | Annotated[Drain, Tag("<drain>")]
+    | Annotated[Bubble, Tag("<bubble>")]
     | Annotated[SoftBody, Tag("<soft_body>")]
     | Annotated[Cloth, Tag("<cloth>")]
     | Annotated[Rope, Tag("<rope>")]
@@ -466,6 +482,7 @@ SceneObject = Annotated[
         "water",
         "water_source",
         "drain",
+        "bubble",
         "soft_body",
         "cloth",
         "rope",

@@ -36,10 +36,11 @@ from undertow.scene.domain import AXES, Domain, Inflow, Open, Outflow, Wall, val
 from undertow.scene.faults import suggest
 from undertow.scene.keys import assign
 from undertow.scene.loads import check_loads
-from undertow.scene.materials import check_density, default_density, fill_in
+from undertow.scene.materials import MATERIALS, check_density, default_density, fill_in, fill_in_pair
 from undertow.scene.monolithic import Lumped, Monolithic, check_nodes_in_fluid, check_solves
 from undertow.scene.motion import Keyframes, PrescribedVelocity, Static
 from undertow.scene.objects import (
+    Bubble,
     Drain,
     Emitter,
     Joint,
@@ -65,6 +66,7 @@ from undertow.scene.rigid_fluid import RigidFluid
 from undertow.scene.shells import check_shells
 from undertow.scene.soft import Cloth, Rope, Soft, SoftBody, check_soft
 from undertow.scene.sph import Sph, check_sph, check_without_sph
+from undertow.scene.two_fluids import check_two_fluids
 from undertow.scene.waves import Beach, WaveMaker, check_waves
 
 Zone = Beach | WaveMaker
@@ -113,6 +115,24 @@ class Time(Model):
         return self.end if index == self.frames else index / self.frame_rate
 
 
+class OtherFluid(Model):
+    """What is beyond the surface of water, solved for too: two-phase flow."""
+
+    material: Text | None = Field(None, description="name of a material that gives density and viscosity")
+    density: Density = Field(MATERIALS["air"].density, description="density [kg/m3]; absent: of air")
+    viscosity: Viscosity = Field(0.0, description="dynamic viscosity [Pa s]; 0: inviscid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_material(cls, data: Any) -> Any:
+        return fill_in(data)
+
+    @model_validator(mode="after")
+    def _check(self) -> OtherFluid:
+        check_density(self.material, self.density)
+        return self
+
+
 class Fluid(Model):
     """One incompressible fluid that fills the domain outside the solids."""
 
@@ -141,6 +161,12 @@ class Fluid(Model):
         0.0, description="vortices at t = 0: this times sin(2 pi x / Lx) sin(2 pi y / Ly) as stream function [m2/s]"
     )
     tolerance: Tolerance = Field(1e-6, description="relative true residual of the pressure solve [-]")
+    air: OtherFluid | None = Field(
+        None, description="a second fluid beyond the surface of water, such as { material = 'air' }; absent: emptiness"
+    )
+    pair: Text | None = Field(
+        None, description="name of two fluids that gives fluid, fluid.air and surface.tension, such as 'water-air'"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -329,6 +355,11 @@ class Scene(Model):
         return {name: item for name, item in self.objects.items() if isinstance(item, WaterSource | Drain)}
 
     @cached_property
+    def bubbles(self) -> dict[str, Bubble]:
+        """The bubbles at t = 0 by name, in order."""
+        return {name: item for name, item in self.objects.items() if isinstance(item, Bubble)}
+
+    @cached_property
     def wave_zones(self) -> dict[str, Beach | WaveMaker]:
         """Makers of waves and beaches by name, in order."""
         return {name: item for name, item in self.objects.items() if isinstance(item, Zone)}
@@ -347,6 +378,8 @@ class Scene(Model):
     def is_viscous(self) -> bool:
         """True when some of the fluid has a viscosity."""
         waters = (item for item in self.objects.values() if isinstance(item, Water | WaterSource))
+        if self.fluid.air is not None and self.fluid.air.viscosity > 0:
+            return True
         return self.fluid.viscosity > 0 or any(self.viscosity_of(item) > 0 for item in waters)
 
     @property
@@ -395,7 +428,7 @@ class Scene(Model):
                 f"objects: {len(objects)} of them, at most {MOST_OBJECTS} are simulated; join those that move together "
                 "in one mesh"
             )
-        return data
+        return fill_in_pair(data)
 
     @model_validator(mode="after")
     def _check(self) -> Scene:
@@ -603,7 +636,7 @@ class Scene(Model):
             found += [(f"{path}.shape.{key}", v) for key, v in item.shape.directions().items()]
             if isinstance(item, Emitter | Water | WaterSource | SphFluid):
                 found += [(f"{path}.velocity", item.velocity)] if item.velocity is not None else []
-            elif isinstance(item, Drain):
+            elif isinstance(item, Drain | Bubble):
                 continue
             elif isinstance(item.motion, PrescribedVelocity):
                 found += [(f"{path}.motion.linear", v) for v in values_of(item.motion.linear)]
@@ -673,6 +706,10 @@ class Scene(Model):
         """What a free surface does without yet is refused; without one its options have no effect."""
         if self.sph_fluids:
             return
+        for name in self.bubbles if self.fluid.air is None else ():
+            raise complain(f"objects.{name}: a bubble is of fluid.air; add it, such as fluid.air = {{ density = 1.2 }}")
+        if self.fluid.air is not None:
+            check_two_fluids(self)
         if not self.has_surface:
             if self.surface != Surface():
                 raise complain("surface has no effect without water; add an object of type 'water', or remove it")
@@ -710,7 +747,7 @@ class Scene(Model):
             )
 
     def _check_inside(
-        self, name: str, item: RigidBody | Emitter | Water | WaterSource | Drain | SphFluid, domain: Domain
+        self, name: str, item: RigidBody | Emitter | Water | WaterSource | Drain | Bubble | SphFluid, domain: Domain
     ) -> None:
         """A solid that never moves, or a source, wholly outside the domain has no effect and is a mistake."""
         if isinstance(item, RigidBody) and not isinstance(item.motion, Static):

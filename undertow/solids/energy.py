@@ -23,13 +23,16 @@ from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.soft import SoftBodies
 
 STILL = 1e-3
-"""Solids are at rest that move by less than this part of their size in a second."""
+"""Solids are at rest that move by less than this part of their size in a second, or no faster than gravity makes them
+in a step."""
 
 SHARE = 0.5
-"""Energy gained beyond the work is an error from this part on of all that solids began with and were given."""
+"""Energy gained beyond the work is an error from this part on of all that solids began with and were given, while they
+have more than that: a body that is stopped within a step loses less than the force of the step takes on its way."""
 
 LASTING = 10
-"""After so many steps in a row with that, since the two sides may be off by what acts over a step."""
+"""After so many steps with that, since the two sides may be off by what acts over a step. Steps in which it falls do
+not count: what a linearised step adds where a stiff rope is pushed across, the next ones take."""
 
 AT_ONCE = 1e3
 """Or after two with so many times that share."""
@@ -38,39 +41,37 @@ AT_ONCE = 1e3
 @dataclass
 class Balance:
     """What has been given to the solids of a part: work [J] since the start; kinetic [J]: energy that the last step
-    left them with, None before the first: what it differs from then has been given by who changed velocities."""
+    left them with, or that they were made with: what it differs from then has been given by who changed velocities.
+    fall [m/s]: what gravity adds to a velocity in a step."""
 
+    kinetic: float
     work: float = 0.0
-    kinetic: float | None = None
+    fall: float = 0.0
 
     def begin(self, kinetic: float) -> None:
         """A step begins with a kinetic energy [J]."""
-        if self.kinetic is not None:
-            self.work += kinetic - self.kinetic
+        self.work += kinetic - self.kinetic
 
-    def end(self, work: float, kinetic: float) -> None:
+    def end(self, work: float, kinetic: float, fall: float) -> None:
         """A step in which a work [J] was done has ended with a kinetic energy [J]."""
         self.work += work
-        self.kinetic = kinetic
+        self.kinetic, self.fall = kinetic, fall
 
-    def quantities(self, energy: float, still: float) -> Iterator[Quantity]:
-        """Kinetic and elastic energy of now, work, and the energy below which solids are at rest [J]."""
+    def quantities(self, energy: float, mass: Array, size: Array) -> Iterator[Quantity]:
+        """Kinetic and elastic energy of now, work, and the energy below which solids of masses (n,) [kg] and sizes (n,)
+        [m] are at rest [J]."""
+        still = 0.5 * mass @ np.maximum(STILL * size, self.fall) ** 2
         yield Quantity("solids_energy", energy, ENERGY)
         yield Quantity("solids_work", self.work, ENERGY)
-        yield Quantity("solids_still", still, ENERGY)
+        yield Quantity("solids_still", float(still), ENERGY)
 
     def numbers(self) -> dict[str, Any]:
         """Its state."""
-        return {"work": self.work, "kinetic": self.kinetic}
+        return dict(vars(self))
 
     def restore(self, numbers: Mapping[str, Any]) -> None:
         """Take over what ``numbers`` gave."""
-        self.work, self.kinetic = numbers["work"], numbers["kinetic"]
-
-
-def still_energy(mass: Array, size: Array | float) -> float:
-    """Kinetic energy [J] of masses [kg] of some size [m] that are at rest."""
-    return float(np.sum(0.5 * mass * (STILL * np.asarray(size)) ** 2))
+        vars(self).update(numbers)
 
 
 def turns(before: Array, after: Array) -> Array:
@@ -140,8 +141,8 @@ def work_of_holds(
 class EnergyWatch:
     """What solids gain beyond the work that is done on them, judged step by step.
 
-    given [J]: what they began with, and the largest rise of the work since. gained [J]: the largest rise of their
-    energy beyond the work. late: steps in a row with too much of it, by their weight.
+    given [J]: what they began with, and the largest rise of the work since. gained [J]: the rise of their energy beyond
+    the work. late: steps with too much of it since there last was not, by their weight.
     """
 
     def __init__(self) -> None:
@@ -162,10 +163,12 @@ class EnergyWatch:
         self.lowest_work = min(self.lowest_work, work)
         self.lowest = min(self.lowest, beyond)
         self.rise = max(self.rise, work - self.lowest_work)
-        self.gained = beyond - self.lowest
+        before, self.gained = self.gained, beyond - self.lowest
         bound = SHARE * self.given + still
-        more = LASTING // 2 if self.gained > AT_ONCE * bound else 1
-        self.late = self.late + more if self.gained > bound else 0
+        if self.gained <= bound or energy <= self.given + still:
+            self.late = 0
+        elif self.gained >= before:
+            self.late += LASTING // 2 if self.gained > AT_ONCE * bound else 1
         return self.late >= LASTING
 
     def numbers(self) -> dict[str, Any]:

@@ -48,7 +48,7 @@ from undertow.rigid.mass import add_points
 from undertow.rigid.placing import place_body
 from undertow.rigid.table import BodyDescription, BodyEntry, BodyTable, carry_rows
 from undertow.solids.contact_record import ContactSet
-from undertow.solids.energy import Balance, BodiesOnTheirWay, still_energy, work_on_bodies
+from undertow.solids.energy import Balance, BodiesOnTheirWay, work_on_bodies
 from undertow.solids.loads import NEXT_STEP, Applied, RigidLoads
 from undertow.solids.settings import SolidSettings
 from undertow.solids.step import JointReport, Solids, SolidsReport
@@ -108,7 +108,7 @@ class RigidPart(Part):
         self.shapes = table.shapes
         self.moved_by_fluid = True
         """Whether the forces of a fluid act on the bodies; otherwise they are only told."""
-        self._balance, self._on_their_way = Balance(), BodiesOnTheirWay(self.bodies)
+        self._on_their_way = BodiesOnTheirWay(self.bodies)
         self._last_forces, self._joint_rows = np.zeros((2, 0, 6)), np.zeros((0, 6))
         self._warned: set[str] = set()
         self._rows: dict[str, int] = {}
@@ -128,6 +128,7 @@ class RigidPart(Part):
         for control in made_controls:
             self.joints.control(control)
         self.solids = Solids(self.bodies, self.shapes, settings, self.joints if self.joints.count else None)
+        self._balance = Balance(self.solids.energy()[0])
         self._pulled = self.solids.gravity.copy()
         """Gravity before the last change [m/s2]."""
 
@@ -313,6 +314,10 @@ class RigidPart(Part):
         self.bodies.derive_velocities()
         self.bodies.move_kinematic(time, place=False)
 
+    def reported(self) -> list[Array]:
+        """Forces and torques of the last step, or kick."""
+        return [self.force_table.values, self._driven_b, self.loads.mean_b]
+
     def take_report(self, report: SolidsReport) -> None:
         """What a step did to the bodies among themselves; the forces of a fluid are added by who knows them."""
         self._last_forces = self._acting()
@@ -339,7 +344,8 @@ class RigidPart(Part):
         way = self._on_their_way.way()
         forces[0] += self.loads.mean_b
         gravity = lag * self._pulled + (1.0 - lag) * self.solids.gravity
-        self._balance.end(work_on_bodies(self.bodies, way, forces[0], forces[1], gravity), kinetic)
+        work = work_on_bodies(self.bodies, way, forces[0], forces[1], gravity)
+        self._balance.end(work, kinetic, dt * float(np.linalg.norm(gravity)))
 
     def _acting(self) -> Array:
         """Forces and torques on the bodies (2, n, 6) [N, N m] over the last step: those of a fluid, and those of
@@ -434,7 +440,7 @@ class RigidPart(Part):
         yield Quantity(f"potential_energy{of}", potential, ENERGY)
         yield Quantity(f"energy{of}", kinetic + potential, ENERGY)
         mass = np.where(bodies.kind_b == DYNAMIC, bodies.mass_b, 0.0)
-        yield from self._balance.quantities(kinetic, still_energy(mass, self.solids.sizes))
+        yield from self._balance.quantities(kinetic, mass, self.solids.sizes)
         yield Quantity("contacts", 0 if done is None else done.contacts)
         yield Quantity("collisions", 0 if done is None else done.collisions)
         yield Quantity("clamped", 0 if done is None else done.clamped)

@@ -43,7 +43,7 @@ from undertow.soft.outlines import OutlineCollisions
 from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
 from undertow.solids.contact_record import ContactSet
-from undertow.solids.energy import Balance, BodiesOnTheirWay, still_energy, work_of_holds
+from undertow.solids.energy import Balance, BodiesOnTheirWay, work_of_holds
 from undertow.solids.loads import NEXT_STEP, Applied, NewLoad, NodeLoads
 from undertow.solids.points import RigidPoints
 from undertow.solids.rigid_part import RigidPart
@@ -193,7 +193,7 @@ class SoftPart(Part):
         self._acted: Array = np.zeros((soft.count, 3))
         self.led_work = 0.0
         """Work in the last step [J] of bodies that move as prescribed and touch nodes."""
-        self._balance, self._begun = Balance(), (soft.x, soft.v)
+        self._balance, self._begun = Balance(soft.kinetic_energy()), (soft.x, soft.v)
         self._on_their_way = BodiesOnTheirWay(rigid.bodies)
         self.soft_forces = ForceTable(len(self.looks))
         self.reaction: Array = np.zeros((len(self.looks), 3))
@@ -326,6 +326,10 @@ class SoftPart(Part):
         else:
             self.balance_reactions(np.stack([external[part.nodes].sum(axis=0) for part in self.soft_parts]), dt)
 
+    def reported(self) -> list[Array]:
+        """Forces of the last step, or kick."""
+        return [self.soft_forces.values, self.reaction, self.acting, self.loads.mean]
+
     def take_acting(self, force: Array) -> None:
         """Forces from outside on the nodes (n, 3) [N] in a step, or in a kick."""
         self._acted[...], self.acting[...] = self.acting, force
@@ -354,7 +358,7 @@ class SoftPart(Part):
             work += self._work_of_turning() + work_of_holds(soft, held, (x, v), force, dt) + solids.led_by_rings
         else:
             work += self._work_of_turning() + float((solids.implicit.reaction[held] * soft.v[held]).sum())
-        self._balance.end(work, soft.kinetic_energy())
+        self._balance.end(work, soft.kinetic_energy(), dt * float(np.linalg.norm(self.gravity)))
 
     def _work_of_turning(self) -> float:
         """Of the torques on soft bodies of the rigid ones that move as prescribed, in the last step without fluid
@@ -394,7 +398,7 @@ class SoftPart(Part):
         yield Quantity(f"potential_energy{of}", potential, ENERGY)
         yield Quantity(f"energy{of}", kinetic + potential + self.elastic_energy, ENERGY)
         mass, size = [soft.mass[part.nodes].sum() for part in self.soft_parts], self._sizes()
-        yield from self._balance.quantities(kinetic + self.elastic_energy, still_energy(np.array(mass), size))
+        yield from self._balance.quantities(kinetic + self.elastic_energy, np.array(mass), size)
         yield Quantity("soft_elastic_energy", self.elastic_energy, ENERGY)
         yield Quantity("soft_volume", sum(soft.volume(part) for part in soft.parts if part.closed), VOLUME)
         if self.rigid.in_fluid:

@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.interpolate import CubicSpline
 from scipy.sparse.linalg import splu
 
-from undertow.grid import Array
+from undertow.validation.analysis import Array
 
 REYNOLDS = 100.0
 

@@ -19,7 +19,6 @@ SIZES, LARGEST = (50, 100), 200
 DEFORMED, SMALL = 0.05, 0.0125
 PLACE, TIME = (0.75, 0.5), 0.5
 END = 1.27 * PERIOD
-SMOKE = {"SIZES": (16,)}
 
 
 class Swing(NamedTuple):

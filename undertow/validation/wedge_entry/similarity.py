@@ -24,7 +24,7 @@ import sys
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
-from undertow.grid import Array
+from undertow.validation.analysis import Array
 
 PERIOD = 3
 """Steps from one smoothing to the next (Longuet-Higgins and Cokelet 1976)."""
