@@ -18,6 +18,7 @@ from numba import njit
 from undertow.errors import PhysicsError, UserError
 from undertow.fluid import measure
 from undertow.fluid.advected import Extent, FieldContext
+from undertow.fluid.contact_line import ContactLines
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.drawing import drawn_surface
 from undertow.fluid.free_surface import FreeSurface, is_dry
@@ -33,6 +34,7 @@ from undertow.grid import GHOSTS, Array, Grid, share, share_face_rows, share_row
 from undertow.grid.jitting import borrowing
 from undertow.part import VOLUME, Limit, Quantity
 from undertow.surface import Surface
+from undertow.surface.contact_angle import NONE_GIVEN, SolidAngles, cosines_of
 from undertow.transport import Extrapolation
 
 AIR_LAYERS = 4
@@ -112,7 +114,8 @@ class LiquidSurface(Extent):
     ``surface`` holds the liquid of time 0. volume_bound: part of the volume beyond which a loss or gain stops the run.
     make_phase: of solids that are liquid to the pressure the phase knows (``SurfacePhase.displaced``), and the surface
     keeps out of them. hidden: solids that are not drawn, inside which no liquid is drawn either. make_tracker: how
-    the volume is tracked. tension: of the surface [N/m]. Without viscosity walls should slip.
+    the volume is tracked. tension: of the surface [N/m]. contact_angles: of solids by name [degrees].
+    Without viscosity walls should slip.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class LiquidSurface(Extent):
         hidden: Sequence[Solid] = (),
         make_tracker: Callable[[Grid], VolumeTracker] = VolumeTracker,
         tension: float = 0.0,
+        contact_angles: Mapping[str, float] = NONE_GIVEN,
     ) -> None:
         domain, grid = context.domain, context.grid
         self.grid, self.domain, self.sides, self.advection = grid, domain, domain.sides, context.advection
@@ -152,6 +156,12 @@ class LiquidSurface(Extent):
         self.was_solid_c = grid.cell_field() if self._all_solids else None
         self.emitted_volume = self.start_volume = 0.0
         self.hidden = tuple(hidden)
+        names = () if self.solids is None else self.solids.names
+        self.angles = SolidAngles(grid, cosines_of(names, contact_angles))
+        if self.solids is not None and tension > 0.0:
+            self.phase.lines = (ContactLines(surface.phi_c, self.solids, tension, self.angles.cosine),)
+        if self.angles.are_given:
+            self.phase.adhesion = np.nan_to_num(tension * (1.0 + self.angles.cosine) / grid.dx)
         self.lowest = measure.Rest(np.zeros(3), np.zeros(3))
         """Against which potential energy counts."""
 
@@ -202,6 +212,8 @@ class LiquidSurface(Extent):
         if np.any((found <= 0.0) & (phi > 0.0)):
             np.copyto(phi, found)
             surface.rebuild()
+        self._meet_at_angles()
+        surface.level_set.fill_ghosts(phi)
 
     def _opens_to_air(self, phi: Array) -> np.ndarray:
         """Cells with open faces, none of them to a cell of water whose centre is outside solids."""
@@ -407,7 +419,13 @@ class LiquidSurface(Extent):
             self.grid, _follow_outside, extended, self.domain.area_f, self.open_c, self.solid_c, self.phase.marked_c(),
             phi,
         )  # fmt: skip
+        self._meet_at_angles()
         self.surface.level_set.fill_ghosts(phi)
+
+    def _meet_at_angles(self) -> None:
+        """The surface goes on into solids at their contact angles."""
+        if self.solids is not None and self.solid_c is not None and self.angles.are_given:
+            self.angles.extend(self.surface.phi_c, self.solid_c, self.open_c, self.solids.body_c)
 
     def after_solve(self) -> None:
         """Walls that the water has left are dry, and those that it comes back to are wet again."""
