@@ -178,7 +178,6 @@ READS = {
     "validation/boat_load": "outline of a boat, for its volume under water",
     "validation/cloth_knot": "collisions of soft surfaces",
     "validation/drag": "boundary particles", "validation/no_leak": "boundary particles",
-    "validation/cook_membrane/constrained": "the mesh of a panel",
     "validation/slip": "labels of particles",
     "validation/sph_contact": "boundary particles", "validation/sph_drop": "boundary particles",
     "validation/sph_hydrostatic": "boundary particles", "validation/sph_momentum": "momenta of particles and bodies",
