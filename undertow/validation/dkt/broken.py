@@ -10,12 +10,14 @@ from undertow.validation.dkt import case
 
 
 def small() -> Iterator[Quantity]:
-    """The drag of one sphere at one Reynolds number."""
-    yield quantity("drag_30", case.drag(30, case.DRAG_CELLS)[0])
+    """Two spheres at 4 cells per diameter."""
+    _, gap, angle, _ = case.follow(case.make(4), 1.0).T
+    met = gap < case.NEAR
+    yield quantity("gap", float(gap.min()))
+    yield quantity("turn", float(angle[met.argmax() :].max()) if met.any() else 0.0)
 
 
 DEFECTS = {
     "frozen": broken.frozen(),
     "no weight": broken.gravity(0.0),
-    "half as viscous": broken.fluid(viscosity=0.5),
 }
