@@ -26,7 +26,7 @@ from undertow.fluid.two_phase import TwoPhase
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.volume_tracking import VolumeTracker
 from undertow.fluid.waters import SUMS, BodyOfWater, Waters
-from undertow.grid import GHOSTS, Array
+from undertow.grid import GHOSTS, Array, largest_entry
 from undertow.part import VOLUME, Limit, Quantity
 from undertow.surface import Surface
 from undertow.transport import sample_velocity
@@ -36,6 +36,12 @@ NAMED = 3
 
 MOST = 0.05
 """The interface is moved by no more than this in one step [cells]."""
+
+RESOLVED = 10.0
+"""Reynolds number of a cell below which it sees the shear of the lighter fluid."""
+
+OWN_LAYERS = 4
+"""Layers of faces beyond the interface that get the velocity of the heavier fluid for its own transport."""
 
 NORMAL = 2.5
 """So far from the interface phi moves with the velocity of the nearest place of it [cells]."""
@@ -66,6 +72,8 @@ class TwoFluids(LiquidSurface):
         self.bubbles = Waters(self.grid)
         self._beyond_c, self._before_c = self.grid.cell_field(), self.grid.cell_field()
         self.along_f = self.grid.face_field()
+        self.carried_f, self.known_f = self.grid.face_field(), np.zeros((3, *self.grid.padded), dtype=bool)
+        self.viscosity = context.settings.viscosity
         self._seen = {"air": 0, "liquid": 0}
         """Bodies of each when events were last asked for."""
         self._around = self.phase.wall_cells.offsets
@@ -130,7 +138,33 @@ class TwoFluids(LiquidSurface):
         return place, normal
 
     def transport_velocity(self, u_f: Array, by_f: Array, dt: float, out_f: Array) -> None:
+        """Both fluids by their one velocity. Where cells do not see the shear of the lighter one, the heavier one goes
+        by its own alone, continued beyond the interface: many times its speed is not to be carried into it."""
         self.advection.velocity(u_f, by_f, dt, out_f)
+        phase = self.phase
+        light, heavy = sorted((phase.mass_of(1.0), phase.of_air(1.0)))
+        alone = (1.0 - light / heavy) * self._unseen_shear(u_f)
+        if alone == 0.0:
+            return
+        own_f, part_f = self.along_f, phase.part_f if phase.mass_of(1.0) == heavy else 1.0 - phase.part_f
+        np.copyto(own_f, u_f)
+        np.greater_equal(part_f, 1.0, out=self.known_f)
+        self.known_f &= phase.inv_mass_f > 0.0
+        self.extrapolation.velocity(own_f, self.known_f, OWN_LAYERS)
+        self.sides.fill_velocity(own_f)
+        self.advection.velocity(own_f, by_f, dt, self.carried_f)
+        mass = part_f / (part_f + (1.0 - part_f) * light / heavy)
+        self.carried_f -= out_f
+        self.carried_f *= alone * mass
+        out_f += self.carried_f
+
+    def _unseen_shear(self, u_f: Array) -> float:
+        """Re^2 / (Re^2 + RESOLVED^2), Re being the Reynolds number of a cell of the lighter fluid."""
+        phase = self.phase
+        is_liquid = phase.mass_of(1.0) < phase.of_air(1.0)
+        viscosity = self.viscosity / phase.mass_of(1.0) if is_liquid else phase.other.viscosity / phase.of_air(1.0)
+        flux = largest_entry(u_f) * self.grid.dx
+        return flux**2 / (flux**2 + (RESOLVED * viscosity) ** 2) if flux > 0.0 else 0.0
 
     def drop_stray_air(self) -> None:
         """Particles of both fluids ride on a velocity that is theirs."""

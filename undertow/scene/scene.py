@@ -214,7 +214,9 @@ class Surface(Model):
     tension: NonNegativeNumber = Field(
         0.0, description="surface tension [N/m], of water against air 0.0728; it limits the step (limit 'capillary')"
     )
-    particles: Flag = Field(True, description="false: level set alone, which loses thin sheets and drops")
+    particles: Flag = Field(
+        True, description="false: level set alone, which loses thin sheets and drops; absent beside fluid.air: false"
+    )
     particles_per_cell: Count | None = Field(
         None, description="in the cells about the surface; absent: 32 in 2D, 16 in 3D"
     )
@@ -440,6 +442,9 @@ class Scene(Model):
         if self.has_surface and "density" not in self.fluid.model_fields_set:
             fluid = self.fluid.model_copy(update={"density": default_density(liquid=True)})
             object.__setattr__(self, "fluid", fluid)
+        if self.fluid.air is not None and "particles" not in self.surface.model_fields_set:
+            # markers hold the interface where it was before its volume was corrected
+            object.__setattr__(self, "surface", self.surface.model_copy(update={"particles": False}))
         if self.has_surface and self.smoke is not None:
             # dye in a liquid has no weight and its heat no lift, unless they are given
             none = {"buoyancy_density": 0.0, "buoyancy_temperature": 0.0}
