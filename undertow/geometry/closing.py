@@ -1,11 +1,10 @@
 """Faces that solids thinner than two cells close: those between cells that do not see each other past them.
 
 Open fractions are made of distances at the nodes. A solid thinner than a cell can pass between these, and one not much
-thicker cuts cells in two, through which the fluid would go from one side to the other. So a cell near such a solid
-belongs to one side of it, that of its place: its centre; if that lies inside of a solid, the corner furthest from all
-solids. A face is closed, phi_f = 0, unless the places of its two cells see each other (``Occlusion``), or both see one
-of the face's corners. A centre in a solid that the corners show nothing of (their mean is outside) has no place: such a
-cell is solid. Whatever is joined by open faces is joined by a line that crosses no surface: a closed surface, or one
+thicker cuts cells in two, through which the fluid would go from one side to the other. So a cell with
+its centre in such a solid is solid. Any other belongs to one side of it, that of its place: its centre; where that lies
+inside of another solid, by the mean of its corners, the corner furthest from all. A face is closed, phi_f = 0, unless
+the places of its two cells see each other (``Occlusion``), or both see one of the face's corners. Whatever is joined by open faces is joined by a line that crosses no surface: a closed surface, or one
 that ends in walls, holds what is on either side of it.
 """
 
@@ -38,7 +37,7 @@ class ThinClosing:
     """The thin solids of one grid, the faces that they close and the cells that they fill, where they are now.
 
     face (m,): flat indices into a face field (3, z, y, x). cell (k,): flat indices of cells with their centre in a thin
-    solid. filled (k,): which of these are solid though their corners are not.
+    solid. beside (n,): of all cells next to thin solids, these among them.
     """
 
     def __init__(self, grid: Grid, solids: Sequence[Solid]) -> None:
@@ -117,11 +116,11 @@ class ThinClosing:
         grid, stride = self.grid, self._stride
         near = np.flatnonzero(np.diff(self.occlusion.spec.start))
         found, axes = [], []
-        for axis in grid.axes:
-            face = np.union1d(near, near + stride[axis])
-            face = face[self._is_used(face, axis, fields.period)]
+        for a in grid.axes:
+            face = np.union1d(near, near + stride[a])
+            face = face[self._is_used(face, a, fields.period)]
             found.append(face)
-            axes.append(np.full(len(face), axis))
+            axes.append(np.full(len(face), a))
         upper, axis = np.concatenate(found), np.concatenate(axes)
         lower = upper - stride[axis]
         cell, where = np.unique(np.concatenate([lower, upper]), return_inverse=True)
@@ -219,7 +218,7 @@ def find_ahead(
     ends = [(axis, side) for axis in grid.axes for side in (1, -1)]
     order = np.argsort([-side * way[:, axis] for axis, side in ends], axis=0, kind="stable")
     found = np.full(len(cell), -1, dtype=np.int64)
-    place = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1) + 0.5
+    place: Array = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1).astype(float) + 0.5
     for rank in range(len(ends)):
         left = np.flatnonzero(found < 0)
         step = np.array(ends)[order[rank, left]]
@@ -229,7 +228,7 @@ def find_ahead(
             moving &= inside[at] & swept[at]
             if not moving.any():
                 break
-        end = np.stack(np.unravel_index(at, grid.padded)[::-1], axis=1) + 0.5
+        end: Array = np.stack(np.unravel_index(at, grid.padded)[::-1], axis=1).astype(float) + 0.5
         reached = ~moving & inside[at] & occlusion.see(place[left], end)
         found[left[reached]] = at[reached]
     return cell[found >= 0], found[found >= 0]

@@ -15,6 +15,7 @@ from undertow.fluid import Flow, FlowSettings, Smoke, SmokeEmitter, SmokeSetting
 from undertow.fluid.advected import Content
 from undertow.geometry.clipped import check_size, clip_to_grid
 from undertow.geometry.driven import Driven as DrivenMotion
+from undertow.geometry.hiding import ThinSolids
 from undertow.grid import KIND_NAMES, SIDE_NAMES, Array, Grid, Sides
 from undertow.rigid.table import BodyTable
 from undertow.run.shapes import make_shape
@@ -207,29 +208,35 @@ def make_motion(item: Placed) -> geometry.Motion:
 def build_solids(scene: Scene, table: BodyTable, grid: Grid) -> tuple[list[geometry.Solid], list[str]]:
     """The solids in the order of the table, and notes on those the grid sees badly."""
     solids = []
-    thin: list[tuple[float, str]] = []
+    thin: list[tuple[float, geometry.Solid]] = []
     for body in (entry.description for entry in table):
         solid = geometry.Solid(body.name, body.shape, copy(body.motion), body.slip)
         if not body.dynamic:
             _check_enters(scene, grid, solid)
         thickness = solid.thickness(grid.dimensions)
         if thickness < 2 * grid.dx and not body.shape.is_sheet:
-            thin.append((thickness, body.name))
+            thin.append((thickness, solid))
         # along periodic axes a solid is there more than once
         repeats = any(isinstance(side, Periodic) for side in scene.need_domain().sides.values())
         solids.append(check_size(solid, grid) if body.dynamic or repeats else clip_to_grid(solid, grid))
-    return solids, _notes_of_thin(thin, grid.dx)
+    sheets = ThinSolids(grid, [solid for _, solid in thin]).solids
+    plates = [(thickness, solid.name) for thickness, solid in thin if solid in sheets]
+    rods = [(thickness, solid.name) for thickness, solid in thin if solid not in sheets]
+    return solids, [
+        *_notes_of_thin(plates, grid.dx, "they hold the fluid, with walls of whole cells"),
+        *_notes_of_thin(rods, grid.dx, "fluid may pass through"),
+    ]
 
 
-def _notes_of_thin(thin: list[tuple[float, str]], dx: float) -> list[str]:
-    """One note for all bodies that are thinner than two cells."""
+def _notes_of_thin(thin: list[tuple[float, str]], dx: float, what: str) -> list[str]:
+    """One note for all bodies that are thinner than two cells, and what that does."""
     if not thin:
         return []
     thickness, name = min(thin)
     others = f" and {len(thin) - 1} more" if len(thin) > 1 else ""
     return [
-        f"objects.{name}{others}: {thickness:.3g} m thick, less than two cells ({2 * dx:.3g} m): fluid may pass "
-        "through; raise the resolution or make them thicker"
+        f"objects.{name}{others}: {thickness:.3g} m thick, less than two cells ({2 * dx:.3g} m): {what}; raise the "
+        "resolution or make them thicker"
     ]
 
 
