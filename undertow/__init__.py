@@ -30,8 +30,8 @@ _SCENE = (
     "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe", "Polygon", "Polyline",
     "PrescribedVelocity", "PressureLoad", "Region", "RegularWave", "RigidBody", "RigidFluid", "Rope", "Rotation",
     "Scene", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody", "Solids", "Sph", "SphFluid", "Sphere", "Static",
-    "Surface", "Table", "Tetrahedra", "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "VelocityTable", "View",
-    "Wall", "Water", "WaterSource", "WaveMaker",
+    "Surface", "Table", "Tear", "Tetrahedra", "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "VelocityTable",
+    "View", "Wall", "Water", "WaterSource", "WaveMaker",
 )  # fmt: skip
 _HOME = {
     **dict.fromkeys(_SCENE, "undertow.scene"),

@@ -9,6 +9,7 @@ from undertow.scene import (
     Boat,
     Bowl,
     Box,
+    Bubble,
     Bunny,
     Camera,
     Capsule,
@@ -75,6 +76,7 @@ from undertow.scene import (
     Static,
     Surface,
     Table,
+    Tear,
     Tetrahedra,
     Time,
     TorqueLoad,
@@ -91,16 +93,16 @@ from undertow.scene import (
 from undertow.scene.files import find_scene as scene
 
 __all__ = [
-    "Beach", "Boat", "Bowl", "Box", "Bunny", "Camera", "Capsule", "Cloth", "Compound", "CompoundPart",
+    "Beach", "Boat", "Bowl", "Box", "Bubble", "Bunny", "Camera", "Capsule", "Cloth", "Compound", "CompoundPart",
     "Control", "Cylinder", "Domain", "Drain", "Driven", "Emitter", "FaceProbe", "Fluid", "FluxProbe",
     "ForceLoad", "ForceProbe", "Fracture", "GaugeProbe", "Gear", "HeightSine", "HeightTable", "Heights", "Hold",
     "Hull", "Inflow", "IrregularWave", "Joint", "JointAxis", "Keyframes", "LineProbe", "Lumped", "Mesh", "MeshSequence",
     "Monolithic", "Open", "Outflow", "Output", "Periodic", "PhysicsError", "Plane", "Plate", "PointProbe",
     "Polygon", "Polyline", "PrescribedVelocity", "PressureLoad", "Region", "RegularWave", "RigidBody",
     "RigidFluid", "Rope", "Rotation", "Run", "Scene", "Shell", "Simulation", "Sine", "Skiff", "Smoke", "Soft",
-    "SoftBody", "Solids", "Sph", "SphFluid", "Sphere", "Static", "StepReport", "Surface", "Table", "Tetrahedra",
-    "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "UserError", "VelocityTable", "View", "Wall", "Water",
-    "WaterSource", "WaveMaker", "load", "resume", "scene",
+    "SoftBody", "Solids", "Sph", "SphFluid", "Sphere", "Static", "StepReport", "Surface", "Table", "Tear",
+    "Tetrahedra", "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "UserError", "VelocityTable", "View",
+    "Wall", "Water", "WaterSource", "WaveMaker", "load", "resume", "scene",
 ]  # fmt: skip
 
 __version__: str

@@ -302,12 +302,14 @@ class Part:
 @dataclass(frozen=True)
 class StepOutcome:
     """What a step did: iterations of its solves, a report of its own, and what happened that a user should know, in
-    words. broken: the bodies that broke, as ``rigid.fracture.BrokenBody``."""
+    words. broken: the bodies that broke, as ``rigid.fracture.BrokenBody``; torn: those that tore, as
+    ``solids.tearing.TornBody``."""
 
     iterations: int
     details: Any
     events: tuple[str, ...] = ()
     broken: tuple[Any, ...] = ()
+    torn: tuple[Any, ...] = ()
 
 
 class Scheme(Part):

@@ -141,6 +141,17 @@ def test_limit_of_capillary_waves_counts_both_fluids():
     assert found["surface_waves"] == pytest.approx(np.sqrt(0.05 / 9.81 * 3.0), rel=1e-12)
 
 
+def test_a_fluid_that_vanishes_is_told_and_the_other_goes_on():
+    sim = ut.Simulation(scene(surface={"particles": False}))
+    sim.step()
+    surface = sim.flow.state.surface
+    surface.phi_c[...] = -1.0
+    events = [event for _ in range(3) for event in sim.step().events]
+    assert len(events) == 1
+    assert "the air has vanished" in events[0]
+    assert np.isfinite(sim.state.u).all()
+
+
 def with_body(density, height, **changes):
     """A cylinder in a tank that is half full of water under air, without viscosity."""
     body = ut.RigidBody(shape=ut.Sphere(radius=0.15), position=[0.5, height], density=density)

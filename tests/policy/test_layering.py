@@ -156,7 +156,7 @@ UNITS = """
     benchmarks/advection benchmarks/poisson benchmarks/stencil validation/added_mass validation/bounce
     validation/cantilever validation/collision_momentum validation/cook_membrane validation/dam_break
     validation/derivatives validation/enright validation/fracture_conserves validation/fracture_fit
-    validation/fracture_inertia validation/free_top validation/hanging_cloth validation/hydrostatic
+    validation/fracture_inertia validation/free_top validation/hanging_cloth validation/hydrostatic validation/hysing_1
     validation/incline_cube validation/incline_mixed validation/kernel_moments validation/messenger
     validation/own_weight_strip validation/patch_test validation/sine_interface validation/single_vortex
     validation/slosh validation/soft_momentum validation/sph_dam_break validation/sph_poiseuille validation/still_drop

@@ -68,7 +68,7 @@ def test_the_scene_is_not_asked_for_its_bodies_once_they_are_in_the_table() -> N
     assert found <= READS_BODIES, f"ask the table of bodies (rigid/table.py): {sorted(found - READS_BODIES)}"
 
 
-PHASES = ("fluid/phase.py", "fluid/free_surface.py")
+PHASES = ("fluid/phase.py", "fluid/free_surface.py", "fluid/two_phase.py")
 """Where the density of the fluid belongs: masses are ``phase.mass_of(volume)``."""
 
 READS_DENSITY = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,13 @@ import numpy as np
 import pytest
 
 import undertow as ut
+from undertow.output.export import export
 from undertow.solids.rigid_part import RigidPart
+from undertow.validation.pressure_breaks import case as pressure_breaks
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "frozen"))
+
+from frozen_scenes import SCENES  # noqa: E402
 
 RULE = {"pattern": "radial", "pieces": 6, "strength": 3.0}
 
@@ -150,6 +157,83 @@ def test_a_joint_goes_to_the_piece_that_holds_its_point(tmp_path: Path) -> None:
     hung = [name for name in pieces_of(sim, "plate") if sim.body(name).position[1] > 0.3]
     assert len(hung) == 1 and sim.ledger.row()["joints_broken"] == 0
     assert abs(sim.body(hung[0]).position[0] - 0.45) < 0.3
+
+
+def test_a_force_goes_to_the_piece_that_holds_its_point(tmp_path: Path) -> None:
+    """The momentum of all pieces grows by it, that of one piece alone, and resumed runs go on by bits."""
+    loads = [{"type": "force", "force": (0.0, 30.0), "at": (0.45, 0.6)}, {"type": "torque", "torque": (0.0, 0.0, 0.2)}]
+    plate = ut.RigidBody(
+        shape=ut.Box(size=(1.0, 0.1)), position=(0.0, 0.6), mass=50.0, loads=loads, fracture={**RULE, "pieces": 12}
+    )
+    scene = floor_scene().replace("objects.plate", plate).replace("gravity", (0.0, 0.0))
+    sim = ut.Simulation(scene, threads=1)
+    sim.step()
+    sim.break_body("plate", at=(-0.1, 0.65), along=(0.0, -1.0))
+    sim.save(tmp_path / "pushed.h5")
+    other = ut.load(tmp_path / "pushed.h5", threads=1)
+    before, after = sim.ledger.row(), sim.step().ledger
+    other.step()
+    same(sim, other)
+    assert after["momentum_y"] - before["momentum_y"] == pytest.approx(0.3, rel=1e-9)
+    pushed = [name for name in pieces_of(sim, "plate") if sim.body(name).force.any() or sim.body_forces(name).load[1]]
+    assert len(pushed) == 1 and sim.body(pushed[0]).position[0] > 0.2
+    # and again to a piece of that piece
+    sim.break_body(pushed[0], at=sim.body(pushed[0]).position[:2], along=(0.0, -1.0))
+    before, after = after, sim.step().ledger
+    assert after["momentum_y"] - before["momentum_y"] == pytest.approx(0.3, rel=1e-9)
+
+
+def test_cracks_have_their_colour_in_ply_files(tmp_path: Path) -> None:
+    scene = floor_scene(color=(0.0, 1.0, 0.0)).replace("time.end", 0.3)
+    ut.Simulation(scene, threads=1).run(tmp_path / "run", preview=False, quiet=True)
+    folder = export(tmp_path / "run", "ply", tmp_path / "ply")
+    last = sorted(Path(folder).glob("bodies-*.ply"))[-1]
+    head, _, data = last.read_bytes().partition(b"end_header\n")
+    count = int(head.split(b"element vertex ")[1].split()[0])
+    colors = np.frombuffer(data[: 15 * count], dtype=[("x", "<f4", 3), ("rgb", "u1", 3)])["rgb"]
+    assert (colors == (0, 255, 0)).all(axis=1).any() and not (colors == (0, 255, 0)).all()
+
+
+@pytest.mark.parametrize(("share", "bursts"), [(0.97, False), (1.03, True)])
+def test_a_vessel_bursts_by_what_presses_from_inside(share: float, bursts: bool) -> None:
+    assert pressure_breaks.bursts(share * pressure_breaks.DEPTH, 24) == bursts
+
+
+FLUIDS = {
+    "smoke": (0.75, 0.9), "tank-contact": (0.2, 0.8), "tank-viscous": (0.2, 0.8), "tank-two-solves": (0.2, 0.8),
+    "tank-lumped": (0.2, 0.8), "tank-volume-fraction": (0.2, 0.8), "water-rigid-fluid": (0.15, 0.2),
+    "wcsph": (0.2, 0.2), "iisph": (0.47, 0.15),
+}  # fmt: skip
+"""Frozen scenes, and where there is room for a block in them."""
+PARTICLES = ("wcsph", "iisph")
+
+
+@pytest.mark.parametrize("kind", FLUIDS)
+def test_pieces_take_the_place_of_a_body_in_every_fluid(kind: str) -> None:
+    """Their momentum and that of the fluid stay what they were, they fill its volume, and the run goes on."""
+    block = ut.RigidBody(
+        shape=ut.Box(size=(0.14, 0.14)), position=FLUIDS[kind], density=600.0, velocity=(0.1, 0.2),
+        fracture={"pieces": 2 if kind in PARTICLES else 8, "pattern": "voronoi", "strength": 1e6},
+    )  # fmt: skip
+    given = SCENES[kind]
+    coupling = {"coupling": "monolithic"} if kind == "smoke" else {}
+    scene = ut.Scene(name=kind, **{**given, **coupling, "objects": {**given["objects"], "block": block}})
+    sim = ut.Simulation(scene, threads=1)
+    sim.step()
+    place = sim.body("block").position
+    with sim.scheme.synchronised():
+        before, mass = sim.ledger.row(), sim.part(RigidPart).bodies.mass_b.sum()
+    broken = sim.break_body("block", at=tuple(place[:2] + (0.0, 0.03)), along=(0.0, -1.0))
+    assert broken.pieces >= 2 and sim.part(RigidPart).bodies.mass_b.sum() == pytest.approx(mass, rel=1e-12)
+    with sim.scheme.synchronised():
+        after = sim.ledger.row()
+    for axis in "xy":
+        names = [name for name in (f"momentum_{axis}", f"momentum_solids_{axis}") if name in before]
+        size = sum(abs(before[name]) for name in names) + 1.0
+        assert sum(after[name] - before[name] for name in names) == pytest.approx(0.0, abs=1e-9 * size)
+    row = [sim.step() for _ in range(2)][-1].ledger
+    assert np.isfinite(list(row.values())).all()
+    assert row.get("fluid_volume", 1.0) == pytest.approx(before.get("fluid_volume", 1.0), rel=5e-3)
 
 
 def test_runs_write_what_broke(tmp_path: Path) -> None:

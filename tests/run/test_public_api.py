@@ -48,6 +48,7 @@ CALLS: dict[str, Callable[[ut.Simulation, Path], Any]] = {
     "nodes": lambda sim, _: [sim.nodes(name) for name in sim.scene.softs] or sim.nodes("none"),
     "part": lambda sim, _: [sim.part(type(part)) for part in sim.parts],
     "particles": lambda sim, _: sim.particles,
+    "remake": lambda sim, _: sim.remake(sim.bodies.copy()),
     "remove": lambda sim, _: sim.remove(next(iter(sim.scene.bodies), "none")),
     "replace_body": lambda sim, _: sim.replace_body(next(iter(sim.bodies.entries), "none"), color=(1.0, 0.0, 0.0)),
     "restore": lambda sim, _: sim.restore(sim.checkpoint()),

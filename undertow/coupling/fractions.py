@@ -47,8 +47,14 @@ class DualFields(SolidFields):
         for axis in self.grid.axes:
             self._measure_dual(axis)
         self._replace_areas()
+        if self.closing is not None:
+            self.closing.apply(self.area_f)
         self.place_occlusion(t)
         return any(changed)
+
+    def close_thin(self) -> None:
+        self.cut.close_thin()
+        self.closing = self.cut.closing
 
     def hull(self) -> np.ndarray:
         return self.cut.hull()

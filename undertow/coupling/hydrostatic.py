@@ -6,6 +6,8 @@ potential energy of the water that it displaces. In still water a body floats at
 wherever it is in its cells. (With the level of the cell itself for r the body would feel each ripple a second time, and
 the water would not feel it: such bodies do not come to rest.)
 
+To it comes the pull of the surface where it ends at bodies (``fluid.contact_line``).
+
 A block that lies flat on the floor weighs its buoyant weight: slits are wet.
 """
 
@@ -76,6 +78,7 @@ class Hydrostatic:
     def impulse(self, dt: float, out_b: Array) -> None:
         """J (n, 6) [N s, N m s]."""
         out_b[...] = self.phase.mass_of(dt * self.load_b) - self.phase.of_air(dt * self.load_b)
+        out_b += dt * self.phase.surface_load(self.coupled.bodies.x_b)
         # what is beyond the surface fills the domain, and the liquid weighs so much more
         bodies = self.coupled.bodies
         lift = dt * np.where(bodies.kind_b == DYNAMIC, self.coupled.volume_b, 0.0)[:, None] * self.phase.lift

@@ -56,7 +56,8 @@ class SurfaceAroundSolids(Leapfrog):
         with self.synchronised():
             self.flow.end_step(time)
         self.solids.set_forces(self.flow.forces())
-        return StepOutcome(report.iterations, report, self.spread.events())
+        events = (*self.spread.events(), *self.flow.extent.events())
+        return StepOutcome(report.iterations, report, events)
 
 
 class WithBodies(Scheme):
@@ -94,7 +95,7 @@ class WithBodies(Scheme):
         flow.limit_gap_velocity(flow.state.u, self._touching)
         flow.refresh_solids()
         events = (*self.rigid.events(solids), *(text for part in self._said_by for text in part.events()))
-        return StepOutcome(report.iterations, report, events)
+        return StepOutcome(report.iterations, report, (*events, *flow.extent.events()))
 
     def quantities(self) -> Iterator[Quantity]:
         yield Quantity("coupling_residual", self._residual, VOLUME_RATE, "max")

@@ -130,13 +130,18 @@ class SoftFields(SolidFields):
         """Shifts (q, 3) that bring the surfaces into the domain, once per period."""
         return self.find_images(self.bodies.x[np.unique(self.element)]) if len(self.element) else np.zeros((1, 3))
 
-    def hide_thin(self) -> None:
+    def close_thin(self) -> None:
+        self.rigid.close_thin()
+        self.closing = self.rigid.closing
+
+    def hide_thin(self, soft: bool = True) -> None:
         """From the next ``update`` on, bodies thinner than two cells hide what is behind them, as shells do."""
         bodies, thin = self.bodies, ThinSolids(self.grid, self.solids)
         closed = [
             part.surface
             for part in bodies.parts
-            if part.closed
+            if soft
+            and part.closed
             and is_sheet(self.grid, measure_soft_thickness(bodies.rest, part.surface), bodies.rest[part.nodes])
         ]
         element = np.concatenate([self.shells, *closed, thin.element + bodies.count])

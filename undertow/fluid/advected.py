@@ -185,6 +185,10 @@ class Extent(AdvectedField, ABC):
     def leak(self, u_f: Array) -> float:
         """What flows through solids too thin for the grid to see [m3/s; 2D m2/s]."""
 
+    def events(self) -> tuple[str, ...]:
+        """What happened in the last step that a user should know, in words."""
+        return ()
+
     def bodies_of_water(self) -> list[BodyOfWater]:
         """Of a liquid under a surface, the largest first."""
         return []

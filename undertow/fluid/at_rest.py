@@ -115,6 +115,7 @@ class SurfaceAtRest:
 
     def load(self, displaced_b: Array) -> Array:
         found = self.phase.mass_of(self.still.load_b) - self.phase.of_air(self.still.load_b)
+        found += self.phase.surface_load(self.solids.spec.position)
         # what is beyond the surface fills the domain, and the liquid weighs so much more
         lift = self.phase.lift
         found[:, :3] += displaced_b[:, :1] * lift

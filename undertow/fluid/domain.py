@@ -38,6 +38,7 @@ class FluidDomain:
         self.periodic_axes = (x, y, z)
         if solids is not None:
             solids.end_at(sides)
+            solids.close_thin()
         whole = solids is None or self.voxel
         self.area_f = np.ones((3, *grid.padded)) if whole else solids.area_f  # type: ignore[union-attr]
         self.volume_c = np.ones(grid.padded) if solids is None else solids.volume_c

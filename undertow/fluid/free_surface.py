@@ -67,8 +67,7 @@ class FreeSurface(SurfacePhase):
     def build(self, stencil: Stencil) -> None:
         """Masses, stencil and mean level of the present surface and solids."""
         d = self.domain
-        for tension in self.tensions:
-            tension.find()
+        self.find_surface()
         share_face_rows(d.grid, _compute_surface_masses, self.phi_c, d.inv_mass_f, SMALLEST_THETA, self.inv_mass_f)
         parted = self.marked[self.parted_c.reshape(-1)[self.marked] == 1]
         parted = parted[self.phi_c.reshape(-1)[parted] <= 0.0]

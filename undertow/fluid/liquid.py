@@ -18,6 +18,7 @@ from numba import njit
 from undertow.errors import PhysicsError, UserError
 from undertow.fluid import measure
 from undertow.fluid.advected import Extent, FieldContext
+from undertow.fluid.contact_line import ContactLines
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.drawing import drawn_surface
 from undertow.fluid.free_surface import FreeSurface, is_dry
@@ -33,6 +34,7 @@ from undertow.grid import GHOSTS, Array, Grid, share, share_face_rows, share_row
 from undertow.grid.jitting import borrowing
 from undertow.part import VOLUME, Limit, Quantity
 from undertow.surface import Surface
+from undertow.surface.contact_angle import NONE_GIVEN, SolidAngles, cosines_of
 from undertow.transport import Extrapolation
 
 AIR_LAYERS = 4
@@ -112,7 +114,8 @@ class LiquidSurface(Extent):
     ``surface`` holds the liquid of time 0. volume_bound: part of the volume beyond which a loss or gain stops the run.
     make_phase: of solids that are liquid to the pressure the phase knows (``SurfacePhase.displaced``), and the surface
     keeps out of them. hidden: solids that are not drawn, inside which no liquid is drawn either. make_tracker: how
-    the volume is tracked. tension: of the surface [N/m]. Without viscosity walls should slip.
+    the volume is tracked. tension: of the surface [N/m]. contact_angles: of solids by name [degrees].
+    Without viscosity walls should slip.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class LiquidSurface(Extent):
         hidden: Sequence[Solid] = (),
         make_tracker: Callable[[Grid], VolumeTracker] = VolumeTracker,
         tension: float = 0.0,
+        contact_angles: Mapping[str, float] = NONE_GIVEN,
     ) -> None:
         domain, grid = context.domain, context.grid
         self.grid, self.domain, self.sides, self.advection = grid, domain, domain.sides, context.advection
@@ -143,6 +147,7 @@ class LiquidSurface(Extent):
         self.shells: ShellSides | None = None
         self.row_c = context.scratch_c[1]
         self.wet_f = np.zeros((3, *grid.padded), dtype=np.uint8)
+        self.no_faces = np.zeros(0, np.int64)
         self.no_field_f, self.no_field_c = np.zeros((0, 0, 0, 0)), np.zeros((0, 0, 0))
         self.open_c = np.ones(grid.padded, dtype=np.uint8)
         self.was_open_c = np.ones(grid.padded, dtype=np.uint8)
@@ -151,12 +156,18 @@ class LiquidSurface(Extent):
         self.was_solid_c = grid.cell_field() if self._all_solids else None
         self.emitted_volume = self.start_volume = 0.0
         self.hidden = tuple(hidden)
+        names = () if self.solids is None else self.solids.names
+        self.angles = SolidAngles(grid, cosines_of(names, contact_angles))
+        if self.solids is not None and tension > 0.0:
+            self.phase.lines = (ContactLines(surface.phi_c, self.solids, tension, self.angles.cosine),)
+        if self.angles.are_given:
+            self.phase.adhesion = np.nan_to_num(tension * (1.0 + self.angles.cosine) / grid.dx)
         self.lowest = measure.Rest(np.zeros(3), np.zeros(3))
         """Against which potential energy counts."""
 
     def start(self) -> None:
         if self.solids is not None and self.solids.occlusion is not None:
-            self.shells = ShellSides(self.advection, self.solids.occlusion, self.surface)
+            self.shells = ShellSides(self.advection, self.solids, self.surface)
             self.extrapolation = self.shells.extrapolation
         self._meet_solids()
         # the volume correction keeps what is outside the solids
@@ -201,6 +212,8 @@ class LiquidSurface(Extent):
         if np.any((found <= 0.0) & (phi > 0.0)):
             np.copyto(phi, found)
             surface.rebuild()
+        self._meet_at_angles()
+        surface.level_set.fill_ghosts(phi)
 
     def _opens_to_air(self, phi: Array) -> np.ndarray:
         """Cells with open faces, none of them to a cell of water whose centre is outside solids."""
@@ -305,7 +318,10 @@ class LiquidSurface(Extent):
         self.sides.fill_velocity(u_f)
 
     def see_thin(self, two_sided: bool) -> None:
-        """Shells are seen in ``start``, once they are in their places."""
+        """Rigid ones; surfaces of nodes that are cut exactly hide nothing. All are seen in ``start``, once they are in
+        their places."""
+        if self.solids is not None:
+            self.solids.hide_thin(soft=False)
 
     def move_walls(self, time: float) -> bool:
         np.copyto(self.was_open_c, self.open_c)
@@ -329,6 +345,8 @@ class LiquidSurface(Extent):
         if len(self._all_solids) == 2:
             np.minimum(self.solid_c, self.row_c, out=self.solid_c)
             np.minimum(self.open_c, self.edge_c, out=self.open_c)
+        if self.solids is not None and self.solids.closing is not None:
+            self.solids.closing.fill(self.solids, self.solid_c, self.open_c)
         # as phi: what is below a solid that lies on the floor is not outside it
         self.surface.level_set.mirror(self.solid_c)
 
@@ -337,8 +355,18 @@ class LiquidSurface(Extent):
         surface, displaced = self.surface, self.phase.displaced
         self.continue_velocity(by_f, work_f)
         area_f, closed_f = self.domain.area_f, self._closed_f
+        area = area_f.reshape(-1)
+        closed = self.no_faces if self.shells is None else self.shells.closed
+        opened = area[closed]
+        # what thin solids have passed over was on the far side of them
+        area[closed] = 0.0
         self.tracker.advect(surface.phi_c, work_f, dt, area_f, closed_f)
+        area[closed] = opened
+        if self.shells is not None:
+            self.shells.push_ahead(self.tracker.tracked_c)
+        parted, gap = self._leave_thin(work_f, dt)
         self.advance_surface(work_f, dt)  # phi_t + u.grad phi = 0
+        self._open_thin(parted, gap)
         self.drop_stray_air()
         self.extend_into_solids()
         self.tracker.collect(surface)
@@ -391,7 +419,13 @@ class LiquidSurface(Extent):
             self.grid, _follow_outside, extended, self.domain.area_f, self.open_c, self.solid_c, self.phase.marked_c(),
             phi,
         )  # fmt: skip
+        self._meet_at_angles()
         self.surface.level_set.fill_ghosts(phi)
+
+    def _meet_at_angles(self) -> None:
+        """The surface goes on into solids at their contact angles."""
+        if self.solids is not None and self.solid_c is not None and self.angles.are_given:
+            self.angles.extend(self.surface.phi_c, self.solid_c, self.open_c, self.solids.body_c)
 
     def after_solve(self) -> None:
         """Walls that the water has left are dry, and those that it comes back to are wet again."""
@@ -413,19 +447,72 @@ class LiquidSurface(Extent):
             return
         assert self.solid_c is not None
         solid = self.solid_c.reshape(-1)
-        room, around = solid[cell], phase.wall_cells.around(cell)
+        room, around = self._room(cell), phase.wall_cells.around(cell)
         inside = around[solid[around] < 0.0]
         phi[inside] = np.maximum(phi[inside], -solid[inside])
         changed = phi[cell] < -room - MOVED * self.grid.dx
         phi[cell] = np.maximum(phi[cell], -room)
         if changed.any():
             self.surface.level_set.redistance(self.surface.phi_c)
+            self._hold_thin(cell, -room)
+
+    def _room(self, cell: np.ndarray) -> Array:
+        """Distance of the centres of cells (k,) from all solids [m]."""
+        assert self.solid_c is not None
+        room = self.solid_c.reshape(-1)[cell]
+        if self.solids is not None and self.solids.closing is not None:
+            thin = np.flatnonzero(self.solids.closing.are_beside(self.solids, cell))
+            room[thin] = np.minimum(room[thin], self.solids.closing.distance(self.solids, cell[thin]))
+        return np.asarray(room)
+
+    def _leave_thin(self, u_f: Array, dt: float) -> tuple[np.ndarray, Array]:
+        """Cells (k,) beside thin solids that the water leaves, and phi + dt (u - v).n [m] in them: nothing is seen
+        behind such a wall, and what is there moves away from it."""
+        none = np.zeros(0, np.int64), np.zeros(0)
+        if self.shells is None or self.solids is None or self.solids.closing is None:
+            return none
+        phase = self.phase
+        cell = phase.marked[phase.parted_c.reshape(-1)[phase.marked] == 1]
+        cell = cell[(self.open_c.reshape(-1)[cell] == 1) & (self.surface.phi_c.reshape(-1)[cell] <= 0.0)]
+        cell = cell[self.solids.closing.are_beside(self.solids, cell)]
+        if not len(cell):
+            return none
+        normal = self.solids.closing.normals(self.solids, cell)
+        away = np.zeros(len(cell))
+        for axis in self.grid.axes:
+            u, v = u_f[axis].reshape(-1), self.solids.velocity_c[axis].reshape(-1)
+            both = np.stack([cell, cell + int(np.prod(self.grid.padded[3 - axis :]))])
+            weight = (self.domain.area_f[axis].reshape(-1)[both] > 0.0) + 1e-12
+            away += normal[:, axis] * ((weight * u[both]).sum(axis=0) / weight.sum(axis=0) - v[cell])
+        return cell, self.surface.phi_c.reshape(-1)[cell] + dt * away
+
+    def _open_thin(self, cell: np.ndarray, gap: Array) -> None:
+        """phi of cells beside thin walls is at least ``gap``, and what is inside of these walls is air."""
+        if not len(cell):
+            return
+        assert self.solid_c is not None
+        phi, solid = self.surface.phi_c.reshape(-1), self.solid_c.reshape(-1)
+        around = self.phase.wall_cells.around(cell)
+        inside = around[solid[around] < 0.0]
+        phi[inside] = np.maximum(phi[inside], -solid[inside])
+        changed = phi[cell] < gap - MOVED * self.grid.dx
+        phi[cell] = np.maximum(phi[cell], gap)
+        if changed.any():
+            self.surface.level_set.redistance(self.surface.phi_c)
+            self._hold_thin(cell, gap)
+
+    def _hold_thin(self, cell: np.ndarray, least: Array) -> None:
+        """Distances are not measured through thin solids: beside them the surface on a wall is known from phi alone."""
+        if self.solids is not None and self.solids.closing is not None:
+            phi, thin = self.surface.phi_c.reshape(-1), self.solids.closing.are_beside(self.solids, cell)
+            phi[cell[thin]] = np.maximum(phi[cell[thin]], least[thin])
 
     def _find_dry(self, cell: np.ndarray) -> np.ndarray:
         """Those of cells near walls that the water has left where there is a gap between it and the wall."""
         phi, walls = self.surface.phi_c.reshape(-1), self.phase.wall_cells
         assert self.solid_c is not None
-        cell = cell[(phi[cell] > 0.0) & (phi[cell] > -self.solid_c.reshape(-1)[cell])]
+        cell = cell[phi[cell] > 0.0]
+        cell = cell[phi[cell] > -self._room(cell)]
         cell = cell[walls.are_cut(cell)]
         return np.asarray(cell[(phi[cell[:, None] + walls.offsets] <= 0.0).any(axis=1)])
 

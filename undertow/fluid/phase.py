@@ -173,6 +173,7 @@ class FullTank(Phase):
 
 @njit(cache=True, nogil=True)
 def compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirichlet, start, stop):  # type: ignore[no-untyped-def]
+    """a_f between cells and d_c of faces with p = 0 beyond them."""
     for row in range(start, stop):
         k = row // spec.ny + GHOSTS
         j = row % spec.ny + GHOSTS

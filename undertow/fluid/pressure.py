@@ -121,6 +121,9 @@ class PressureRows:
                 liquid, target,
             )  # fmt: skip
             self.phase.mark_open(0.0)
+            if d.solids.closing is not None:
+                # what thin solids close all around has no pressure
+                np.copyto(target, 0.0, where=self.stencil.diagonal_c <= 0.0)
         for wall in self.walls:
             wall.release(target)
         self.phase.add_sources(self.stencil, target)

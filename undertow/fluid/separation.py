@@ -11,6 +11,12 @@ p is negative both at its centre and at the foot of it on the wall: as long as e
 presses. An open cell has p = 0 at its centre and no row, and the wall moves without it. Along sides of the domain that
 pull the air passes too, but they hold their water: a cell beside one has rows that no side takes part in.
 
+A solid with a contact angle bears suction up to the work of adhesion (Dupre 1869) of a cell's height of it,
+
+    sigma (1 + cos theta) / dx
+
+for air has to get between: no meniscus that the grid shows is curved more. Water hangs in tubes and under bodies.
+
 In an open cell the water ends at the wall, which from there on is dry: the surface moves with the water, away from it.
 A wall cell is pressed again when water flows towards the wall.
 """
@@ -176,11 +182,11 @@ class PartingCells(Bounds):
         self.rows.open(held)
 
     def _pulls(self, cell: np.ndarray) -> np.ndarray:
-        """Whether each (n,) is a wall cell of the liquid with less than no pressure."""
+        """Whether each (n,) is a wall cell of the liquid with less than no pressure, by more than the solid bears."""
         phase = self.phase
         cell_is_liquid = phase.liquid_c.reshape(-1)[cell] > 0.0
         foot = phase.mass_of(self.dt * self.walls.depth_of_foot(cell, phase.gravity))
-        pulls = self._above(cell) + foot < -self._least()
+        pulls = self._above(cell) + foot < -self._least() - self.dt * phase.adhesion_in(cell)
         return np.asarray(cell_is_liquid & pulls & self.walls.are_walls(cell))
 
     def _above(self, cell: np.ndarray) -> Array:

@@ -111,7 +111,7 @@ class StillWater:
         while True:
             size = int(
                 _find_loads(
-                    grid.spec, upper, surface, body, part, held, solids.spec.rows, solids.spec.tables,
+                    grid.spec, upper, surface, body, part, held, solids.thin_b(), solids.spec.rows, solids.spec.tables,
                     len(solids.solids), solids.body_c, centre_b, phase.phi_c, phase.domain.solids.phi_n,
                     stencil.diagonal_c, phase.domain.volume_c, label, self._mark_open(), phase.level, phase.gravity,
                     self._loads,
@@ -259,27 +259,37 @@ def _cell_at(spec, place, normal, away):  # type: ignore[no-untyped-def]
 
 
 @borrowing
-def _level_beside(spec, place, normal, phi, phi_n, g):  # type: ignore[no-untyped-def]
+def _is_before(spec, place, normal, k, j, i):  # type: ignore[no-untyped-def]
+    """Whether the centre of a cell is on the side of a place that the normal points to."""
+    x, y = spec.x0 + (i - GHOSTS + 0.5) * spec.dx, spec.y0 + (j - GHOSTS + 0.5) * spec.dx
+    z = spec.z0 + (k - GHOSTS + 0.5) * spec.dx if spec.dimensions == 3 else place[2]
+    return normal[0] * (x - place[0]) + normal[1] * (y - place[1]) + normal[2] * (z - place[2]) > 0.0
+
+
+@borrowing
+def _level_beside(spec, place, normal, phi, phi_n, volume, thin, g):  # type: ignore[no-untyped-def]
     """That of ``_surface_level`` in the nearest cell along the normal whose centre is outside solids: phi inside them
     is made up. Also whether there is water in that cell, or if there is none such in the nearest."""
     k0, j0, i0 = _cell_at(spec, place, normal, BESIDE[0] * spec.dx)
     for step in range(len(BESIDE)):
         k, j, i = _cell_at(spec, place, normal, BESIDE[step] * spec.dx)
-        if _is_clear(spec, phi_n, k, j, i):
+        beyond = thin == 1 and (volume[k, j, i] == 0.0 or not _is_before(spec, place, normal, k, j, i))
+        if _is_clear(spec, phi_n, k, j, i) and not beyond:
             near, level = _surface_level(spec, phi, phi_n, g, k, j, i)
             return near, level, phi[k, j, i] <= 0.0
     return False, 0.0, phi[k0, j0, i0] <= 0.0
 
 
 @borrowing
-def _find_cell(spec, middle, normal, phi, diagonal, volume, opened):  # type: ignore[no-untyped-def]
+def _find_cell(spec, middle, normal, phi, diagonal, volume, thin, opened):  # type: ignore[no-untyped-def]
     """The nearest cell (k, j, i) out of the body from the middle of a piece that has a pressure, air or a dry wall, and
-    whether there is one; without any the nearest of all."""
+    whether there is one; without any the nearest of all. Those of a thin body have their centres out of it."""
     k0, j0, i0 = _cell_at(spec, middle, normal, BESIDE[0] * spec.dx)
     for step in range(len(BESIDE)):
         k, j, i = _cell_at(spec, middle, normal, BESIDE[step] * spec.dx)
         inside = i >= GHOSTS and i < GHOSTS + spec.nx and j >= GHOSTS and j < GHOSTS + spec.ny
         inside = inside and k >= GHOSTS and k < GHOSTS + spec.nz
+        inside = inside and (thin == 0 or _is_before(spec, middle, normal, k, j, i))
         is_air = volume[k, j, i] > 0.0 and (phi[k, j, i] > 0.0 or opened[k, j, i] == 1)
         if inside and (diagonal[k, j, i] > 0.0 or is_air):
             return True, k, j, i
@@ -344,7 +354,7 @@ def _uncovered(spec, upper, held, rows, tables, solids, body_c, k, j, i, b, norm
 
 @njit(cache=True)
 def _find_loads(  # type: ignore[no-untyped-def]
-    spec, upper, surface, body, share, held, rows, tables, solids, body_c, centre_b, phi, phi_n, diagonal, volume,
+    spec, upper, surface, body, share, held, thin, rows, tables, solids, body_c, centre_b, phi, phi_n, diagonal, volume,
     label, opened, zero, g, out
 ):  # fmt: skip
     """Fill ``out`` as far as it has room and return how many pieces there are; upper (3,): corner of the domain [m].
@@ -400,12 +410,14 @@ def _find_loads(  # type: ignore[no-untyped-def]
                         for c in range(3):
                             middle[c] += p[a, c] / n
                         value += p[a, 3] / n
-                    is_open, kc, jc, ic = _find_cell(spec, middle, normal, phi, diagonal, volume, opened)
+                    is_open, kc, jc, ic = _find_cell(spec, middle, normal, phi, diagonal, volume, thin[b], opened)
                     area = share[e] * _polygon_area(p, n) / depth
                     region = 0
                     if is_open:
                         region = _region_beside(phi, label, g, kc, jc, ic)
-                        at_surface, height, is_liquid = _level_beside(spec, middle, normal, phi, phi_n, g)
+                        at_surface, height, is_liquid = _level_beside(
+                            spec, middle, normal, phi, phi_n, volume, thin[b], g
+                        )
                         if opened[kc, jc, ic] == 1:
                             n = 0
                         elif at_surface:

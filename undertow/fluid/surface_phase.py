@@ -6,6 +6,7 @@ import numpy as np
 
 from undertow.errors import UserError
 from undertow.fluid.at_rest import SurfaceAtRest
+from undertow.fluid.contact_line import ContactLines
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.phase import Amount, Phase
 from undertow.fluid.tension import SurfaceTension
@@ -20,7 +21,8 @@ class SurfacePhase(Phase):
     source_c: volume made per time in each cell [m^3/s]. parted_c (Z, Y, X): 1 in wall cells whose wall is dry, 2 in
     those that have been, before the last solve, else 0; marked: where it is not 0. displaced: solids that are liquid to
     the pressure and that the surface keeps out of. tensions: what else the pressure at the surface comes from. fills:
-    whether there is a fluid beyond the surface too.
+    whether there is a fluid beyond the surface too. adhesion (n,): suction that each solid bears before the liquid
+    leaves it [Pa]; empty: none. lines: of contact with solids, which the surface pulls on.
     """
 
     moves = True
@@ -28,6 +30,8 @@ class SurfacePhase(Phase):
     fills = False
     displaced: tuple[SolidFields, ...] = ()
     tensions: tuple[SurfaceTension, ...] = ()
+    adhesion = np.zeros(0)
+    lines: tuple[ContactLines, ...] = ()
 
     def __init__(self, domain: FluidDomain, phi_c: Array, gravity: tuple[float, float, float]) -> None:
         super().__init__(domain, gravity)
@@ -83,6 +87,28 @@ class SurfacePhase(Phase):
         count = np.bincount(label[cell], minlength=regions)
         total = np.bincount(label[cell], found, regions)
         return np.where(count > 0, total / np.maximum(count, 1), self.level)
+
+    def find_surface(self) -> None:
+        """What tension asks for of the surface of now."""
+        for tension in self.tensions:
+            tension.find()
+        for lines in self.lines:
+            lines.find()
+
+    def surface_load(self, centre_b: Array) -> Array:
+        """Forces [N; 2D N/m] and torques [N m; 2D N] (n, 6) of the edge of the surface on solids, about places (n, 3).
+        """
+        found = np.zeros((len(centre_b), 6))
+        for lines in self.lines:
+            found += lines.load(len(centre_b), centre_b)
+        return found
+
+    def adhesion_in(self, cell: np.ndarray) -> Array:
+        """Suction (n,) that the solid in each cell bears [Pa]."""
+        if not len(self.adhesion) or self.domain.solids is None:
+            return np.zeros(len(cell))
+        body = self.domain.solids.body_c.reshape(-1)[cell]
+        return np.where(body >= 0, self.adhesion[body % len(self.adhesion)], 0.0)
 
     @property
     def separates(self) -> bool:

@@ -40,6 +40,9 @@ MOST = 0.05
 NORMAL = 2.5
 """So far from the interface phi moves with the velocity of the nearest place of it [cells]."""
 
+PASSES = 2
+"""How often in a step: areas by the level set are right to some percent."""
+
 REACH = 4
 """So far from the interface phi is moved with it [cells]."""
 
@@ -63,6 +66,8 @@ class TwoFluids(LiquidSurface):
         self.bubbles = Waters(self.grid)
         self._beyond_c, self._before_c = self.grid.cell_field(), self.grid.cell_field()
         self.along_f = self.grid.face_field()
+        self._seen = {"air": 0, "liquid": 0}
+        """Bodies of each when events were last asked for."""
         self._around = self.phase.wall_cells.offsets
 
     def arrays(self) -> dict[str, Array]:
@@ -73,6 +78,14 @@ class TwoFluids(LiquidSurface):
         super().restore(arrays)
         if self.phase.rate_f.size:
             self.phase.rate_f[...] = arrays["pressure_rate"]
+
+    def start(self) -> None:
+        super().start()
+        self.events()
+
+    def resume(self) -> None:
+        super().resume()
+        self.events()
 
     # the verbs of a step --------------------------------------------------------------------------------------------
 
@@ -145,31 +158,37 @@ class TwoFluids(LiquidSurface):
 
     def _correct_volume(self) -> None:
         """Every piece of interface between two bodies is moved by what the level set lacks there."""
-        surface, tracker, dx = self.surface, self.tracker, self.grid.dx
+        surface, tracker = self.surface, self.tracker
         if not tracker.error_c.any():
             return
         cell, pair, bodies = self._find_pieces()
-        count = len(bodies)
-        if count == 0:
+        if not len(bodies):
             return
-        phi, error = surface.phi_c.reshape(-1), tracker.error_c.reshape(-1)
-        lacking = np.bincount(pair, error[cell], count)
-        area = np.bincount(pair, np.maximum(1.0 - np.abs(phi[cell]) / dx, 0.0), count)
-        held = np.flatnonzero(error)
-        lacking += self._far_error(np.setdiff1d(held, cell), bodies[:, 0], area)
-        shift = np.clip(lacking / np.maximum(area, 1.0), -MOST, MOST) * dx
-        if not shift.any():
-            return
-        np.copyto(self._before_c, tracker.volume_c)
-        phi[cell] -= shift[pair]
-        surface.level_set.fill_ghosts(surface.phi_c)
-        tracker.measure(surface, self.solid_c, self.open_c, self.row_c)
-        self._settle(cell, pair, count)
+        for _ in range(PASSES):
+            if not self._shift(cell, pair, bodies):
+                return
         self._measure_bubbles(cell, pair, bodies)
         hidden_c, component_c = surface.level_set.hidden_c, tracker.component_c
         tracker.waters.measure(
             surface.phi_c, self.open_c, hidden_c, component_c, tracker.volume_c, tracker.error_c
         )  # fmt: skip
+
+    def _shift(self, cell: np.ndarray, pair: np.ndarray, bodies: np.ndarray) -> bool:
+        """phi - E / A in the cells of every piece; whether anything moved."""
+        surface, tracker, dx, count = self.surface, self.tracker, self.grid.dx, len(bodies)
+        phi, error = surface.phi_c.reshape(-1), tracker.error_c.reshape(-1)
+        lacking = np.asarray(np.bincount(pair, error[cell], count), dtype=np.float64)
+        area = np.asarray(np.bincount(pair, np.maximum(1.0 - np.abs(phi[cell]) / dx, 0.0), count), dtype=np.float64)
+        lacking += self._far_error(np.setdiff1d(np.flatnonzero(error), cell), bodies[:, 0], area)
+        shift = np.clip(lacking / np.maximum(area, 1.0), -MOST, MOST) * dx
+        if not shift.any():
+            return False
+        np.copyto(self._before_c, tracker.volume_c)
+        phi[cell] -= shift[pair]
+        surface.level_set.fill_ghosts(surface.phi_c)
+        tracker.measure(surface, self.solid_c, self.open_c, self.row_c)
+        self._settle(cell, pair, count)
+        return True
 
     def _settle(self, cell: np.ndarray, pair: np.ndarray, count: int) -> None:
         """What was gained is lacking no longer, in the liquid cells of each piece that had an error."""
@@ -233,6 +252,16 @@ class TwoFluids(LiquidSurface):
         yield Quantity("bubbles", self.bubbles.count)
         for n in range(NAMED):
             yield Quantity(f"bubble_{n + 1}_volume", largest[n], VOLUME)
+
+    def events(self) -> tuple[str, ...]:
+        """A fluid that has vanished is told once; the other goes on alone."""
+        counts = {"air": self.bubbles.count, "liquid": self.tracker.waters.count}
+        gone = [name for name, count in counts.items() if count == 0 and self._seen[name] > 0]
+        self._seen = counts
+        return tuple(
+            f"the {name} has vanished: its last bodies were smaller than the cells of {self.grid.dx:.3g} m; the other "
+            "fluid goes on alone" for name in gone
+        )  # fmt: skip
 
     def bodies_of_air(self) -> list[BodyOfWater]:
         """Connected bodies of the other fluid, the largest first."""

@@ -98,8 +98,7 @@ class TwoPhase(SurfacePhase):
 
     def build(self, stencil: Stencil) -> None:
         d = self.domain
-        for tension in self.tensions:
-            tension.find()
+        self.find_surface()
         self.crossings = find_crossings(d.grid, self.phi_c)
         self._set_masses()
         share_rows(

@@ -340,7 +340,8 @@ def _flux(spec, phi, volume, error, u, area, closed, c, a, k, j, i):  # type: ig
                 deep += 0.25 * abs(across + phi[kl + kb, jl + jb, il + ib] - phi[kl - kb, jl - jb, il - ib])
         if deep > 0.0:
             part = min(max(0.5 - mid / deep, 0.0), 1.0)
-    return opening * v * (part + (error[kl, jl, il] if v > 0.0 else error[k, j, i]))
+    # no cell gives more of its error than it has
+    return opening * (v * part + min(max(v, -1.0), 1.0) * (error[kl, jl, il] if v > 0.0 else error[k, j, i]))
 
 
 @borrowing

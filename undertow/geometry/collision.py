@@ -122,9 +122,13 @@ def field_entry(
     vertices, triangles = shape.surface()
     extent = _extent(vertices)
     feature = min(max(shape.thickness(), extent / 48.0), extent / 6.0)
-    probes = probe_mesh(vertices, triangles, feature / 2.0)
     spacing = max(feature / 8.0, finest * extent)
     table = sample(spacing) if sample else shape.sample(0.0, spacing, 4.0 * spacing)
+    return table_entry(probe_mesh(vertices, triangles, feature / 2.0), table, frame)
+
+
+def table_entry(probes: Array, table: SdfGrid, frame: Frame) -> CollisionEntry:
+    """Field of probes (p, 6) and a grid of distance."""
     values = table.values[0]
     return CollisionEntry(
         FIELD,
@@ -133,7 +137,7 @@ def field_entry(
         frame_q=frame.q,
         frame_x=frame.centre,
         table_shape=(values.shape[0], values.shape[1], values.shape[2]),
-        table_frame=np.array([*table.origin, spacing]),
+        table_frame=np.array([*table.origin, table.spacing]),
         table=np.ascontiguousarray(values).ravel(),
     )
 
@@ -245,28 +249,36 @@ def find_polytope(vertices: Array, triangles: Any) -> Polytope | None:
     solid = area > 1e-12 * size * size
     normals = normals[solid] / area[solid, None]
     offsets = np.einsum("ij,ij->i", normals, a[solid])
-    planes: list[Array] = []
+    planes, count = np.zeros((MAX_FACES + 1, 4)), 0
     for n, d in zip(normals, offsets, strict=True):
-        if not any(n @ p[:3] > 1.0 - 1e-9 and abs(d - p[3]) < 1e-7 * size for p in planes):
-            planes.append(np.array([*n, d]))
-            if len(planes) > MAX_FACES or np.max(vertices @ n) > d + 1e-7 * size:
+        known = planes[:count]
+        if not np.any((known[:, :3] @ n > 1.0 - 1e-9) & (np.abs(d - known[:, 3]) < 1e-7 * size)):
+            planes[count, :3], planes[count, 3] = n, d
+            count += 1
+            if count > MAX_FACES or np.max(vertices @ n) > d + 1e-7 * size:
                 return None
-    stack = np.array(planes)
-    used = np.unique(triangles)
-    points = vertices[used]
+    return polytope_of(vertices[np.unique(triangles)], planes[:count].copy(), size)
+
+
+def polytope_of(points: Array, stack: Array, size: float) -> Polytope | None:
+    """Faces, edges and corners of a convex solid of some ``size`` [m] from points (n, 3), its corners among them, and
+    its planes (f, 4); None where these do not fit."""
     on = np.abs(points @ stack[:, :3].T - stack[:, 3]) < 1e-6 * size
     corner = on.sum(axis=1) >= 3
     points, on = points[corner], on[corner]
-    loops: list[list[int]] = []
-    for f, plane in enumerate(stack):
-        members = np.flatnonzero(on[:, f])
-        if len(members) < 3:
-            return None
-        n = plane[:3]
-        arm = points[members] - points[members].mean(axis=0)
-        e = arm[0] / np.linalg.norm(arm[0])
-        angle = np.arctan2(arm @ np.cross(n, e), arm @ e)
-        loops.append([int(m) for m in members[np.argsort(angle, kind="stable")]])
+    face, member = np.nonzero(on.T)
+    many = np.bincount(face, minlength=len(stack))
+    if not len(stack) or many.min() < 3:
+        return None
+    # around the middle of each face, from its first corner on
+    first = np.concatenate([[0], np.cumsum(many)])
+    middle = np.add.reduceat(points[member], first[:-1]) / many[:, None]
+    arm, normal = points[member] - middle[face], stack[face, :3]
+    along = unit_rows(arm[first[:-1]])[face]
+    across = np.cross(normal, along)
+    angle = np.arctan2(np.einsum("ij,ij->i", arm, across), np.einsum("ij,ij->i", arm, along))
+    order = member[np.lexsort((angle, face))].tolist()
+    loops = [order[start:end] for start, end in zip(first[:-1], first[1:], strict=True)]
     sides: dict[tuple[int, int], list[int]] = {}
     for f, loop in enumerate(loops):
         for i, j in zip(loop, loop[1:] + loop[:1], strict=True):
@@ -294,17 +306,20 @@ def _moved(probes: Array, frame: Frame) -> Array:
 
 def _probe_edges(vertices: Array, at: Array, edges: Any, along: Array, spacing: float) -> Array:
     """Corners, then points along edges (e, 2), at least one and at most ``spacing`` apart; with normals (n, 6)."""
-    parts = [np.hstack([vertices, at])]
-    for (i, j), normal in zip(edges, along, strict=True):
-        count = int(np.ceil(np.linalg.norm(vertices[j] - vertices[i]) / spacing))
-        s = np.arange(1, max(count, 2)) / max(count, 2)
-        points = vertices[i] + s[:, None] * (vertices[j] - vertices[i])
-        parts.append(np.hstack([points, np.tile(normal, (len(points), 1))]))
-    return np.concatenate(parts)
+    start, way = vertices[edges[:, 0]], vertices[edges[:, 1]] - vertices[edges[:, 0]]
+    count = np.maximum(np.ceil(np.linalg.norm(way, axis=1) / spacing).astype(np.int64), 2)
+    owner = np.repeat(np.arange(len(edges)), count - 1)
+    n = np.arange(len(owner)) - np.repeat(np.cumsum(count - 1) - (count - 1), count - 1) + 1
+    points = start[owner] + (n / count[owner])[:, None] * way[owner]
+    return np.concatenate([np.hstack([vertices, at]), np.hstack([points, along[owner]])])
 
 
-def probe_mesh(vertices: Array, triangles: Any, spacing: float) -> Array:
-    """Corners and points along edges at which a mesh bends outward, thinned out where smooth; with normals (n, 6)."""
+def probe_mesh(vertices: Array, triangles: Any, spacing: float, turn: float = 0.0) -> Array:
+    """Corners and points along edges at which a mesh bends outward, thinned out where smooth; with normals (n, 6).
+
+    Corners on sharp edges are always kept, but where two of these go on in a line that turns by less than ``turn``
+    [rad].
+    """
     a, b, c = (vertices[triangles[:, i]] for i in range(3))
     normals = np.cross(b - a, c - a)
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
@@ -322,7 +337,7 @@ def probe_mesh(vertices: Array, triangles: Any, spacing: float) -> Array:
     outward = np.einsum("ij,ij->i", one, vertices[tip] - vertices[start[first]]) < 0.0
     edges = np.column_stack([start[first], end[first]])
     bent = outward & (bend < np.cos(np.radians(1.0)))
-    sharp = edges[outward & (bend < np.cos(np.radians(25.0)))]
+    sharp = _turning(vertices, edges[outward & (bend < np.cos(np.radians(25.0)))], turn)
     corners, number = np.unique(edges[bent], return_inverse=True)
     at = np.zeros_like(vertices)
     for k in (0, 1):
@@ -335,3 +350,13 @@ def probe_mesh(vertices: Array, triangles: Any, spacing: float) -> Array:
     _, chosen = np.unique(cell, axis=0, return_index=True)
     keep[chosen] = True
     return np.ascontiguousarray(points[keep])
+
+
+def _turning(vertices: Array, edges: Any, turn: float) -> Any:
+    """Corners of edges (e, 2) but those where two edges meet in a line that turns by less than an angle [rad]."""
+    along = unit_rows(vertices[edges[:, 1]] - vertices[edges[:, 0]])
+    total, count = np.zeros_like(vertices), np.bincount(edges.ravel(), minlength=len(vertices))
+    np.add.at(total, edges[:, 0], along)
+    np.add.at(total, edges[:, 1], -along)
+    straight = (count == 2) & (np.linalg.norm(total, axis=1) < 2.0 * np.sin(0.5 * turn))
+    return np.flatnonzero((count > 0) & ~straight)

@@ -459,6 +459,13 @@ class PlacedPattern:
         """Points (n, 3) of the pattern's box in the frame of the body's shape [m]."""
         return np.asarray(self.point + (points - self.pattern.centre) @ self.axes.T)
 
+    def planes_to_body(self, planes: Array) -> Array:
+        """Planes (k, 4), n . q <= d, of the pattern's box in the frame of the body's shape, with unit normals."""
+        normals = planes[:, :3] @ np.linalg.inv(self.axes)
+        offset = planes[:, 3] + normals @ self.point - planes[:, :3] @ self.pattern.centre
+        size = np.linalg.norm(normals, axis=1)
+        return np.asarray(np.column_stack([normals, offset]) / size[:, None])
+
 
 def align_pattern(
     pattern: Pattern, bounds: tuple[Array, Array], point: object, normal: object

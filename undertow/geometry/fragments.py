@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from undertow.geometry.collision import CollisionEntry, Frame, field_entry, polytope_entry
+from undertow.geometry.collision import CollisionEntry, Frame, polytope_entry
+from undertow.geometry.fracture_contact import Carved, carved_entry, thinned_entry
 from undertow.geometry.meshes import MeshShape
 from undertow.geometry.moments import integrate_mesh, principal_axes
-from undertow.geometry.sdf_grid import SdfGrid, find_lattice
 from undertow.geometry.shape import Triangles
 from undertow.grid import Array
 
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from undertow.geometry.level_set_cuts import LevelSetShape
 
 Flags = NDArray[np.bool_]
-
-FINEST = 1.0 / 32.0
-"""Spacing of the table of distances by which a piece collides that is not convex, at least, as a share of its size: the
-pieces of a body of 70 cells, as the thesis has them, are about as many cells large."""
-
 
 @dataclass(frozen=True, eq=False)
 class Fragment:
@@ -55,26 +50,23 @@ class Fragment:
 
 
 class FragmentMesh(MeshShape):
-    """A piece with a closed mesh; interior_t (m,): triangles that a fracture has made."""
+    """A piece with a closed mesh; interior_t (m,): triangles that a fracture has made; carved: what it was cut from."""
 
-    def __init__(self, vertices: object, triangles: object, interior_t: object, name: str = "fragment"):
+    def __init__(
+        self, vertices: object, triangles: object, interior_t: object, name: str = "fragment",
+        carved: Carved | None = None,
+    ):  # fmt: skip
         super().__init__(vertices, triangles, name)
         self.interior_t: Flags = np.asarray(interior_t, dtype=bool)
+        self.carved = carved
 
     def solid_entry(self, frame: Frame) -> CollisionEntry:
         """Pieces have edges as sharp as can be, which would ask for tables without end."""
-        return polytope_entry(self.surface(), frame) or field_entry(self, frame, FINEST, self._collision_table)
-
-    def _collision_table(self, spacing: float) -> SdfGrid:
-        """Of a convex piece the largest of the distances to its planes: exact inside and beside its faces, too small
-        beyond edges and corners, where contact only asks on which side a point is. Of others exact near the surface,
-        farther away along the grid."""
-        lower, upper = self.bounds()
-        origin, (nz, ny, nx) = find_lattice(lower, upper, spacing, 4.0 * spacing, False, "fragment")
-        axes = [origin[a] + spacing * np.arange(n) for a, n in enumerate((nx, ny, nz))]
-        planes = find_planes(self)
-        values = measure_near(self, axes, spacing) if planes is None else measure_planes(planes, axes)
-        return SdfGrid(origin, spacing, values[None], lower, upper)
+        return (
+            polytope_entry(self.surface(), frame)
+            or thinned_entry(self.vertices, self.triangles, self.interior_t, frame)
+            or carved_entry(self, self.carved, frame)
+        )
 
     def table_spacing(self, dx: float) -> float:
         """Half a cell: pieces have sharp edges on each other, and what a table rounds off there is a gap."""
@@ -82,71 +74,20 @@ class FragmentMesh(MeshShape):
 
 
 def make_fragment(
-    vertices: Array, triangles: Triangles, made: Flags, label: int, depth: float | None, smallest: float
+    vertices: Array, triangles: Triangles, made: Flags, label: int, depth: float | None, smallest: float,
+    carved: Carved | None = None,
 ) -> Fragment:
-    """A piece (n, 3), (m, 3) given in the frame of the parent, in its own; depth [m]: of a prism in 2D."""
+    """A piece (n, 3), (m, 3) given in the frame of the parent, in its own; depth [m]: of a prism in 2D; carved: what it
+    was cut from, in the frame of the parent."""
     volume, centre, tensor = integrate_mesh(vertices, triangles)
     if depth is None:
         moments, axes = principal_axes(tensor)
     else:
         volume, centre, axes = volume / depth, centre * (1.0, 1.0, 0.0), np.eye(3)
         moments = np.array([0.0, 0.0, tensor[2, 2] / depth])
-    own = FragmentMesh((vertices - centre) @ axes, triangles, made)
+    inside = None if carved is None else carved.seen_from(centre, axes)
+    own = FragmentMesh((vertices - centre) @ axes, triangles, made, carved=inside)
     return Fragment(own, centre, axes, volume, moments, label, volume < smallest)
-
-
-def find_planes(mesh: MeshShape) -> Array | None:
-    """Planes (f, 4), n . x <= d inside, of a convex mesh; None of one that is not."""
-    a, b, c = (mesh.vertices[mesh.triangles[:, i]] for i in range(3))
-    normals = np.cross(b - a, c - a)
-    area = np.linalg.norm(normals, axis=1)
-    size = float(np.max(np.ptp(mesh.vertices, axis=0)))
-    solid = area > 1e-9 * size * size
-    normals = normals[solid] / area[solid, None]
-    offsets = np.einsum("ij,ij->i", normals, a[solid])
-    if np.max(mesh.vertices @ normals.T - offsets) > 1e-9 * size:
-        return None
-    planes = np.column_stack([normals, offsets])
-    _, first = np.unique(np.round(np.column_stack([normals, offsets / size]), 9), axis=0, return_index=True)
-    return np.asarray(planes[np.sort(first)])
-
-
-def measure_planes(planes: Array, axes: Sequence[Array]) -> Array:
-    """Largest n . x - d (z, y, x) [m] of planes (f, 4) at the points of a lattice with these axes (x, y, z) [m]."""
-    x, y, z = axes
-    found = np.full((len(z), len(y), len(x)), -np.inf)
-    height = np.empty_like(found)
-    for a, b, c, offset in planes:
-        np.add((c * z - offset)[:, None, None] + (b * y)[:, None], a * x, out=height)
-        np.maximum(found, height, out=found)
-    return found
-
-
-def measure_near(mesh: MeshShape, axes: Sequence[Array], spacing: float) -> Array:
-    """Signed distance (z, y, x) [m] of a mesh at the points of a lattice, exact where it is less than ``spacing`` [m];
-    farther away with the sign of the nearest of those, and the distance to it added to its own."""
-    from scipy import ndimage
-
-    corners = mesh.vertices[mesh.triangles]
-    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
-    counts = np.maximum(np.ceil(longest / spacing).astype(np.int64), 1)
-    lower = np.array([axis[0] for axis in axes])
-    shape = tuple(len(axis) for axis in axes[::-1])
-    marked = np.zeros(shape, dtype=bool)
-    for count in np.unique(counts):
-        # points of triangles at most a spacing apart
-        i, j = (k.ravel() for k in np.meshgrid(np.arange(count + 1), np.arange(count + 1)))
-        weights = np.stack([i, j, count - i - j], axis=1)[i + j <= count] / count
-        points = np.einsum("wc,tci->twi", weights, corners[counts == count]).reshape(-1, 3)
-        index = np.round((points - lower) / spacing).astype(np.int64)
-        marked[index[:, 2], index[:, 1], index[:, 0]] = True
-    near = ndimage.binary_dilation(marked, structure=np.ones((5, 5, 5)))
-    k, j, i = np.nonzero(near)
-    values = np.zeros(shape)
-    values[near] = mesh.distance(np.column_stack([axes[0][i], axes[1][j], axes[2][k]]))
-    away, place = ndimage.distance_transform_edt(~near, sampling=spacing, return_indices=True)
-    seen = values[tuple(place)]
-    return np.asarray(seen + np.where(seen < 0.0, -away, away))
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,7 @@ class ThinSolids:
 
     def __init__(self, grid: Grid, solids: Sequence[Solid]) -> None:
         planar = grid.dimensions == 2
-        self._solids: list[Solid] = []
+        self.solids: list[Solid] = []
         self._own: list[Array] = []
         """Nodes of each in its own frame."""
         element = [np.zeros((0, 2 if planar else 3), dtype=np.int64)]
@@ -55,7 +55,7 @@ class ThinSolids:
                 continue
             element.append(triangles + self.count)
             self._own.append(vertices @ rotation if planar else vertices)
-            self._solids.append(solid)
+            self.solids.append(solid)
         self.element = np.ascontiguousarray(np.concatenate(element))
 
     @property
@@ -66,7 +66,7 @@ class ThinSolids:
     def place(self, t: float) -> Array:
         """Nodes (n, 3) [m] at time t."""
         placed = [np.zeros((0, 3))]
-        for solid, own in zip(self._solids, self._own, strict=True):
+        for solid, own in zip(self.solids, self._own, strict=True):
             position, rotation = solid.motion.pose(t)
             placed.append(own @ rotation.T + position)
         return np.concatenate(placed)

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from undertow.errors import UserError
 from undertow.geometry.collision import CollisionEntry, Frame, field_entry, probe_mesh
+from undertow.geometry.fracture_contact import FINEST, find_planes, measure_planes
 from undertow.geometry.fracture_patterns import Pattern, PlacedPattern, align_pattern
-from undertow.geometry.fragments import FINEST, Flags, Fragment, FragmentMesh, find_planes, measure_planes
+from undertow.geometry.fragments import Flags, Fragment, FragmentMesh
 from undertow.geometry.mesh_cuts import check_breakable, extrude_loops
 from undertow.geometry.meshes import MeshShape
 from undertow.geometry.moments import Moments, principal_axes, uniform

@@ -7,14 +7,16 @@ it, by which a triangle is known to come from the pattern or from the surface of
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from undertow.errors import UserError
+from undertow.geometry.fracture_contact import find_planes, uncut
 from undertow.geometry.fracture_patterns import PlacedPattern
 from undertow.geometry.fragments import Flags, Fragment, make_fragment
-from undertow.geometry.meshes import SMALLEST
+from undertow.geometry.meshes import SMALLEST, MeshShape
 from undertow.geometry.shape import Shape, Triangles
 from undertow.grid import Array
 
@@ -34,19 +36,29 @@ def break_mesh(
     body = _read(vertices, triangles, made, first)
     depth = float(np.ptp(vertices[:, 2])) if dimensions == 2 else None
     lower, upper = vertices.min(axis=0), vertices.max(axis=0)
+    whole = None if dimensions == 2 else getattr(shape, "carved", uncut(shape))
     fragments = []
     for label, region in enumerate(placed.pattern.regions):
         corners = placed.to_body(region.vertices)
         if np.any(corners.max(axis=0) < lower) or np.any(corners.min(axis=0) > upper):
             continue
         cutter = _read(corners, region.triangles, np.ones(len(region.triangles), dtype=bool), first + 1)
+        found = (body ^ cutter).decompose()
+        planes = region_planes(region) if whole is not None and len(found) == 1 else None
+        carved = None if whole is None or planes is None else whole.cut(placed.planes_to_body(planes))
         parts = [
-            make_fragment(*_write(part, first), label, depth, smallest)
-            for part in (body ^ cutter).decompose()
+            make_fragment(*_write(part, first), label, depth, smallest, carved)
+            for part in found
             if part.volume() > DUST * body.volume() and float(np.max(np.diff(_box(part), axis=0))) > 2.0 * SMALLEST
         ]
         fragments += sorted(parts, key=lambda part: -part.volume)
     return fragments
+
+
+@lru_cache(maxsize=4096)
+def region_planes(region: MeshShape) -> Array | None:
+    """Planes (k, 4) of a convex region in the box of its pattern, found once; None of another."""
+    return find_planes(region)
 
 
 def _box(part: Any) -> Array:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from undertow.geometry.closing import ThinClosing
 from undertow.geometry.distance import PARAMETERS, SPHERE, TABLE, analytic_distance, table_value
 from undertow.geometry.fractions import (
     SNAP,
@@ -156,6 +157,7 @@ class SolidFields:
 
     occlusion: Occlusion | None = None
     thin: ThinSolids | None = None
+    closing: ThinClosing | None = None
 
     def __init__(self, grid: Grid, solids: Sequence[Solid]):
         self.grid = grid
@@ -230,6 +232,8 @@ class SolidFields:
             self._rasterise(find_boxes(dirty))
             wide = find_boxes([self._with_ghosts(box) for box in dirty])
             share_boxes(_measure_fractions, self.grid.spec, wide, self.phi_n, self.area_f, self.volume_c)
+            if self.closing is not None:
+                self.closing.close(self)
         self.place_occlusion(t)
         return any([self._take_changes(box) for box in dirty])
 
@@ -237,8 +241,20 @@ class SolidFields:
         """Velocities of all walls where they are, after the velocities of solids have changed."""
         self.update(self.time)
 
-    def hide_thin(self) -> None:
-        """From the next ``update`` on, solids thinner than two cells hide what is behind them."""
+    def close_thin(self) -> None:
+        """From the next ``update`` that moves anything on, solids thinner than two cells close the faces between cells
+        that they separate."""
+        closing = ThinClosing(self.grid, self.solids)
+        self.closing = closing if closing.surfaces.count else None
+
+    def thin_b(self) -> np.ndarray:
+        """1 for solids that are so thin that they close faces, else 0 (n,) uint8."""
+        thin = () if self.closing is None else self.closing.surfaces.solids
+        return np.array([solid in thin for solid in self.solids], dtype=np.uint8)
+
+    def hide_thin(self, soft: bool = True) -> None:
+        """From the next ``update`` on, solids thinner than two cells hide what is behind them; soft: those of nodes
+        too."""
         self.thin = ThinSolids(self.grid, self.solids)
         if self.thin.count:
             element = self.thin.element

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from undertow.errors import UserError
+from undertow.frames import BodyFrame
+from undertow.grid import Array
 from undertow.output.frames import frame_folder, read_frame, read_time
 from undertow.output.ply import write_ply
 from undertow.output.render import check_grids, choose_frames, read_scene
@@ -63,6 +66,15 @@ def _export_vtk(run_folder: Path, indices: list[int], target: Path) -> None:
         write_collection(target / f"{kind}.pvd", frames)
 
 
+def _color_vertices(body: BodyFrame) -> tuple[Array, Any, Array]:
+    """Vertices, triangles and colours (n, 3) of the vertices, 0 to 255; where triangles have colours of their own, as
+    those of cracks, every triangle has vertices of its own."""
+    if body.color_t is None:
+        return body.vertices, body.triangles, np.tile(np.round(255 * np.array(body.color)), (len(body.vertices), 1))
+    own = np.arange(3 * len(body.triangles)).reshape(-1, 3)
+    return body.vertices[body.triangles].reshape(-1, 3), own, np.repeat(np.round(255 * body.color_t), 3, axis=0)
+
+
 def _export_ply(run_folder: Path, indices: list[int], target: Path) -> None:
     """Surface and bodies of every frame; a run that has neither is refused."""
     for index in indices:
@@ -71,12 +83,10 @@ def _export_ply(run_folder: Path, indices: list[int], target: Path) -> None:
             surface = frame.surface
             write_ply(target / f"surface-{index:06d}.ply", surface.vertices, surface.triangles, surface.normals)
         if frame.bodies:
-            starts = np.cumsum([0, *(len(body.vertices) for body in frame.bodies)])
-            triangles = [body.triangles + first for body, first in zip(frame.bodies, starts, strict=False)]
-            colors = [np.tile(np.round(255 * np.array(body.color)), (len(body.vertices), 1)) for body in frame.bodies]
-            vertices = np.concatenate([body.vertices for body in frame.bodies])
-            write_ply(
-                target / f"bodies-{index:06d}.ply", vertices, np.concatenate(triangles), colors=np.concatenate(colors)
-            )
+            parts = [_color_vertices(body) for body in frame.bodies]
+            starts = np.cumsum([0, *(len(vertices) for vertices, _, _ in parts)])
+            triangles = np.concatenate([own + first for (_, own, _), first in zip(parts, starts, strict=False)])
+            vertices, colors = (np.concatenate([part[n] for part in parts]) for n in (0, 2))
+            write_ply(target / f"bodies-{index:06d}.ply", vertices, triangles, colors=colors)
     if not any(target.iterdir()):
         raise UserError(f"{run_folder}: has no surface and no bodies to write as ply; use --to vtk")

@@ -31,6 +31,9 @@ from undertow.part import Vector
 FLUID = -1
 """In the place of the identity of another body: the fluid."""
 
+PARTING = -2
+"""The same for what pulls a body apart along its first axis; -3 and -4 along the others."""
+
 OWN, OTHER, UNTIL, DURATION = range(4)
 SUDDEN, LASTING = slice(4, 7), slice(7, 10)
 """Columns of the rows of a history: identities, end and length of the step [s], impulses [N s]."""
@@ -70,29 +73,27 @@ class Loads(NamedTuple):
 
 
 class Meeting(NamedTuple):
-    """How two bodies meet in a step dt [s]: closing speed [m/s] at its beginning and what forces add to it over the
-    step; gap [m]; reduced mass [kg; 2D kg/m]; impulse [N s] by which they bounced; new: one of them was not there
-    before the step, or nothing was."""
+    """How pairs (m,) of bodies meet in a step dt [s], or one pair: closing speed [m/s] at its beginning and what forces
+    add to it over the step; gap [m]; reduced mass [kg; 2D kg/m]; impulse [N s] by which they bounced; new: one of them
+    was not there before the step, or nothing was."""
 
-    speed: float
-    added: float
-    gap: float
-    mass: float
-    bounce: float
-    new: bool
+    speed: Any
+    added: Any
+    gap: Any
+    mass: Any
+    bounce: Any
+    new: Any
 
-    def lasting(self, impulse: float, dt: float) -> float:
-        """The part of an impulse [N s] that is not that of their collision."""
-        if self.new and self.speed <= 0.0:
-            return impulse
-        total = self.speed + self.added
-        mean = self.speed + 0.5 * self.added
-        s = min(max(self.gap / (mean * dt), 0.0), 1.0) if mean > 0.0 else 0.0
-        if self.bounce > 0.0 and self.speed > 0.0:
-            return impulse - self.bounce * (1.0 + s * self.added / self.speed)
-        if self.added <= 0.0 or total <= 0.0:
-            return 0.0
-        return (1.0 - s) * self.added * min(self.mass, impulse / total)
+    def lasting(self, impulse: Any, dt: float) -> Any:
+        """The part of impulses (m,) [N s] that is not that of their collision."""
+        speed, added = np.asarray(self.speed, dtype=float), np.asarray(self.added, dtype=float)
+        total, mean = speed + added, speed + 0.5 * added
+        s = np.where(mean > 0.0, np.clip(self.gap / np.where(mean > 0.0, mean * dt, 1.0), 0.0, 1.0), 0.0)
+        bounced = impulse - self.bounce * (1.0 + s * added / np.where(speed > 0.0, speed, 1.0))
+        pressed = (1.0 - s) * added * np.minimum(self.mass, impulse / np.where(total > 0.0, total, 1.0))
+        found = np.where((added > 0.0) & (total > 0.0), pressed, 0.0)
+        found = np.where((np.asarray(self.bounce) > 0.0) & (speed > 0.0), bounced, found)
+        return np.where(np.asarray(self.new, dtype=bool) & (speed <= 0.0), impulse, found)
 
 
 class Judged(NamedTuple):
@@ -141,9 +142,9 @@ class LoadHistory:
             self.rows = self.rows[:0]
         self._new = self.rows[:0]
 
-    def knows(self, own: int) -> bool:
-        """Whether a body had any load in the last moments."""
-        return bool((self.rows[:, OWN] == own).any())
+    def knows(self, own: Any) -> Any:
+        """Whether bodies (m,) had any load in the last moments (m,)."""
+        return np.isin(own, self.rows[:, OWN])
 
     def _last(self, new: Array, until: float) -> tuple[Array, Any]:
         """Impulse per time (m, 3) [N] of the same pairs in the step that ended at a time [s], and whether they had any
@@ -173,5 +174,11 @@ class LoadHistory:
 
 def _find(new: Array, rows: Array) -> Any:
     """For every row the place of its pair among the new ones (n,), -1 without."""
-    where = {(own, other): place for place, (own, other) in enumerate(new[:, :2].tolist())}
-    return np.array([where.get((own, other), -1) for own, other in rows[:, :2].tolist()], dtype=np.int64)
+    if not len(new) or not len(rows):
+        return np.full(len(rows), -1, dtype=np.int64)
+    known, number = np.unique(np.concatenate([new[:, :2], rows[:, :2]]), return_inverse=True)
+    number = number.reshape(-1, 2)
+    key = number[:, 0] * len(known) + number[:, 1]
+    own, order = key[: len(new)], np.argsort(key[: len(new)], kind="stable")
+    place = order[np.minimum(np.searchsorted(own[order], key[len(new) :]), len(new) - 1)]
+    return np.where(own[place] == key[len(new) :], place, -1)

@@ -9,7 +9,7 @@ volume, mass, momenta and inertia: debris, which costs least in contact and does
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ import numpy as np
 from undertow.errors import UserError
 from undertow.geometry import Shape, Sphere, Static
 from undertow.geometry.fracture import Fragment, FragmentMesh, align_pattern, break_shape, conserve
+from undertow.geometry.fracture_contact import Carved
 from undertow.geometry.fracture_patterns import Pattern, from_folder, make_pattern
 from undertow.grid import Array
 from undertow.part import vector
@@ -62,6 +63,13 @@ class BrokenBody(NamedTuple):
             f"objects.{self.name} broke into {self.pieces} pieces{debris} at ({place}) m, hit by {self.by} with an "
             f"impulse of {self.impulse:.4g} N s, a force of {self.force:.4g} N{more}"
         )
+
+
+class HeldLoad(NamedTuple):
+    """A load of a piece, and its number among those of the body of the scene."""
+
+    number: int
+    load: Any
 
 
 class Moving(NamedTuple):
@@ -123,6 +131,8 @@ def make_pieces(
     assert parent.brittle is not None
     blow = blow._replace(point=onto_surface(parent.shape, blow.point))
     fragments, notes = cut_body(parent.shape, parent.brittle, blow, dimensions, most)
+    if parent.source is not None and not isinstance(parent.source, PieceSource):
+        _forget(fragments)
     R, at = moving.rotation, moving.position
     done = BrokenBody(blow.name, blow.by, blow.impulse, blow.force, at + R @ blow.point, 0, 0, 0.0, tuple(notes))
     if len(fragments) < 2:
@@ -142,10 +152,51 @@ def make_pieces(
             velocity=vector(R @ v), angular_velocity=vector(R @ omega), source={},
         )  # fmt: skip
         pieces.append((_as_debris if fragment.is_debris else _as_piece)(one, fragment, dimensions))
+    held = _share_loads(parent, moving, pieces)
     small = [mass for fragment, mass in zip(fragments, shares.mass_b, strict=True) if fragment.is_debris]
-    return [with_source(one) for one in pieces], done._replace(
+    return [_with_source(one, held.get(n, ())) for n, one in enumerate(pieces)], done._replace(
         pieces=len(pieces), debris=len(small), debris_mass=float(sum(small))
     )
+
+
+HELD = ("force", "torque")
+"""Loads that go over to a piece; those on a surface end."""
+
+
+def _share_loads(
+    parent: BodyDescription, moving: Moving, pieces: Sequence[BodyDescription]
+) -> dict[int, tuple[HeldLoad, ...]]:
+    """Forces and torques on a body, by the number of the piece that holds their point, or is next to it."""
+    made = parent.source is not None and not isinstance(parent.source, PieceSource)
+    numbers = parent.source.loads if isinstance(parent.source, PieceSource) else range(len(parent.loads))
+    start, turn = parent.motion.pose(0.0)
+    held: dict[int, tuple[HeldLoad, ...]] = {}
+    for number, load in zip(numbers, () if made else parent.loads, strict=not made):
+        if load.kind not in HELD:
+            continue
+        own = moving.centre if load.at is None else turn.T @ (np.asarray(load.at) - start)
+        point = moving.position + moving.rotation @ own
+        away = [_distance_from(one, point) for one in pieces]
+        nearest = int(np.argmin(away))
+        held[nearest] = (*held.get(nearest, ()), HeldLoad(int(number), replace(load, at=point)))
+    return held
+
+
+def _distance_from(one: BodyDescription, point: Array) -> float:
+    """Signed distance [m] of a point (3,) of the world from a body where it is described to be."""
+    position, rotation = one.motion.pose(0.0)
+    return float(one.shape.distance(((point - position) @ rotation)[None])[0])
+
+
+def _with_source(one: BodyDescription, held: Sequence[HeldLoad]) -> BodyDescription:
+    one = replace(one, loads=tuple(load for _, load in held))
+    return replace(one, source=PieceSource(one, tuple(number for number, _ in held)))
+
+
+def _forget(fragments: Sequence[Fragment]) -> None:
+    """Fragments of a body that was made during the run, which a checkpoint does not have: they know nothing of it."""
+    for fragment in fragments:
+        fragment.shape.__dict__["carved"] = None
 
 
 def _as_piece(one: BodyDescription, fragment: Fragment, dimensions: int) -> BodyDescription:
@@ -176,7 +227,11 @@ def _inertia(one: BodyDescription, fragment: Fragment, dimensions: int) -> tuple
 
 
 def onto_surface(shape: Shape, point: Array) -> Array:
-    """The point (3,) [m] of the surface of a shape next to a point, by Newton's method on the distance."""
+    """The point (3,) [m] of the surface of a shape next to a point: of a mesh itself, else by Newton's method on the
+    distance."""
+    mesh = shape.as_mesh()
+    if mesh is not None:
+        return np.asarray(mesh.nearest(point[None])[0])
     lower, upper = shape.bounds()
     h = 1e-4 * float(np.max(upper - lower))
     steps = np.concatenate([np.zeros((1, 3)), h * np.eye(3), -h * np.eye(3)])
@@ -196,19 +251,45 @@ APART = ("key", "shape", "motion", "source", "loads", "brittle")
 """Fields of a description that are not plain."""
 
 
-def with_source(one: BodyDescription) -> BodyDescription:
-    """A piece with the plain tables from which it can be described again."""
+class PieceSource(Mapping[str, Any]):
+    """The plain tables from which a piece can be described again, made when they are first asked for; loads: numbers of
+    those that it has among those of the body of the scene."""
+
+    def __init__(self, piece: BodyDescription, loads: tuple[int, ...] = ()) -> None:
+        self._piece, self.loads = piece, loads
+        self._tables: dict[str, Any] = {}
+
+    def _found(self) -> dict[str, Any]:
+        if not self._tables:
+            at = [np.asarray(load.at).tolist() for load in self._piece.loads]
+            self._tables = {**_source_of(self._piece), "loads": [list(self.loads), at]}
+        return self._tables
+
+    def __getitem__(self, key: str) -> Any:
+        return self._found()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found())
+
+    def __len__(self) -> int:
+        return len(self._found())
+
+
+def _source_of(one: BodyDescription) -> dict[str, Any]:
     position, rotation = one.motion.pose(0.0)
     names = ("vertices", "triangles", "interior_t") if one.shape.interior_t is not None else ("radius",)
     shape = {name: _plain(np.asarray(getattr(one.shape, name)).tolist()) for name in names}
+    carved = getattr(one.shape, "carved", None)
+    if carved is not None:
+        shape["carved"] = {name: getattr(carved, name).tolist() for name in ("offset", "rotation", "planes")}
     rule = None if one.brittle is None else {f.name: getattr(one.brittle, f.name) for f in fields(one.brittle)}
     values = {f.name: getattr(one, f.name) for f in fields(one) if f.name not in APART}
     pose = {"position": position.tolist(), "rotation": rotation.tolist()}
-    return replace(one, source={"fragment": _plain({**values, **pose}), "shape": shape, "brittle": _plain(rule)})
+    return {"fragment": _plain({**values, **pose}), "shape": shape, "brittle": _plain(rule)}
 
 
-def read_source(source: Mapping[str, Any]) -> BodyDescription:
-    """The piece that ``with_source`` described."""
+def read_source(source: Mapping[str, Any], roots: Mapping[str, BodyDescription]) -> BodyDescription:
+    """The piece that a ``PieceSource`` described; roots: the bodies of the scene, by name."""
     values = {name: _frozen(value) for name, value in source["fragment"].items()}
     pose = Static(np.array(values.pop("position")), np.array(values.pop("rotation")))
     given, rule = source["shape"], source["brittle"]
@@ -218,10 +299,20 @@ def read_source(source: Mapping[str, Any]) -> BodyDescription:
         shape: Shape = Sphere(given["radius"])
         key = ("debris", shape, values["inertia"])
     else:
-        shape = FragmentMesh(given["vertices"], given["triangles"], given["interior_t"])
+        carved = None
+        if "carved" in given:
+            root = roots[values["name"].partition("/")[0]].shape
+            rows = (np.array(given["carved"][name], dtype=float) for name in ("offset", "rotation", "planes"))
+            carved = Carved(root, *rows)
+        shape = FragmentMesh(given["vertices"], given["triangles"], given["interior_t"], carved=carved)
         inertia = values["inertia"]
         key = ("fragment", shape.identity()) if inertia is None else ("fragment", shape.identity(), inertia)
-    return BodyDescription(key=key, shape=shape, motion=pose, source=source, **values)
+    one = BodyDescription(key=key, shape=shape, motion=pose, **values)
+    numbers, places = source["loads"]
+    given = roots[one.name.partition("/")[0]].loads if numbers else ()
+    return _with_source(
+        one, [HeldLoad(n, replace(given[n], at=np.array(at))) for n, at in zip(numbers, places, strict=True)]
+    )
 
 
 def _plain(value: Any) -> Any:

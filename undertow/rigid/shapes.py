@@ -71,7 +71,8 @@ class CollisionShapes:
         self._entries: list[CollisionEntry] = []
         self._known: dict[object, int] = {}
         self._parts: dict[int, list[int]] = {}
-        self._spec: CollisionSpec | None = None
+        self._spec = _pack([])
+        self._packed = 0
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -90,7 +91,6 @@ class CollisionShapes:
 
     def _put(self, entry: CollisionEntry) -> int:
         self._entries.append(entry)
-        self._spec = None
         return len(self._entries) - 1
 
     def parts(self, index: int) -> list[int]:
@@ -99,8 +99,9 @@ class CollisionShapes:
 
     def arrays(self) -> CollisionSpec:
         """The packed shapes."""
-        if self._spec is None:
-            self._spec = _pack(self._entries)
+        if self._packed < len(self._entries):
+            self._spec = _append(self._spec, _pack(self._entries[self._packed :]))
+            self._packed = len(self._entries)
         return self._spec
 
     def kind_name(self, index: int) -> str:
@@ -195,3 +196,16 @@ def _pack(entries: list[CollisionEntry]) -> CollisionSpec:
         probes=_stack([points for points, _, _ in clustered], 6),
         tables=np.concatenate([np.zeros(0), *(e.table for e in entries)]),
     )
+
+
+def _append(old: CollisionSpec, new: CollisionSpec) -> CollisionSpec:
+    """Packed shapes behind others: what counts from the start of an array goes on where the old one ends."""
+    index = new.index.copy()
+    index[:, VERTEX : VERTEX_END + 1] += len(old.vertices)
+    index[:, FACE : FACE_END + 1] += len(old.planes)
+    index[:, EDGE : EDGE_END + 1] += len(old.edges)
+    index[:, CLUSTER : CLUSTER_END + 1] += len(old.clusters)
+    index[:, TABLE_START] += len(old.tables)
+    moved = new._replace(index=index, loop_start=new.loop_start[1:] + len(old.loop),
+                         probe_start=new.probe_start[1:] + len(old.probes))  # fmt: skip
+    return CollisionSpec(*(np.concatenate([a, b]) for a, b in zip(old, moved, strict=True)))

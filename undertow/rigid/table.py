@@ -118,7 +118,8 @@ class BodyTable:
     """The bodies of a simulation by name: those of the scene in its order, then those made during the run.
 
     first: all that the scene has, those too that have been removed: its joints and attachments are made where they
-    start. joints: those made during the run. walls: identities of the sides of the domain that stop bodies, by name.
+    start. joints: those made during the run. torn: pairs of elements of soft bodies that have parted, by name. walls:
+    identities of the sides of the domain that stop bodies, by name.
     appeared_mass [kg; 2D kg/m] and appeared_momentum (3,) [kg m/s; 2D kg/s]: of the dynamic bodies that have appeared,
     less those that have vanished.
     """
@@ -132,6 +133,7 @@ class BodyTable:
         self.first = tuple(BodyEntry(self._new_identity(), "scene", one) for one in first)
         self.entries: dict[str, BodyEntry] = {entry.name: entry for entry in self.first}
         self.joints: tuple[MadeJoint, ...] = ()
+        self.torn: dict[str, tuple[tuple[int, int], ...]] = {}
         self.walls: dict[str, int] = {}
         self.appeared_mass = 0.0
         self.appeared_momentum: Array = np.zeros(3)
@@ -194,7 +196,7 @@ class BodyTable:
         """A table to be changed in the place of this one; shapes are shared."""
         other = BodyTable.__new__(BodyTable)
         other.__dict__.update(self.__dict__)
-        other.entries, other.walls = dict(self.entries), dict(self.walls)
+        other.entries, other.walls, other.torn = dict(self.entries), dict(self.walls), dict(self.torn)
         other.appeared_momentum = self.appeared_momentum.copy()
         return other
 
@@ -230,6 +232,11 @@ class BodyTable:
         self.joints = (*(one for one in self.joints if one.joint.name != joint.joint.name), joint)
         self.revision += 1
 
+    def tear(self, name: str, pairs: Sequence[tuple[int, int]]) -> None:
+        """Elements of a soft body part that held together."""
+        self.torn[name] = tuple(sorted({*self.torn.get(name, ()), *pairs}))
+        self.revision += 1
+
     @property
     def is_brittle(self) -> bool:
         """Whether any body can break, or could at the start."""
@@ -256,10 +263,11 @@ class BodyTable:
             "walls": dict(self.walls),
             "gone": [entry.identity for entry in self.gone],
             "made": [
-                {"name": entry.name, "identity": entry.identity, "source": entry.description.source}
+                {"name": entry.name, "identity": entry.identity, "source": dict(entry.description.source or {})}
                 for entry in self.made
             ],
             "joints": [joint.numbers() for joint in self.joints],
+            "torn": {name: [list(pair) for pair in pairs] for name, pairs in self.torn.items()},
             "appeared_mass": self.appeared_mass,
             "appeared_momentum": [float(p) for p in self.appeared_momentum],
         }
@@ -272,6 +280,8 @@ class BodyTable:
             body = describe(row["name"], row["source"])
             self.entries[body.name] = BodyEntry(int(row["identity"]), "run", body)
         self.joints = tuple(MadeJoint.restored(row) for row in numbers.get("joints", ()))
+        torn = numbers.get("torn", {})
+        self.torn = {name: tuple((int(a), int(b)) for a, b in pairs) for name, pairs in torn.items()}
         self.revision, self._next = int(numbers["revision"]), int(numbers["next"])
         self.walls = {name: int(identity) for name, identity in numbers["walls"].items()}
         self.appeared_mass = float(numbers["appeared_mass"])

@@ -11,11 +11,12 @@ from undertow.rigid.table import BodyTable
 from undertow.run.assembly import Assembly
 from undertow.scene import Scene
 
-FURTHER: list[tuple[Callable[[BodyTable], bool], str]] = [
-    (lambda table: table.is_brittle, "undertow.run.breaking:fracture_parts"),
+FURTHER: list[tuple[Callable[[Scene, BodyTable], bool], str]] = [
+    (lambda scene, table: table.is_brittle, "undertow.run.breaking:fracture_parts"),
+    (lambda scene, table: scene.tears, "undertow.run.tearing:tearing_parts"),
 ]
-"""Parts that come with what is in the table of bodies, whatever else there is: asked of the table, and a function that
-makes them out of an assembly."""
+"""Parts that come with what is in a scene or the table of bodies, whatever else there is: asked of both, and a function
+that makes them out of an assembly."""
 
 
 def assemble(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
@@ -23,7 +24,7 @@ def assemble(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
     t = 0, not from a state that they take over."""
     found = _assemble(scene, table, starts)
     for needed, place in FURTHER:
-        if needed(table):
+        if needed(scene, table):
             module, function = place.split(":")
             found = replace(found, parts=[*found.parts, *getattr(import_module(module), function)(found)])
     return found

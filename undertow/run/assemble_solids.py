@@ -35,11 +35,13 @@ from undertow.scene import (
     SoftBody,
     Static,
     Table,
+    Tear,
     TorqueLoad,
     TractionLoad,
 )
 from undertow.soft import Elastic, SoftBodies, SoftMesh, making, meshes
 from undertow.soft.materials import find_hinges
+from undertow.soft.tearing import Pairs, TearLimit
 from undertow.solids import SolidSettings
 from undertow.solids.loads import NewLoad
 from undertow.solids.rigid_part import NewJoint, RigidPart
@@ -87,7 +89,7 @@ def make_rigid(
 def make_soft(scene: Scene, table: BodyTable, starts: bool) -> tuple[RigidPart, SoftPart, list[str]]:
     """The rigid bodies of a table and the soft ones of a scene beside them; nodes come first, as rigid bodies may carry
     some. In fluid thin rigid shells have nodes too. With notes on the rigid ones."""
-    chosen, nodes = scene.soft, _read_nodes(scene)
+    chosen, nodes = scene.soft, _read_nodes(scene, table)
     if scene.domain is None:
         nodes.heavier = {entry.name for entry in table.first if entry.description.dynamic}
     attached = {entry.name: nodes.carried_by(entry.name) for entry in table.first}
@@ -245,16 +247,17 @@ def _scalar_curve(curve: float | Table | Sine, unit: float) -> geometry.Curve:
 # soft bodies, cloth and ropes ---------------------------------------------------------------------------------------
 
 
-def _read_nodes(scene: Scene) -> SoftNodes:
-    """Nodes and elements of the soft bodies."""
+def _read_nodes(scene: Scene, table: BodyTable) -> SoftNodes:
+    """Nodes and elements of the soft bodies, torn as the table has them."""
     found = SoftNodes(SoftBodies(scene.dimensions))
     for name, item in scene.softs.items():
+        torn = table.torn.get(name, ())
         if isinstance(item, SoftBody):
-            mesh = _read_solid(found, name, item)
+            mesh = _read_solid(found, name, item, torn)
         elif isinstance(item, Cloth):
-            mesh = _read_cloth(found, name, item)
+            mesh = _read_cloth(found, name, item, torn)
         else:
-            mesh = _read_rope(found, name, item, build.gravity_at_start(scene))
+            mesh = _read_rope(found, name, item, build.gravity_at_start(scene), torn)
         for hold in item.holds:
             _read_hold(found, mesh, hold)
         found.loads += [(name, _read_load(name, load, scene.dimensions)) for load in item.loads]
@@ -274,7 +277,14 @@ def _pose(item: SoftBody | Cloth | Hold | Region) -> tuple[Array, Array]:
     return np.array(build.vector3(item.position)), geometry.rotation_matrix(item.rotation.axis, item.rotation.degrees)
 
 
-def _read_solid(found: SoftNodes, name: str, item: SoftBody) -> SoftMesh:
+def _read_tear(tear: Tear | None, material: Elastic | None = None) -> TearLimit | None:
+    if tear is None:
+        return None
+    kind = "stress" if tear.stretch is None else "stretch"
+    return TearLimit(kind, float(tear.stretch or tear.stress or math.inf), material)
+
+
+def _read_solid(found: SoftNodes, name: str, item: SoftBody, torn: Pairs) -> SoftMesh:
     soft, pose = found.soft, _pose(item)
     x, cells, solid = mesh_soft(name, item.shape, item.element_size, soft.dimensions, item.embed)
     mesh = x, cells
@@ -284,11 +294,11 @@ def _read_solid(found: SoftNodes, name: str, item: SoftBody) -> SoftMesh:
         found.notes += overlap or making.check_filled(f"objects.{name}", mesh, solid.volume(), item.element_size)
     modulus, ratio = item.youngs_modulus, item.poisson_ratio
     if ratio == 0.5:
-        # rings keep the volume; single elements have the bulk modulus of 0.45 beside the shear modulus E / 3
-        modulus, ratio = modulus * 1.45 / 1.5, 0.45
+        # rings keep the volume: single elements have the shear modulus E / 3 and no lambda, which would lock them
+        modulus, ratio = modulus / 1.5, 0.0
     material = Elastic(item.density, modulus, ratio, item.model, item.damping)
     velocity, angular = build.vector3(item.velocity), item.angular_velocity
-    added = making.add_solid(soft, name, mesh, pose, material, velocity, angular)
+    added = making.add_solid(soft, name, mesh, pose, material, velocity, angular, torn)
     surface = None
     if item.embed:
         assert item.element_size is not None
@@ -299,13 +309,14 @@ def _read_solid(found: SoftNodes, name: str, item: SoftBody) -> SoftMesh:
         item.friction,
         element_size=item.element_size,
         incompressible=item.incompressible,
-        convex=not item.shape.can_touch_itself,
+        convex=not item.shape.can_touch_itself and not torn,
         surface=surface,
+        tear=_read_tear(item.tear, material),
     )
     return added
 
 
-def _read_cloth(found: SoftNodes, name: str, item: Cloth) -> SoftMesh:
+def _read_cloth(found: SoftNodes, name: str, item: Cloth, torn: Pairs) -> SoftMesh:
     soft = found.soft
     regions = [(_region(name, hold, soft.dimensions), hold.until is None) for hold in item.holds]
     mesh = making.add_cloth(
@@ -319,11 +330,13 @@ def _read_cloth(found: SoftNodes, name: str, item: Cloth) -> SoftMesh:
         build.vector3(item.velocity),
         regions,
         fit=item.shape is None and item.outline != "balloon",
+        torn=torn,
     )
     if item.drag > 0:
         soft.air.add(mesh.surface, np.array(build.vector3(item.wind)), item.drag)
     found.looks[name] = SoftLook(
-        "cloth", build.vector3(item.color), item.friction, item.thickness, item.element_size
+        "cloth", build.vector3(item.color), item.friction, item.thickness, item.element_size,
+        tear=_read_tear(item.tear),
     )  # fmt: skip
     return mesh
 
@@ -344,14 +357,17 @@ def _mesh_sheet(name: str, item: Cloth) -> meshes.Mesh:
     return making.flat_sheet((size[0], size[1]), h, item.outline == "disc")
 
 
-def _read_rope(found: SoftNodes, name: str, item: Rope, gravity: tuple[float, float, float]) -> SoftMesh:
+def _read_rope(
+    found: SoftNodes, name: str, item: Rope, gravity: tuple[float, float, float], torn: Pairs
+) -> SoftMesh:
     start, end, ring = build.vector3(item.position), build.vector3(item.end), item.outline == "ring"
     found.looks[name] = SoftLook(
-        "ring" if ring else "rope", build.vector3(item.color), item.friction, item.thickness, item.element_size
-    )
+        "ring" if ring else "rope", build.vector3(item.color), item.friction, item.thickness, item.element_size,
+        tear=_read_tear(item.tear),
+    )  # fmt: skip
     return making.add_rope(
         found.soft, name, start, end, item.length, item.element_size, ring, item.density, item.stretching,
-        item.damping, gravity,
+        item.damping, gravity, torn,
     )  # fmt: skip
 
 

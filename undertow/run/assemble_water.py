@@ -19,10 +19,11 @@ from undertow.fluid.two_fluids import InterfaceTracker, TwoFluids, viscosity_of_
 from undertow.fluid.two_phase import OtherFluid, TwoPhase
 from undertow.fluid.variable_viscosity import VariableViscosity, ViscositySource
 from undertow.fluid.volume_tracking import Untracked, VolumeTracker
-from undertow.grid import GHOSTS, Array, Grid, Sides
+from undertow.grid import GHOSTS, SIDE_NAMES, Array, Grid, Sides
 from undertow.run import build
-from undertow.scene import Bubble, Drain, Inflow, Open, Outflow, Scene, Water, WaterSource
+from undertow.scene import Bubble, Drain, Inflow, Open, Outflow, Scene, Wall, Water, WaterSource
 from undertow.surface import Surface, SurfaceSettings
+from undertow.surface.contact_angle import RIGHT_ANGLES
 
 PARTICLES_PER_CELL = {2: 32, 3: 16}
 """About the surface, unless the scene says otherwise. In 3D four times as many cost half of a step and keep no more
@@ -46,6 +47,7 @@ def make_liquid(
             per_cell=scene.surface.particles_per_cell or PARTICLES_PER_CELL[grid.dimensions],
             volume_correction=scene.surface.volume_correction,
             redistance_after=REDISTANCE_AFTER if scene.surface.tension > 0.0 else 0.0,
+            contact_angles=_angles_of_sides(scene),
             seed=scene.seed,
         ),
     )
@@ -56,8 +58,18 @@ def make_liquid(
     extent, tracker = (LiquidSurface, VolumeTracker) if scene.fluid.air is None else (TwoFluids, InterfaceTracker)
     make_tracker = tracker if scene.surface.volume_tracking else Untracked
     return lambda context: extent(
-        context, surface, emitters, drains, bound, make_phase, hidden, make_tracker, scene.surface.tension
-    )
+        context, surface, emitters, drains, bound, make_phase, hidden, make_tracker, scene.surface.tension,
+        {name: body.contact_angle for name, body in scene.bodies.items() if body.contact_angle is not None},
+    )  # fmt: skip
+
+
+def _angles_of_sides(scene: Scene) -> tuple[float, ...]:
+    """Contact angles of the six sides [degrees]."""
+    angles = list(RIGHT_ANGLES)
+    for name, side in scene.need_domain().sides.items():
+        if isinstance(side, Wall) and side.contact_angle is not None:
+            angles[SIDE_NAMES.index(name)] = side.contact_angle
+    return tuple(angles)
 
 
 def _region(name: str, item: Water | WaterSource | Drain | Bubble) -> geometry.Solid:

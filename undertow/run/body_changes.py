@@ -38,7 +38,7 @@ def restore_table(start: Scene, table: BodyTable, numbers: Mapping[str, Any]) ->
             return describe_made(start, name, made[name], table)
         from undertow.rigid.fracture import read_source
 
-        return read_source(source)
+        return read_source(source, {entry.name: entry.description for entry in table.first})
 
     table.restore(numbers, describe)
     return made

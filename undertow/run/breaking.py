@@ -12,11 +12,17 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from undertow.errors import UserError
+from undertow.fluid import measure
+from undertow.grid import Array
 from undertow.part import Part, StepOutcome, Vector
+from undertow.rigid.bursting import Pressure
 from undertow.rigid.fracture import Blow, BrokenBody, make_pieces
 from undertow.rigid.table import BodyDescription
 from undertow.run.assembly import Assembly
+from undertow.run.sampling import sample
 from undertow.solids.breaking import FracturePart
 from undertow.solids.rigid_part import RigidPart
 
@@ -38,7 +44,7 @@ def step_and_break(sim: Simulation, dt: float, next_step: float) -> StepOutcome:
         fracture = sim.part(FracturePart)
         fracture.begin_step()
         done = sim.scheme.step(sim.time, dt, next_step)
-        blows = fracture.judge(sim.contacts(), sim.time + dt, dt, born)
+        blows = fracture.judge(sim.contacts(), sim.time + dt, dt, born, *_pressure(sim))
         if not blows:
             fracture.end_step()
             events = (*(str(one) for one in broken), *fracture.whole(), *done.events)
@@ -50,6 +56,29 @@ def step_and_break(sim: Simulation, dt: float, next_step: float) -> StepOutcome:
         born |= {entry.identity for entry in sim.bodies} - before
         # what no pattern could part is whole
         born |= {sim.bodies[blow.name].identity for blow in blows if blow.name in sim.bodies}
+
+
+def _pressure(sim: Simulation) -> tuple[Pressure | None, float]:
+    """Pressure of the fluid of a grid on surfaces, and the size of a cell [m]; none without a grid.
+
+    That a cell away, where no cell is cut, and in water its weight from there; 0 in the air.
+    """
+    flow = getattr(sim.scheme, "flow", None)
+    if flow is None:
+        return None, 0.0
+    grid = flow.grid
+
+    def at(points: Array, normals: Array) -> Array:
+        inner = points + grid.dx * normals
+        for axis in grid.axes:
+            np.clip(inner[:, axis], grid.lower[axis], grid.upper[axis], out=inner[:, axis])
+        pressure = sample(flow, "pressure", inner)
+        if flow.extent.phi_c is None:
+            return pressure
+        weight = measure.column_weight(flow.phase, points - inner)
+        return np.asarray(np.where(sample(flow, "level_set", inner) <= 0.0, pressure + weight, 0.0))
+
+    return at, float(grid.dx)
 
 
 def break_now(sim: Simulation, name: str, at: Vector, along: Vector) -> BrokenBody:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from undertow.part import ANGULAR_SPEED, FORCE, LENGTH, MASS, NUMBER, SPEED, TIME, TORQUE, VOLUME, ZERO, Unit
+from undertow.part import ANGULAR_SPEED, ENERGY, FORCE, LENGTH, MASS, NUMBER, SPEED, TIME, TORQUE, VOLUME, ZERO, Unit
 from undertow.run.sampling import flux, surface_height, wetted_length
 from undertow.run.tables import Cell
 from undertow.scene import FaceProbe, FluxProbe, ForceProbe, GaugeProbe, LineProbe, PointProbe
@@ -76,9 +76,10 @@ def water_rows(sim: Simulation) -> list[list[Cell]]:
 
 EVENT_NUMBERS = {
     "impulse": Unit("N s", "N s/m"), "force": FORCE, "x": LENGTH, "y": LENGTH, "z": LENGTH,
-    "pieces": NUMBER, "debris": NUMBER, "debris_mass": MASS,
+    "pieces": NUMBER, "debris": NUMBER, "debris_mass": MASS, "stretch": NUMBER, "stress": Unit("Pa", "Pa"),
+    "facets": NUMBER, "released": ENERGY,
 }  # fmt: skip
-"""What events.csv says of a body that broke."""
+"""What events.csv says of a body that broke or tore; 0 where it is of no meaning."""
 
 
 def event_columns(dimensions: int) -> list[str]:
@@ -88,13 +89,19 @@ def event_columns(dimensions: int) -> list[str]:
 
 
 def event_rows(report: StepReport) -> list[list[Cell]]:
-    """One row per body that broke in a step, at the time of the beginning of the step, where its pieces appeared."""
+    """One row per body that broke or tore in a step, at the time of the beginning of the step, where that was done."""
     start = report.time - report.time_step
-    return [
+    broken: list[list[Cell]] = [
         [report.step, start, "fracture", one.name, one.by, one.impulse, one.force, *(float(x) for x in one.point),
-         one.pieces, one.debris, one.debris_mass]
+         one.pieces, one.debris, one.debris_mass, 0.0, 0.0, 0, 0.0]
         for one in report.broken
     ]  # fmt: skip
+    torn: list[list[Cell]] = [
+        [report.step, start, "tear", one.name, "", 0.0, 0.0, *one.point, one.pieces, 0, 0.0,
+         *((one.value, 0.0) if one.kind == "stretch" else (0.0, one.value)), one.facets, one.released]
+        for one in report.torn
+    ]  # fmt: skip
+    return broken + torn
 
 
 def probe_rows(sim: Simulation) -> list[list[Cell]]:

@@ -88,7 +88,8 @@ class Run:
 
     @property
     def events(self) -> Columns:
-        """One row per body that broke: when, where, by whom, by which impulse, into how many pieces."""
+        """One row per body that broke or tore: when, where, by whom, by which impulse or stretch, into how many
+        pieces."""
         return read_table(self.folder / "events.csv")
 
     @property

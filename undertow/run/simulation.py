@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from undertow.run.driver import Progress
     from undertow.run.record import Run
     from undertow.solids.rigid_part import RigidPart
+    from undertow.solids.tearing import TornBody
     from undertow.sph import SphFluid
 
 NEARLY = 1e-3
@@ -53,7 +54,8 @@ class StepReport:
 
     step: number of the step, from 1; time: at its end [s]; time_step [s]; limit: the rule that set it ("frame" when the
     next frame did); iterations: of all solves together; details: the report of the fluid or of the solids; ledger: the
-    quantities of the ledger row, SI units; events: what happened, in words (a joint broke, a solve did not converge).
+    quantities of the ledger row, SI units; events: what happened, in words (a joint broke, a solve did not converge);
+    broken, torn: the rigid bodies that broke and the soft ones that tore.
     """
 
     step: int
@@ -65,6 +67,7 @@ class StepReport:
     ledger: dict[str, float]
     events: tuple[str, ...] = ()
     broken: tuple[BrokenBody, ...] = ()
+    torn: tuple[TornBody, ...] = ()
 
 
 class Simulation:
@@ -225,11 +228,18 @@ class Simulation:
             self.frame += 1
         return StepReport(
             self.step_count, self.time, choice.time_step, choice.limit, done.iterations, done.details, row, events,
-            done.broken,
+            done.broken, done.torn,
         )  # fmt: skip
 
     def _advance(self, dt: float, next_step: float) -> StepOutcome:
-        """A step dt [s] of all parts, in which bodies may break."""
+        """A step dt [s] of all parts, in which bodies may tear and break."""
+        if not self.scene.tears:
+            return self._advance_bodies(dt, next_step)
+        from undertow.run.tearing import step_and_tear
+
+        return step_and_tear(self, lambda: self._advance_bodies(dt, next_step))
+
+    def _advance_bodies(self, dt: float, next_step: float) -> StepOutcome:
         if not self.bodies.is_brittle:
             return self.scheme.step(self.time, dt, next_step)
         from undertow.run.breaking import step_and_break
@@ -470,6 +480,11 @@ class Simulation:
             self._assemble_anew(table)
             after = momentum_of(self.parts)
             self.part(RigidPart).share_momentum([body.name for body in made], before - after)
+        self.bodies = table
+
+    def remake(self, table: BodyTable) -> None:
+        """Make everything anew out of another table of bodies, and go on with it from the state of now."""
+        self._assemble_anew(table)
         self.bodies = table
 
     def replace_body(self, name: str, **changes: Any) -> None:

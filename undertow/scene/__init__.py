@@ -64,6 +64,7 @@ from undertow.scene.shapes import (
 from undertow.scene.shells import Bowl, Plate, Polyline, Shell, Skiff, Tub
 from undertow.scene.soft import Cloth, Hold, Rope, Soft, SoftBody
 from undertow.scene.sph import Sph
+from undertow.scene.tearing import Tear
 from undertow.scene.waves import Beach, IrregularWave, RegularWave, WaveMaker
 
 __all__ = [
@@ -74,8 +75,8 @@ __all__ = [
     "Mesh", "MeshSequence", "Monolithic", "Open", "Outflow", "Output", "Periodic", "Plane", "Plate", "PointProbe",
     "Polygon", "Polyline", "PrescribedVelocity", "PressureLoad", "Region", "RegularWave", "RigidBody", "RigidFluid",
     "Rope", "Rotation", "Scene", "ShapeModel", "Shell", "Sine", "Skiff", "Smoke", "Soft", "SoftBody",
-    "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Tetrahedra", "Time",
-    "TorqueLoad", "Torus", "TractionLoad", "Tub", "VelocityTable", "View", "Wall", "Water", "WaterSource",
+    "SolidMaterial", "Solids", "Sph", "SphFluid", "Sphere", "Static", "Surface", "Table", "Tear", "Tetrahedra",
+    "Time", "TorqueLoad", "Torus", "TractionLoad", "Tub", "VelocityTable", "View", "Wall", "Water", "WaterSource",
     "WaveMaker", "find_scene", "gallery_names", "with_frames",
 ]  # fmt: skip
 

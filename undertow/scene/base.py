@@ -304,6 +304,7 @@ VolumeRate = Annotated[float, _number("m3/s (2D: m2/s)", above=0.0)]
 Viscosity = Annotated[float, _number("Pa s", low=0.0)]
 Kelvin = Annotated[float, _number("K", above=0.0)]
 Degrees = Annotated[float, _number("degrees")]
+ContactAngle = Annotated[float, _number("degrees", low=0.0, high=180.0)]
 
 Point = Annotated[tuple[float, ...], _vector("m")]
 Size = Annotated[tuple[float, ...], _vector("m", low=0.0)]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from undertow.scene.base import Count, Flag, Kelvin, Model, NonNegativeNumber, Numbers, Point, complain
+from undertow.scene.base import ContactAngle, Count, Flag, Kelvin, Model, NonNegativeNumber, Numbers, Point, complain
 from undertow.scene.choice import BY_TYPE, check_type
 from undertow.scene.curves import Curve, Sine, Table, VelocityCurve
 from undertow.scene.faults import suggest
@@ -20,6 +20,9 @@ class Wall(Model):
     type: Literal["wall"] = "wall"
     slip: Flag = Field(False, description="true: fluid slides along the wall")
     velocity: VelocityCurve = Field((0.0, 0.0, 0.0), description="velocity of the wall in its plane [m/s]")
+    contact_angle: ContactAngle | None = Field(
+        None, description="angle in the water at which its surface meets the wall, 0 to 180 [degrees]; absent: 90"
+    )
 
 
 class Inflow(Model):

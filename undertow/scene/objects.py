@@ -11,6 +11,7 @@ from undertow.scene.base import (
     AngularVelocity,
     Axis,
     Color,
+    ContactAngle,
     Damping,
     Density,
     Flag,
@@ -101,6 +102,11 @@ class RigidBody(Model):
         None, description="dynamic: how it breaks, such as { pattern = 'radial', strength = 20.0 }; absent: never"
     )
     slip: Flag = Field(False, description="true: viscous fluid slides along the surface; false: it sticks")
+    contact_angle: ContactAngle | None = Field(
+        None,
+        description="angle in the water at which its surface meets the body, 0 to 180 [degrees]; absent: the surface "
+        "goes on into the body as it is",
+    )
     color: Color = Field((0.80, 0.36, 0.22), description="red, green, blue in pictures, 0 to 1")
     drawn: Flag = Field(True, description="false: not in frames and pictures, to look through a wall")
 

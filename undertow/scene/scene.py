@@ -344,6 +344,11 @@ class Scene(Model):
         """The soft bodies, cloths and ropes by name, in order."""
         return {name: item for name, item in self.objects.items() if isinstance(item, SoftBody | Cloth | Rope)}
 
+    @property
+    def tears(self) -> bool:
+        """True when soft bodies, cloth or ropes can tear."""
+        return any(item.tear is not None for item in self.softs.values())
+
     @cached_property
     def waters(self) -> dict[str, Water]:
         """The bodies of water at t = 0 by name, in order; with one the fluid has a free surface."""
@@ -464,6 +469,7 @@ class Scene(Model):
         check_nodes_in_fluid(self)
         self._check_smoke()
         self._check_water()
+        self._check_contact_angles(domain)
         check_waves(self, domain)
         check_probes(self, domain)
         for name, item in self.objects.items():
@@ -475,6 +481,23 @@ class Scene(Model):
             smoke = ("smoke", "temperature") if self.smoke else ()
             fields = ("velocity", "pressure", *smoke, *(("level_set",) if self.has_surface else ()))
             object.__setattr__(self, "output", self.output.model_copy(update={"fields": fields}))
+
+    def _check_contact_angles(self, domain: Domain) -> None:
+        """A contact angle acts through the tension of a surface, on what has an inside."""
+        sides = {f"domain.sides.{name}": getattr(side, "contact_angle", None) for name, side in domain.sides.items()}
+        bodies = {f"objects.{name}": body.contact_angle for name, body in self.bodies.items()}
+        for path, angle in {**sides, **bodies}.items():
+            if angle is not None and not (self.has_surface and self.surface.tension > 0.0):
+                raise complain(
+                    f"{path}.contact_angle = {angle:g} has no effect without surface tension; set surface.tension "
+                    "(0.0728 for water) in a scene with water, or remove it"
+                )
+        for name, body in self.shells.items():
+            if body.contact_angle is not None:
+                raise complain(
+                    f"objects.{name}.contact_angle: a thin shell has no inside into which the surface could go on; "
+                    "give it a thickness, or remove contact_angle"
+                )
 
     def _check_without_fluid(self) -> None:
         """Without a domain there is no fluid: what belongs to one has no effect and is a mistake."""
@@ -493,6 +516,11 @@ class Scene(Model):
                 raise complain(
                     f"objects.{name}.slip: there is no fluid to slide along it; add a [domain], or remove slip "
                     "(bodies slide on each other by their friction)"
+                )
+            if isinstance(item, RigidBody) and item.contact_angle is not None:
+                raise complain(
+                    f"objects.{name}.contact_angle: there is no water to meet it; add a [domain] with water, or remove "
+                    "it"
                 )
         for name, probe in self.probes.items():
             if not isinstance(probe, ForceProbe):

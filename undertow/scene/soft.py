@@ -28,6 +28,7 @@ from undertow.scene.choice import check_type
 from undertow.scene.loads import Loads, check_loads
 from undertow.scene.motion import Driven, Motion, Rotation, Static
 from undertow.scene.shapes import Mesh, Shape, SoftShape
+from undertow.scene.tearing import Tear
 
 if TYPE_CHECKING:
     from undertow.scene.scene import Scene
@@ -59,6 +60,12 @@ def _check_poisson_of_solid(value: float) -> float:
 
 Poisson = Annotated[float, BeforeValidator(_check_poisson)]
 PoissonOfSolid = Annotated[float, BeforeValidator(_check_poisson_of_solid)]
+
+
+def check_sheet_tear(tear: Tear | None, what: str) -> None:
+    """Sheets and ropes tear by stretch: their stress depends on a thickness that they have for contact alone."""
+    if tear is not None and tear.stress is not None:
+        raise complain(f"tear.stress = {tear.stress:g}: {what} has no stress of its own, tear.stretch is its limit")
 
 
 class Hold(Model):
@@ -112,6 +119,7 @@ class SoftBody(Model):
     friction: NonNegativeNumber = Field(0.5, description="Coulomb friction; a pair has the geometric mean [-]")
     holds: tuple[Hold, ...] = Field((), description="regions whose nodes are held or moved")
     loads: Loads = Field((), description="forces, tractions and pressures on it")
+    tear: Tear | None = Field(None, description="where it tears: { stretch = 1.5 } or { stress = 2e5 }; absent: never")
     color: Color = Field((0.86, 0.62, 0.20), description="red, green, blue in pictures, 0 to 1")
 
     @model_validator(mode="after")
@@ -125,6 +133,13 @@ class SoftBody(Model):
             raise complain("element_size is missing; give the size of the elements in m")
         if self.embed and self.shape.elements_fit:
             raise complain(f"embed: the elements of a {self.shape.type} have its surface already; remove it")
+        if self.tear is not None and self.embed:
+            raise complain("tear: a surface that elements carry does not tear with them; remove embed, or tear")
+        if self.tear is not None and self.tear.stress is not None and self.incompressible:
+            raise complain(
+                "tear.stress: the pressure that keeps the volume is in no element's stress; give tear.stretch, or "
+                "remove incompressible"
+            )
         if self.poisson_ratio == 0.5 and not self.incompressible:
             raise complain("poisson_ratio = 0.5: such a solid keeps its volume; add incompressible = true, or use 0.49")
         return self
@@ -162,10 +177,12 @@ class Cloth(Model):
     friction: NonNegativeNumber = Field(0.5, description="Coulomb friction; a pair has the geometric mean [-]")
     holds: tuple[Hold, ...] = Field((), description="regions whose nodes are held or moved")
     loads: Loads = Field((), description="forces, tractions and pressures on it")
+    tear: Tear | None = Field(None, description="where it tears: { stretch = 1.5 }; absent: never")
     color: Color = Field((0.30, 0.45, 0.70), description="red, green, blue in pictures, 0 to 1")
 
     @model_validator(mode="after")
     def _check(self) -> Cloth:
+        check_sheet_tear(self.tear, "a sheet")
         if self.drag == 0 and any(self.wind):
             raise complain("wind has no effect without drag; give a drag coefficient")
         if self.shape is not None:
@@ -200,10 +217,12 @@ class Rope(Model):
     friction: NonNegativeNumber = Field(0.5, description="Coulomb friction; a pair has the geometric mean [-]")
     holds: tuple[Hold, ...] = Field((), description="regions whose nodes are held or moved")
     loads: Loads = Field((), description="forces, tractions and pressures on it")
+    tear: Tear | None = Field(None, description="where it tears: { stretch = 1.5 }; absent: never")
     color: Color = Field((0.55, 0.45, 0.35), description="red, green, blue in pictures, 0 to 1")
 
     @model_validator(mode="after")
     def _check(self) -> Rope:
+        check_sheet_tear(self.tear, "a rope")
         span = math.dist(self.position, self.end) if len(self.position) == len(self.end) else 0.0
         if span < 1e-9:
             raise complain("position and end must be two different points of as many components, 1e-9 m apart at least")

@@ -45,7 +45,8 @@ class Handle:
 
 class SoftBodies:
     """Nodes x (n, 3) [m], v (n, 3) [m/s], mass (n,) [kg; 2D kg/m] and inv_mass (n,), 0 where a node is held; rest (n,
-    3) the positions without stress. In a 2D scene nodes stay in the plane z = 0."""
+    3) the positions without stress; origin (n,): the node that one was before its body tore, itself where it did not.
+    In a 2D scene nodes stay in the plane z = 0."""
 
     def __init__(self, dimensions: int = 3) -> None:
         self.dimensions = dimensions
@@ -53,6 +54,7 @@ class SoftBodies:
         self.handles: list[Handle] = []
         self.x, self.v, self.rest = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3))
         self.mass, self.inv_mass = np.zeros(0), np.zeros(0)
+        self.origin: Any = np.zeros(0, dtype=np.int64)
         self.air = Air()
         self.when_let_go: list[Callable[[], None]] = []
         """Called after nodes have been let go, by those who keep what follows from ``inv_mass``."""
@@ -74,9 +76,10 @@ class SoftBodies:
         closed: bool = False,
         velocity: Any = (0.0, 0.0, 0.0),
         rest: Array | None = None,
+        origin: Any = None,
     ) -> SoftMesh:
-        """Add a body of nodes (n, 3) [m] with masses (n,) [kg]; elements, cells and surface count its own nodes from
-        0."""
+        """Add a body of nodes (n, 3) [m] with masses (n,) [kg]; elements, cells, surface and ``origin`` (None: it has
+        not torn) count its own nodes from 0."""
         if any(part.name == name for part in self.parts):
             raise UserError(f"soft body {name!r}: exists already; names are unique")
         loose = np.flatnonzero(~(np.asarray(mass) > 0))
@@ -88,6 +91,7 @@ class SoftBodies:
         self.x = np.concatenate([self.x, position])
         self.rest = np.concatenate([self.rest, position if rest is None else rest])
         self.v = np.concatenate([self.v, np.broadcast_to(np.asarray(velocity, dtype=float), np.shape(position))])
+        self.origin = np.concatenate([self.origin, first + (np.arange(len(position)) if origin is None else origin)])
         self.mass = np.concatenate([self.mass, mass])
         self.inv_mass = np.concatenate([self.inv_mass, 1.0 / np.asarray(mass)])
         self._groups += [group._replace(nodes=group.nodes + first) for group in groups]

@@ -244,9 +244,14 @@ class CollisionReport:
 
 class SurfaceCollisions:
     """The surfaces of soft bodies: triangles (m, 3) of nodes, segments (s, 2) of ropes, reach (n,) [m]: half the
-    thickness of each node, friction (n,). Nodes move with inv_mass (n,), which may change between steps."""
+    thickness of each node, friction (n,). Nodes move with inv_mass (n,), which may change between steps.
 
-    def __init__(self, x: Array, triangles: Any, reach: Array, friction: Array, segments: Any = None) -> None:
+    origin (n,): the nodes that they were before bodies tore. What had a node in common still does not touch there: the
+    lips of a crack lie on each other when it opens."""
+
+    def __init__(
+        self, x: Array, triangles: Any, reach: Array, friction: Array, segments: Any = None, origin: Any = None
+    ) -> None:
         from undertow.soft.meshes import edges_of
 
         ropes = np.zeros((0, 2), dtype=np.int64) if segments is None else np.asarray(segments, dtype=np.int64)
@@ -254,6 +259,7 @@ class SurfaceCollisions:
         self.edges = np.ascontiguousarray(np.concatenate([edges_of(self.triangles), ropes]))
         self.nodes = np.union1d(self.triangles, ropes)
         self.reach, self.friction = reach, friction
+        self._origin = np.arange(len(x)) if origin is None else np.asarray(origin, dtype=np.int64)
         self._triangle_tree = BoxTree(x[self.triangles].mean(axis=1))
         self._edge_tree = BoxTree(x[self.edges].mean(axis=1))
         ends = x[self.edges]
@@ -346,7 +352,9 @@ class SurfaceCollisions:
         if edges:
             chosen = np.flatnonzero(moved)
             p = self.edges[chosen]
-            pairs = tree.overlaps(np.ascontiguousarray(boxes[chosen]), chosen, (p, self.edges))
+            pairs = tree.overlaps(
+                np.ascontiguousarray(boxes[chosen]), chosen, (self._origin[p], self._origin[self.edges])
+            )
             one, two = chosen[pairs[:, 0]], pairs[:, 1]
             one, two = np.minimum(one, two), np.maximum(one, two)
             return np.concatenate([self.edges[one], self.edges[two]], axis=1)
@@ -358,7 +366,9 @@ class SurfaceCollisions:
                 boxes[~moved, :3], boxes[~moved, 3:] = np.inf, -np.inf
                 tree.fit(boxes)
             nodes = self.nodes[chosen]
-            pairs = tree.overlaps(np.ascontiguousarray(own[chosen]), nodes=(nodes[:, None], self.triangles))
+            pairs = tree.overlaps(
+                np.ascontiguousarray(own[chosen]), nodes=(self._origin[nodes[:, None]], self._origin[self.triangles])
+            )
             parts.append(np.concatenate([nodes[pairs[:, 0], None], self.triangles[pairs[:, 1]]], axis=1))
         return np.concatenate(parts)
 

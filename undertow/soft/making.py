@@ -16,6 +16,7 @@ from undertow.soft.bodies import SoftBodies, SoftMesh
 from undertow.soft.clamping import INSIDE, fit_to_region
 from undertow.soft.embedding import Embedding, split_long
 from undertow.soft.materials import Elastic, cell_volumes, make_bending, make_edges, make_membrane, make_solid
+from undertow.soft.tearing import Pairs, tear_mesh
 
 Region = Callable[[Array], Array]
 """Signed distance (n,) [m] of points (n, 3) [m] from a region."""
@@ -54,14 +55,16 @@ def check_filled(where: str, mesh: meshes.Mesh, volume: float, size: float) -> l
 
 
 def add_solid(
-    soft: SoftBodies, name: str, mesh: meshes.Mesh, pose: Pose, material: Elastic, velocity: Any, angular_velocity: Any
-) -> SoftMesh:
-    """Add an elastic solid: mesh in its own frame, velocity (3,) [m/s] and angular_velocity (3,) [rad/s]."""
-    x, cells = place(pose, mesh[0]), mesh[1]
+    soft: SoftBodies, name: str, mesh: meshes.Mesh, pose: Pose, material: Elastic, velocity: Any,
+    angular_velocity: Any, torn: Pairs = (),
+) -> SoftMesh:  # fmt: skip
+    """Add an elastic solid: mesh in its own frame, velocity (3,) [m/s] and angular_velocity (3,) [rad/s]; torn: pairs
+    of elements that have parted."""
+    x, cells, origin = tear_mesh(place(pose, mesh[0]), mesh[1], torn)
     mass, elements = make_solid(f"objects.{name}", x, cells, material)
     moving = np.cross(np.array(angular_velocity), x - pose[0]) + np.array(velocity)
     surface = meshes.surface_of(cells) if cells.shape[1] == 4 else outline_of(cells)
-    return soft.add(name, x, mass, [elements], cells, surface, closed=True, velocity=moving)
+    return soft.add(name, x, mass, [elements], cells, surface, closed=True, velocity=moving, origin=origin)
 
 
 def embed(soft: SoftBodies, mesh: SoftMesh, surface: Surface, pose: Pose, spacing: float) -> Embedding:
@@ -93,17 +96,19 @@ def add_cloth(
     velocity: Any,
     regions: Sequence[tuple[Region, bool]],
     fit: bool,
+    torn: Pairs = (),
 ) -> SoftMesh:
     """Add a sheet: mesh in its own frame; material of the whole sheet, as if it were 1 m thick; bending [N m];
     velocity (3,) [m/s].
 
     regions: what holds its nodes, and whether for ever, which clamps it; fit: nodes near the end of a region move
-    there.
+    there. torn: pairs of triangles that have parted.
     """
     x, triangles = place(pose, mesh[0]), mesh[1]
     if fit:
         for region, _ in regions:
             x = fit_to_region(x, triangles, region)
+    x, triangles, origin = tear_mesh(x, triangles, torn)
     where = f"objects.{name}"
     mass, membrane = make_membrane(where, x, triangles, material, 1.0)
     groups: list[Any] = [membrane]
@@ -113,7 +118,7 @@ def add_cloth(
             if lasts:
                 clamped |= region(x) <= INSIDE
         groups.append(make_bending(where, x, triangles, bending, material.damping, clamped))
-    return soft.add(name, x, mass, groups, triangles, triangles, velocity=velocity)
+    return soft.add(name, x, mass, groups, triangles, triangles, velocity=velocity, origin=origin)
 
 
 def add_rope(
@@ -128,9 +133,11 @@ def add_rope(
     stretching: float,
     damping: float,
     gravity: Any,
+    torn: Pairs = (),
 ) -> SoftMesh:
     """Add a rope from start to end (3,) [m] in segments of about ``spacing`` [m], sagging where it is longer than they
-    are apart; ring: a circle over them. density [kg/m], stretching [N], damping [s], gravity (3,) [m/s2]."""
+    are apart; ring: a circle over them. density [kg/m], stretching [N], damping [s], gravity (3,) [m/s2]; torn: pairs
+    of segments that have parted."""
     start, end, down = np.array(start), np.array(end), _direction(np.array(gravity))
     whole = length or float(np.linalg.norm(end - start))
     if ring:
@@ -141,9 +148,10 @@ def add_rope(
         count = max(2, round(whole / spacing))
         x = meshes.rope_points(start, end, whole, count, down)
         edges = np.stack([np.arange(count), np.arange(1, count + 1)], axis=1)
+    x, edges, origin = tear_mesh(x, edges, torn)
     springs = make_edges(f"objects.{name}", x, edges, stretching, damping)
     mass = np.asarray(density * np.bincount(edges.ravel(), np.repeat(0.5 * springs.rest, 2)), dtype=float)
-    return soft.add(name, x, mass, [springs], edges, edges)
+    return soft.add(name, x, mass, [springs], edges, edges, origin=origin)
 
 
 def _direction(gravity: Array) -> Array:

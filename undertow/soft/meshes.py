@@ -445,6 +445,13 @@ def rope_points(start: Array, end: Array, length: float, count: int, down: Array
     return np.asarray(start + s * (end - start) + sag * (1.0 - np.abs(2 * s - 1)) * across / size)
 
 
+def chains_of(segments: Any) -> list[Any]:
+    """Nodes along each line of segments (m, 2) that follow each other: a new line where one does not begin with the
+    node at which the one before it ends."""
+    breaks = np.flatnonzero(segments[1:, 0] != segments[:-1, 1]) + 1
+    return [np.append(line[:, 0], line[-1, 1]) for line in np.split(np.asarray(segments), breaks)]
+
+
 def tube(x: Array, radius: float, sides: int = 8) -> Mesh:
     """A closed surface of ``sides`` corners around a line of nodes (n, 3)."""
     n = len(x)

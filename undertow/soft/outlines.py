@@ -19,10 +19,11 @@ from undertow.soft.collision import _MARGIN, Stencils, SurfaceCollisions, _boxes
 class OutlineCollisions(SurfaceCollisions):
     """``SurfaceCollisions`` of edges (m, 2) in the x-y plane."""
 
-    def __init__(self, x: Array, edges: Any, reach: Array, friction: Array) -> None:
+    def __init__(self, x: Array, edges: Any, reach: Array, friction: Array, origin: Any = None) -> None:
         self.edges = self.triangles = np.ascontiguousarray(edges, dtype=np.int64)
         self.nodes = np.unique(self.edges)
         self.reach, self.friction = reach, friction
+        self._origin = np.arange(len(x)) if origin is None else np.asarray(origin, dtype=np.int64)
         self._edge_tree = BoxTree(x[self.edges].mean(axis=1))
         ends = x[self.edges]
         self._size = float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).mean())
@@ -47,7 +48,7 @@ class OutlineCollisions(SurfaceCollisions):
         reach = self.reach + self._margin
         self._edge_tree.fit(_boxes(x, u, self.edges, reach))
         boxes = _boxes(x, u, self.nodes[:, None], reach)
-        pairs = self._edge_tree.overlaps(boxes, nodes=(self.nodes[:, None], self.edges))
+        pairs = self._edge_tree.overlaps(boxes, nodes=(self._origin[self.nodes[:, None]], self._origin[self.edges]))
         self._pairs = np.stack([self.nodes[pairs[:, 0]], pairs[:, 1]], axis=1)
 
     def _find(self, x: Array, u: Array) -> Stencils:

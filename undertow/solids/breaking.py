@@ -11,7 +11,8 @@ import numpy as np
 from undertow.grid import Array
 from undertow.part import MASS, Part, Quantity, Vector
 from undertow.rigid.bodies import DYNAMIC, rotation_matrix_of
-from undertow.rigid.brittle import FLUID, LoadHistory, Loads, Meeting
+from undertow.rigid.brittle import FLUID, PARTING, LoadHistory, Loads, Meeting
+from undertow.rigid.bursting import Pressure, SurfaceSamples, find_parting, sample_surface
 from undertow.rigid.fracture import Blow, BrokenBody, Moving
 from undertow.rigid.table import BodyEntry
 from undertow.solids.contact_record import ContactSet
@@ -58,11 +59,15 @@ class FracturePart(Part):
         """Before anything moves."""
         self._begun = _Begun.of(self.rigid, len(self.history.rows) == 0)
 
-    def judge(self, contacts: ContactSet, until: float, dt: float, spared: Collection[int] = ()) -> list[Blow]:
+    def judge(
+        self, contacts: ContactSet, until: float, dt: float, spared: Collection[int] = (),
+        pressure: Pressure | None = None, spacing: float = 0.0,
+    ) -> list[Blow]:  # fmt: skip
         """What the step of dt [s] that has ended at a time [s] breaks, a body each; spared: identities that it does
-        not."""
+        not; pressure of the fluid on surfaces, where it is known, which are looked at every ``spacing`` [m]."""
         able = self.brittle()
-        loads = _join([self._contact_loads(able, contacts, dt), self._fluid_loads(able, dt)])
+        parting = [] if pressure is None else self._parting_loads(able, pressure, spacing, dt)
+        loads = _join([self._contact_loads(able, contacts, dt), self._fluid_loads(able, dt), _loads(parting)])
         rules = {e.identity: e.description.brittle for e in able}
         strength = np.array([(r.impulse, r.force, r.time) for r in map(rules.get, loads.own) if r is not None])
         judged = self.history.judge(loads, strength.reshape(-1, 3), until, dt)
@@ -81,37 +86,40 @@ class FracturePart(Part):
 
     def _contact_loads(self, able: Sequence[BodyEntry], contacts: ContactSet, dt: float) -> Loads:
         """Impulse of every other solid on bodies, the sum of its contacts, at their mean point."""
-        found, record, names = list[_Load](), self.rigid.solids.record, self.rigid.bodies.names
-        first, bounced = (record.contacts(names, solves) for solves in (("collisions", "positions"), ("collisions",)))
-        for entry in able:
-            touching, met, bounces = (one.of(entry.name) for one in (contacts, first, bounced))
-            for other in dict.fromkeys(touching.second.tolist()):
-                own = touching.second == other
-                impulse, size = touching.impulse[own], np.linalg.norm(touching.impulse[own], axis=1)
-                if not size.sum() > 0.0:
-                    continue
-                point, total = size @ touching.point[own] / size.sum(), impulse.sum(axis=0)
-                gap = float(met.gap[met.second == other].min(initial=np.inf))
-                bounce = float(np.linalg.norm(bounces.impulse[bounces.second == other].sum(axis=0)))
-                meeting = self._meeting(entry, other, total, point, dt)
-                lasting = meeting._replace(gap=gap if np.isfinite(gap) else 0.0, bounce=bounce).lasting(
-                    float(np.linalg.norm(total)), dt
-                )
-                found.append((entry.identity, self._identity(other), total, point, lasting, other))
-        return _loads(found)
+        bodies, record = self.rigid.bodies, self.rigid.solids.record
+        number = {name: n for n, name in enumerate(bodies.names)}
+        brittle = [number[entry.name] for entry in able]
+        sets = contacts, record.contacts(bodies.names, MET), record.contacts(bodies.names, BOUNCED)
+        touched, met, bounced = (_both_ways(one, number, brittle) for one in sets)
+        keys, place = np.unique(touched.key, return_inverse=True)
+        size = np.linalg.norm(touched.impulse, axis=1)
+        weight, total = np.bincount(place, size, len(keys)), _sum_rows(place, touched.impulse, len(keys))
+        point = _sum_rows(place, size[:, None] * touched.point, len(keys))
+        loaded = weight > 0.0
+        keys, total, point = keys[loaded], total[loaded], point[loaded] / weight[loaded, None]
+        own, other, names = keys >> 32, keys & 0xFFFFFFFF, list(number)
+        meeting = self._meeting(own, other, total, point, dt)
+        meeting = meeting._replace(gap=met.least_gap(keys), bounce=bounced.size(keys))
+        identity = {n: self._identity(names[n]) for n in np.unique([own, other]).tolist()}
+        return Loads(
+            np.array([identity[n] for n in own.tolist()], dtype=np.int64),
+            np.array([identity[n] for n in other.tolist()], dtype=np.int64),
+            total, point, meeting.lasting(np.linalg.norm(total, axis=1), dt), tuple(names[n] for n in other.tolist()),
+        )  # fmt: skip
 
-    def _meeting(self, entry: BodyEntry, other: str, impulse: Array, point: Array, dt: float) -> Meeting:
-        """How a body and another one came together, along the impulse on it at a point of the world."""
-        begun, size = self._begun, float(np.linalg.norm(impulse))
-        new = begun.first or not self.history.knows(entry.identity)
-        if other not in begun.place or size == 0.0:
-            return Meeting(0.0, 0.0, 0.0, 0.0, 0.0, False)
-        along = -impulse / size
-        a, b = begun.place[entry.name], begun.place[other]
-        v = begun.v[[a, b]] + np.cross(begun.omega[[a, b]], point - begun.x[[a, b]])
-        inverse = float(begun.inv_mass[a] + begun.inv_mass[b])
-        speed, added = along @ (v[0] - v[1]), dt * (along @ (begun.acceleration[a] - begun.acceleration[b]))
-        return Meeting(float(speed), float(added), 0.0, 1.0 / inverse, 0.0, new)
+    def _meeting(self, own: Any, other: Any, impulse: Array, point: Array, dt: float) -> Meeting:
+        """How bodies and others (m,), by their numbers, came together, along impulses on them at points of the world;
+        of what is no rigid body nothing."""
+        begun, rigid = self._begun, other < self.rigid.bodies.count
+        a, b = own, np.where(rigid, other, own)
+        along = -impulse / np.maximum(np.linalg.norm(impulse, axis=1), 1e-300)[:, None]
+        v, w = (begun.v[n] + np.cross(begun.omega[n], point - begun.x[n]) for n in (a, b))
+        speed = np.einsum("mi,mi->m", along, v - w)
+        added = dt * np.einsum("mi,mi->m", along, begun.acceleration[a] - begun.acceleration[b])
+        mass = 1.0 / (begun.inv_mass[a] + begun.inv_mass[b])
+        new = begun.first | ~self.history.knows(self.rigid.bodies.identity_b[a])
+        nothing = np.zeros(len(own))
+        return Meeting(np.where(rigid, speed, 0.0), np.where(rigid, added, 0.0), nothing, mass, nothing, rigid & new)
 
     def _identity(self, name: str) -> int:
         table = self.rigid.table
@@ -131,6 +139,31 @@ class FracturePart(Part):
                 point = bodies.x_b[b] + arm - entry.description.shape.turning_reach() / size * force
                 found.append((entry.identity, FLUID, dt * force, point, dt * size, "the fluid"))
         return _loads(found)
+
+    def _parting_loads(
+        self, able: Sequence[BodyEntry], pressure: Pressure, spacing: float, dt: float
+    ) -> list[_Load]:
+        """Impulse of the fluid that pulls bodies apart, along each of their axes."""
+        bodies, dimensions, found = self.rigid.bodies, self.rigid.dimensions, list[_Load]()
+        chosen, there = list[tuple[BodyEntry, int]](), list[SurfaceSamples]()
+        for entry in able:
+            if entry.description.brittle is not None and np.isfinite(entry.description.brittle.force):
+                own, b = sample_surface(entry.description.shape, dimensions, spacing), bodies.index(entry.name)
+                position, R = bodies.shape_pose(b)
+                chosen.append((entry, b))
+                there.append(SurfaceSamples(position + own.points @ R.T, own.areas @ R.T))
+        if not chosen:
+            return found
+        areas = np.concatenate([one.areas for one in there])
+        normals = areas / np.maximum(np.linalg.norm(areas, axis=1), 1e-300)[:, None]
+        p, start = pressure(np.concatenate([one.points for one in there]), normals), 0
+        for (entry, b), samples in zip(chosen, there, strict=True):
+            own_p, start = p[start : start + len(samples.points)], start + len(samples.points)
+            parting = find_parting(samples, own_p, bodies.x_b[b], rotation_matrix_of(bodies.q_b[b]), dimensions)
+            for axis, (force, point) in enumerate(zip(parting.force, parting.point, strict=True)):
+                if size := float(np.linalg.norm(force)):
+                    found.append((entry.identity, PARTING - axis, dt * force, point, dt * size, "the fluid"))
+        return found
 
     def blow(self, name: str, at: Vector, along: Vector) -> Blow:
         """A blow of the user on a body at a point of the world [m], in a direction."""
@@ -190,10 +223,9 @@ class FracturePart(Part):
 
 
 class _Begun(NamedTuple):
-    """The bodies at the beginning of a step: place of each by its name; x, v, omega (n, 3); acceleration (n, 3) [m/s2]
-    of the last step by all forces on them, 0 unless dynamic; inv_mass (n,). first: nothing was recorded before."""
+    """The bodies at the beginning of a step: x, v, omega (n, 3); acceleration (n, 3) [m/s2] of the last step by all
+    forces on them, 0 unless dynamic; inv_mass (n,). first: nothing was recorded before."""
 
-    place: dict[str, int]
     x: Array
     v: Array
     omega: Array
@@ -208,11 +240,61 @@ class _Begun(NamedTuple):
         total = forces.pressure + forces.viscous + forces.control + forces.contact + forces.joint
         dynamic = (bodies.kind_b == DYNAMIC)[:, None]
         pull = rigid.solids.gravity + (total + rigid.loads.mean_b[:, :3]) * bodies.inv_mass_b[:, None]
-        place = {name: b for b, name in enumerate(bodies.names)}
         return cls(
-            place, bodies.x_b.copy(), bodies.v_b.copy(), bodies.omega_b.copy(), np.where(dynamic, pull, 0.0),
+            bodies.x_b.copy(), bodies.v_b.copy(), bodies.omega_b.copy(), np.where(dynamic, pull, 0.0),
             bodies.inv_mass_b.copy(), first,
         )  # fmt: skip
+
+
+MET, BOUNCED = ("collisions", "positions"), ("collisions",)
+"""Solves of a step that find what meets in it, and what bounces."""
+
+
+class _Touched(NamedTuple):
+    """Contacts (n,) as brittle bodies have them: key, the number of the body times 2^32 plus that of the other;
+    impulse, point (n, 3), gap (n,)."""
+
+    key: Any
+    impulse: Array
+    point: Array
+    gap: Array
+
+    def least_gap(self, keys: Any) -> Array:
+        """Of pairs (m,) [m]; 0 without contacts."""
+        found = np.full(len(keys) + 1, np.inf)
+        np.minimum.at(found, _places(self.key, keys), self.gap)
+        return np.where(np.isfinite(found), found, 0.0)[:-1]
+
+    def size(self, keys: Any) -> Array:
+        """Of the impulse of pairs (m,) [N s]."""
+        total = _sum_rows(_places(self.key, keys), self.impulse, len(keys) + 1)
+        return np.asarray(np.linalg.norm(total[:-1], axis=1))
+
+
+def _both_ways(contacts: ContactSet, number: dict[str, int], brittle: Sequence[int]) -> _Touched:
+    """Contacts from both sides where these are brittle; names that have no number yet get one."""
+    one, two = (
+        np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
+        for names in (contacts.first, contacts.second)
+    )
+    own, other = np.concatenate([one, two]), np.concatenate([two, one])
+    chosen = np.isin(own, brittle)
+    impulse = np.concatenate([contacts.impulse, -contacts.impulse])
+    point, gap = np.concatenate([contacts.point] * 2), np.concatenate([contacts.gap] * 2)
+    return _Touched((own << 32)[chosen] + other[chosen], impulse[chosen], point[chosen], gap[chosen])
+
+
+def _places(key: Any, keys: Any) -> Any:
+    """Where keys (n,) are among sorted ones (m,); m for those that are not."""
+    if not len(keys):
+        return np.zeros(len(key), dtype=np.int64)
+    place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+    return np.where(keys[place] == key, place, len(keys))
+
+
+def _sum_rows(place: Any, rows: Array, count: int) -> Array:
+    """Sums (count, 3) of rows (n, 3) by their place (n,)."""
+    return np.stack([np.bincount(place, rows[:, axis], count) for axis in range(3)], axis=1)
 
 
 _Load = tuple[int, int, Array, Array, float, str]

@@ -93,15 +93,20 @@ class ContactRecord:
 
 def _merge(later: Solved, earlier: Solved) -> Solved:
     """Contacts of two solves; of the earlier one those alone whose pair the later one does not have."""
-    impulse, alone = later.impulse.copy(), np.ones(len(earlier.gap), dtype=bool)
-    of_pair: dict[tuple[int, int], list[int]] = {}
-    for i, (a, b) in enumerate(later.pair):
-        of_pair.setdefault((int(a), int(b)), []).append(i)
-    for i, (a, b) in enumerate(earlier.pair):
-        rows = of_pair.get((int(a), int(b)))
-        if rows is not None:
-            nearest = int(np.argmin(np.linalg.norm(later.point[rows] - earlier.point[i], axis=1)))
-            impulse[rows[nearest]] += earlier.impulse[i]
-            alone[i] = False
+    impulse = later.impulse.copy()
+    key, own = (one.pair[:, 0] * (1 << 32) + one.pair[:, 1] for one in (later, earlier))
+    order = np.argsort(key, kind="stable")
+    start, end = (np.searchsorted(key[order], own, side) for side in ("left", "right"))
+    count = end - start
+    paired = np.flatnonzero(count)
+    if len(paired):
+        # for every earlier contact all those that its pair has in the later solve, in their order
+        begin = np.concatenate([[0], np.cumsum(count[paired])])
+        place = np.repeat(start[paired] - begin[:-1], count[paired]) + np.arange(begin[-1])
+        away = later.point[order[place]] - np.repeat(earlier.point[paired], count[paired], axis=0)
+        far = np.linalg.norm(away, axis=1)
+        least = np.repeat(np.minimum.reduceat(far, begin[:-1]), count[paired])
+        nearest = np.minimum.reduceat(np.where(far <= least, place, len(order)), begin[:-1])
+        np.add.at(impulse, order[nearest], earlier.impulse[paired])
     both = zip(later._replace(impulse=impulse), earlier, strict=True)
-    return Solved(*(np.concatenate([a, b[alone]]) for a, b in both))
+    return Solved(*(np.concatenate([a, b[count == 0]]) for a, b in both))

@@ -138,6 +138,13 @@ class Pending:
         """A body has gone."""
         self.items = [item for item in self.items if item.name != name]
 
+    def move_nodes(self, now: Mapping[int, int]) -> None:
+        """Nodes have other numbers, by those before."""
+        self.items = [
+            item if item.place is None else replace(item, place=(float(now[int(item.place[0])]),))
+            for item in self.items
+        ]
+
     def act(self, until: float, step: float) -> list[tuple[Applied, float]]:
         """What acts up to a time [s], in a step of some length [s], and how long each does that has not yet."""
         items = [item.lasts(step) for item in self.items]

@@ -42,6 +42,7 @@ from undertow.soft.embedding import Embedding
 from undertow.soft.outlines import OutlineCollisions
 from undertow.soft.ring_system import RingSystem
 from undertow.soft.rings import RingProjection
+from undertow.soft.tearing import TearLimit
 from undertow.solids.contact_record import ContactSet
 from undertow.solids.energy import Balance, BodiesOnTheirWay, work_of_holds
 from undertow.solids.loads import NEXT_STEP, Applied, NewLoad, NodeLoads
@@ -51,8 +52,17 @@ from undertow.solids.soft_contacts import SoftContacts
 from undertow.solids.soft_stages import SoftStepReport
 from undertow.solids.soft_step import SoftSolids
 
-PER_NODE = {"soft_x", "soft_v", "soft_acceleration", "soft_load", "soft_load_owed", "soft_acting"}
+PER_NODE = {
+    "soft_x", "soft_v", "soft_acceleration", "soft_load", "soft_load_owed", "soft_acting",
+    "soft_ring_positions", "soft_ring_velocities",
+}  # fmt: skip
 """Arrays of the state with a row per node."""
+
+BY_MASS = {"soft_load", "soft_load_owed", "soft_acting"}
+"""Those of them that nodes share by their masses when they were one node before it tore."""
+
+PER_CONTACT = {"soft_contact_state", "soft_contact_press"}
+"""Arrays with a row per node that can touch rigid bodies."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,7 @@ class SoftLook:
 
     kind: a rope may be a closed ring. thickness [m]: of cloth and ropes. element_size [m]: None for the mean length of
     the edges. convex: it does not come near itself. surface: its own, carried by the elements and drawn in the place of
-    theirs.
+    theirs. tear: above which limit it tears, None: never.
     """
 
     kind: Literal["solid", "cloth", "rope", "ring"]
@@ -72,6 +82,7 @@ class SoftLook:
     incompressible: bool = False
     convex: bool = False
     surface: Embedding | None = None
+    tear: TearLimit | None = None
 
 
 @dataclass
@@ -256,8 +267,8 @@ class SoftPart(Part):
             surfaces[part.surface.shape[1]].append(part.surface)
         triangles, edges = np.concatenate(surfaces[3]), np.concatenate(surfaces[2])
         if flat:
-            return OutlineCollisions(self.soft.x, edges, reach, friction)
-        return SurfaceCollisions(self.soft.x, triangles, reach, friction, edges)
+            return OutlineCollisions(self.soft.x, edges, reach, friction, self.soft.origin)
+        return SurfaceCollisions(self.soft.x, triangles, reach, friction, edges, self.soft.origin)
 
     def _make_points(self, length: float) -> RigidPoints | None:
         """What keeps points of rigid bodies out of faces of solids and cloth; in 2D out of outlines and ropes."""
@@ -470,11 +481,7 @@ class SoftPart(Part):
             local = local.reshape(-1, 3)
             return (*thicken(x[used], local, 0.5 * look.thickness), np.concatenate([v[used]] * 2))
         if look.kind in ("rope", "ring"):
-            nodes = np.arange(part.first, part.stop)
-            if look.kind == "ring":
-                nodes = np.append(nodes, part.first)
-            vertices, triangles = meshes.tube(x[nodes], 0.5 * look.thickness)
-            return vertices, triangles, np.repeat(v[nodes], len(vertices) // len(nodes), axis=0)
+            return _tubes(meshes.chains_of(part.cells), x, v, 0.5 * look.thickness)
         if self.soft.dimensions == 2:
             return meshes.extrude(x, part.surface, v)
         if look.surface is not None:
@@ -503,15 +510,38 @@ class SoftPart(Part):
         self.soft_solids.restore(arrays)
 
     def adopt(self, before: Part | None, time: float) -> None:
-        """Nodes of soft bodies as they are; those of thin shells are where their bodies are."""
+        """Nodes of soft bodies as they are, of bodies that have torn as those that they were; those of thin shells are
+        where their bodies are."""
         if isinstance(before, SoftPart):
-            n = max((part.stop for part in self.soft_parts), default=0)
-            own, arrays = self.arrays(), before.arrays()
-            for name in PER_NODE & own.keys():
-                arrays[name] = np.concatenate([arrays[name][:n], own[name][n:]])
+            parent = self._nodes_before(before)
+            n, own, arrays = len(parent), self.arrays(), before.arrays()
+            share = self.lumped_mass[:n] / before.lumped_mass[parent]
+            for name in sorted(PER_NODE & own.keys()):
+                rows = arrays[name][parent]
+                arrays[name] = np.concatenate([rows * share[:, None] if name in BY_MASS else rows, own[name][n:]])
+            for name in sorted(PER_CONTACT):
+                arrays[name] = self._contacts_before(before, parent, arrays[name])
+            arrays["soft_contact_press"] *= share[self.soft_solids.contacts.nodes]
             self.restore(arrays, before.numbers(), time)
+            self.loads.pending.move_nodes({int(p): i for i, p in reversed(list(enumerate(parent)))})
         if len(self.soft_solids.bound):
             self.soft_solids.follow()
+        self._begun = self.soft.x.copy(), self.soft.v.copy()
+        self._on_their_way = BodiesOnTheirWay(self.rigid.bodies)
+
+    def _nodes_before(self, before: SoftPart) -> Any:
+        """The nodes (n,) of a part before this one that those of the soft bodies were: those of the same elements."""
+        parent = np.zeros(max((part.stop for part in self.soft_parts), default=0), dtype=np.int64)
+        for part, old in zip(self.soft_parts, before.soft_parts, strict=True):
+            parent[part.cells] = old.cells
+        return parent
+
+    def _contacts_before(self, before: SoftPart, parent: Any, rows: Array) -> Array:
+        """Rows of contacts of a part before this one by nodes; 0 of those that could not touch."""
+        own, old = self.soft_solids.contacts.nodes, before.soft_solids.contacts.nodes
+        of_node = np.zeros(before.soft.count)
+        of_node[old] = rows
+        return np.asarray(of_node[parent[own]])
 
     def locate(self, name: str, index: tuple[int, ...]) -> str:
         if name in ("soft_forces", "soft_reaction"):
@@ -521,3 +551,15 @@ class SoftPart(Part):
                 if part.first <= index[0] < part.stop:
                     return f"first at node {index[0] - part.first} of objects.{part.name}"
         return super().locate(name, index)
+
+
+def _tubes(chains: Iterable[Any], x: Array, v: Array, radius: float) -> tuple[Array, Any, Array]:
+    """Vertices, triangles and velocities of tubes around lines of nodes."""
+    vertices, triangles, velocity, count = list[Array](), list[Any](), list[Array](), 0
+    for nodes in chains:
+        points, faces = meshes.tube(x[nodes], radius)
+        vertices.append(points)
+        triangles.append(faces + count)
+        velocity.append(np.repeat(v[nodes], len(points) // len(nodes), axis=0))
+        count += len(points)
+    return np.concatenate(vertices), np.concatenate(triangles), np.concatenate(velocity)

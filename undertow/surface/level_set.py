@@ -18,10 +18,12 @@ from numba import njit
 from undertow.errors import PhysicsError, UserError
 from undertow.grid import GHOSTS, OPEN, SIDE_NAMES, Array, Grid, Sides, largest_entry, share, share_rows
 from undertow.grid.jitting import borrowing, helper, inlined
+from undertow.surface.contact_angle import RIGHT_ANGLES, SideAngles
 from undertow.surface.marching import FAR, KNOWN, SIDE, _march_sides, bucket_count
 from undertow.surface.sampling import (
     _centred_at,
     _confine,
+    _confine_beyond,
     _cubic_at,
     _cubic_gradient_at,
     _cubic_gradient_at_centre,
@@ -47,10 +49,13 @@ class LevelSet:
     """Operations on level sets of one grid; the field itself is an argument, ``(z, y, x)`` with ghosts [m].
 
     band: largest |phi| kept [cells]. Beyond every side phi is mirrored, so that the surface meets walls at a right
-    angle; but beyond an open side there is air: water that reaches it draws no more water in.
+    angle, or goes on at its contact angle; but beyond an open side there is air: water that reaches it draws no more
+    water in. contact_angles: of the six sides [degrees].
     """
 
-    def __init__(self, grid: Grid, sides: Sides, band: float = 6.0) -> None:
+    def __init__(
+        self, grid: Grid, sides: Sides, band: float = 6.0, contact_angles: tuple[float, ...] = RIGHT_ANGLES
+    ) -> None:
         for axis in grid.axes:
             if sides.is_periodic(axis):
                 raise UserError(
@@ -63,6 +68,7 @@ class LevelSet:
         self.sides = sides
         self.band = float(band * grid.dx)
         self._mirrors = Sides(grid)
+        self._angles = SideAngles(grid, contact_angles)
         self._no_solid = np.zeros((0, 0, 0))
         self.scratch_c = grid.cell_field()
         self._status_c = np.zeros(grid.padded, dtype=np.uint16)
@@ -85,6 +91,11 @@ class LevelSet:
         self._mirrors.fill_centred(distance_c)
 
     def fill_ghosts(self, phi_c: Array) -> None:
+        """Phi beyond every side, as the surface goes on there."""
+        self._fill_mirrored(phi_c)
+        self._angles.fill(phi_c)
+
+    def _fill_mirrored(self, phi_c: Array) -> None:
         """Mirror phi at every side; beyond open ones it is at least the distance from the side."""
         self.mirror(phi_c)
         for side, axis, end in self.grid.sides():
@@ -107,6 +118,7 @@ class LevelSet:
         self.fill_ghosts(phi_c)
         grid, d_c, status_c = self.grid, self.scratch_c, self._status_c
         self._find_near(phi_c)
+        self._angles.set_nearest_beyond(phi_c, d_c, status_c, KNOWN)
         # the two sides of the surface march at the same time
         share(
             _march_sides, 2, grid.cell_count, grid.spec, d_c.reshape(-1), status_c.reshape(-1), self._hidden,
@@ -117,7 +129,7 @@ class LevelSet:
 
     def _find_near(self, phi_c: Array) -> None:
         """Sides of all cells, and distances of those about the surface."""
-        share_rows(self.grid, _find_near, phi_c, self.scratch_c, self._status_c)
+        share_rows(self.grid, _find_near, phi_c, self._angles.reach, self.scratch_c, self._status_c)
 
     def cells_of(self, position: Array) -> np.ndarray:
         """Indices (n, 3) along x, y and z of the cells that places (n, 3) [m] belong to."""
@@ -162,7 +174,10 @@ class LevelSet:
         sums = np.zeros(self.grid.cells[2] + (1 if self.grid.dimensions == 3 else 0))
         solid = self._no_solid if solid_c is None else solid_c
         parts = self._no_solid if out_parts is None else out_parts
+        if self._angles.sides:
+            self._fill_mirrored(phi_c)
         share(_measure_volume, len(sums), self.grid.cell_count, self.grid.spec, phi_c, shift, solid, parts, sums)
+        self._angles.fill(phi_c)
         return float(sums.sum()) * self.grid.cell_volume
 
     def shift_to_volume(self, phi_c: Array, target: float, solid_c: Array | None = None) -> float:
@@ -259,12 +274,12 @@ def _cut(mid, other, bound):  # type: ignore[no-untyped-def]
 
 
 @borrowing
-def _distance_to_zero(spec, phi, x0, y0, z0, bound):  # type: ignore[no-untyped-def]
+def _distance_to_zero(spec, phi, x0, y0, z0, bound, reach):  # type: ignore[no-untyped-def]
     """Distance [cells] from a cell's centre to the closest zero of the cubic interpolant of phi, -1 if not found.
 
     Newton steps to the zero along the gradient, each with the tangential step that turns the line to (x0, y0, z0) into
     the gradient (Chopp 2001). A result further away than ``bound``, or found across a kink of phi, is not taken: there
-    the cubic overshoots, and thin sheets would grow with every call.
+    the cubic overshoots, and thin sheets would grow with every call. reach: so far beyond the sides it may be [cells].
     """
     x, y, z = x0, y0, z0
     for step in range(MOST_STEPS):
@@ -279,9 +294,9 @@ def _distance_to_zero(spec, phi, x0, y0, z0, bound):  # type: ignore[no-untyped-
         # grad (t . grad - value) / square: the normal part of t is dropped, the step to the zero added
         along = (tx * gx + ty * gy + tz * gz + value) / square
         sx, sy, sz = tx - along * gx, ty - along * gy, tz - along * gz
-        x = _confine(x + sx, spec.nx)
-        y = _confine(y + sy, spec.ny)
-        z = _confine(z + sz, spec.nz)
+        x = _confine_beyond(x + sx, spec.nx, reach)
+        y = _confine_beyond(y + sy, spec.ny, reach)
+        z = _confine_beyond(z + sz, spec.nz, reach)
         tx, ty, tz = x0 - x, y0 - y, z0 - z
         distance = np.sqrt(tx * tx + ty * ty + tz * tz)
         if distance > bound:
@@ -292,7 +307,7 @@ def _distance_to_zero(spec, phi, x0, y0, z0, bound):  # type: ignore[no-untyped-
 
 
 @borrowing
-def _distance_near(spec, phi, flat, k, j, i):  # type: ignore[no-untyped-def]
+def _distance_near(spec, phi, flat, reach, k, j, i):  # type: ignore[no-untyped-def]
     """Unsigned distance [cells] of a cell about the surface, or -1 if marching is to find it.
 
     Where no closest point is taken, a cell next to a cut of a grid line has |phi| / |grad phi|, and never more
@@ -313,7 +328,7 @@ def _distance_near(spec, phi, flat, k, j, i):  # type: ignore[no-untyped-def]
         square += sz * sz
     if nearest == UNCUT and mid * mid > REACH * REACH * square:
         return -1.0
-    distance = _distance_to_zero(spec, flat, i + 0.5, j + 0.5, k + 0.5, nearest)
+    distance = _distance_to_zero(spec, flat, i + 0.5, j + 0.5, k + 0.5, nearest, reach)
     if distance >= 0.0 or nearest == UNCUT:
         return distance
     if mid * mid < nearest * nearest * square:
@@ -322,7 +337,7 @@ def _distance_near(spec, phi, flat, k, j, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _find_near(spec, phi, out_distance, out_status, start, stop):  # type: ignore[no-untyped-def]
+def _find_near(spec, phi, reach, out_distance, out_status, start, stop):  # type: ignore[no-untyped-def]
     """Side of every cell, and its distance [cells] where that is found without marching."""
     phi_flat = phi.reshape(phi.size)
     over = 1 if spec.dimensions == 3 else 0
@@ -343,7 +358,7 @@ def _find_near(spec, phi, out_distance, out_status, start, stop):  # type: ignor
             distance[i] = -1.0
         for i in range(GHOSTS, GHOSTS + spec.nx):
             if far[i] == 0:
-                near = _distance_near(spec, phi, phi_flat, k, j, i)
+                near = _distance_near(spec, phi, phi_flat, reach, k, j, i)
                 distance[i] = near
                 if near >= 0.0:
                     status[i] = (SIDE if mid[i] <= 0.0 else 0) | KNOWN

@@ -20,6 +20,7 @@ from numba import njit
 from undertow.geometry.occlusion import THICKNESS, find_nearest, gather_elements, is_hidden, is_swept
 from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_rows
 from undertow.grid.jitting import borrowing, helper
+from undertow.surface.contact_angle import RIGHT_ANGLES
 from undertow.surface.level_set import (
     LevelSet,
     _cut,
@@ -61,8 +62,10 @@ MEETINGS = 4
 class OneSidedLevelSet(LevelSet):
     """``LevelSet`` with shells in it."""
 
-    def __init__(self, grid: Grid, sides: Sides, shells: Shells) -> None:
-        super().__init__(grid, sides)
+    def __init__(
+        self, grid: Grid, sides: Sides, shells: Shells, contact_angles: tuple[float, ...] = RIGHT_ANGLES
+    ) -> None:
+        super().__init__(grid, sides, contact_angles=contact_angles)
         self.shells = shells
         self.hidden_c = shells.sight.hidden[CENTRE]
         self._hidden = self.hidden_c.reshape(-1)

@@ -22,6 +22,13 @@ def _confine(s, n):  # type: ignore[no-untyped-def]
 
 
 @helper
+def _confine_beyond(s, n, reach):  # type: ignore[no-untyped-def]
+    """As ``_confine``, to ``reach`` cells beyond the ends; in 2D the mid-plane is the whole of z."""
+    s = s if s > GHOSTS - reach else GHOSTS - reach
+    return s if s < GHOSTS + n + reach else GHOSTS + n + reach
+
+
+@helper
 def _locate(spec, x, y, z):  # type: ignore[no-untyped-def]
     """Index coordinates of the point (x, y, z) [m], kept inside the domain."""
     inv = 1.0 / spec.dx

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from undertow.grid import Array, Grid, Sides
+from undertow.surface.contact_angle import RIGHT_ANGLES
 from undertow.surface.level_set import MOVED, LevelSet
 from undertow.surface.one_sided import OneSidedLevelSet, OneSidedParticles, OneSidedSpray
 from undertow.surface.particles import BAND, Particles
@@ -25,7 +26,7 @@ class SurfaceSettings:
     particles: repair the level set by particles. per_cell: how many in a cell of the band (64 in 3D, 32 in 2D).
     reseed_every: steps between two reseedings, 0 for never. volume_correction: shift phi every step to keep
     ``target_volume``. redistance_after: phi is made a distance again when the surface may have moved so far since it
-    was [cells]; 0: in every step.
+    was [cells]; 0: in every step. contact_angles: of the six sides [degrees].
     """
 
     particles: bool = True
@@ -33,6 +34,7 @@ class SurfaceSettings:
     reseed_every: int = 20
     volume_correction: bool = False
     redistance_after: float = 0.0
+    contact_angles: tuple[float, ...] = RIGHT_ANGLES
     seed: int = 0
 
 
@@ -60,7 +62,7 @@ class Surface:
         self.grid = grid
         self.settings = settings or SurfaceSettings()
         self.sides = sides
-        self.level_set = LevelSet(grid, sides)
+        self.level_set = LevelSet(grid, sides, contact_angles=self.settings.contact_angles)
         self.particles = Particles(grid, sides, self.settings.per_cell, self.settings.seed)
         self.spray = Spray(grid, sides)
         self.phi_c = np.array(phi_c, dtype=np.float64, order="C")
@@ -86,7 +88,7 @@ class Surface:
     def see(self, shells: Shells) -> None:
         """From now on level set, particles and spray do not see through thin surfaces."""
         settings, arrays = self.settings, self.particles.arrays()
-        self.level_set = OneSidedLevelSet(self.grid, self.sides, shells)
+        self.level_set = OneSidedLevelSet(self.grid, self.sides, shells, settings.contact_angles)
         self.particles = OneSidedParticles(self.grid, self.sides, settings.per_cell, settings.seed, shells)
         self.particles.restore(arrays)
         spray, self.spray = self.spray, OneSidedSpray(self.grid, self.sides, shells)

@@ -105,6 +105,11 @@ class OneSided:
             self._value, q, first, by, c, self._end, self._clear, predicted, limiter, out,
         )  # fmt: skip
 
+    def mark_swept(self) -> np.ndarray:
+        """Cells (z, y, x) whose centres the surfaces pass over, as they were placed, or that lie in them then."""
+        self.occlusion.mark_swept(self._swept)
+        return self._swept[CENTRE]
+
     def uncover(self, u_f: Array, cells_c: Array, rest: tuple[float, ...], dt: float) -> None:
         """After the surfaces were placed anew: values they passed over, of u (3, Z, Y, X) and of the cell fields
         (n, Z, Y, X), either of which may be empty, which are ``rest`` where nothing is in sight; dt [s]: of the

@@ -51,7 +51,8 @@ class Shells:
 
     def __init__(self, advection: Advection, leader: Occlusion) -> None:
         self.leader = leader
-        self.occlusion = Occlusion(advection.grid, leader.element, len(leader.x_now))
+        closed = len(leader.element) - leader.open
+        self.occlusion = Occlusion(advection.grid, leader.element, len(leader.x_now), closed)
         self.transport = OneSided(advection, self.occlusion)
         self.sight = Sight(advection.grid)
 

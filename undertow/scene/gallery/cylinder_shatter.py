@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from undertow.scene.fracture import Fracture
 from undertow.scene.objects import RigidBody
-from undertow.scene.scene import Camera, Scene, Time, View
+from undertow.scene.scene import Camera, Scene, Solids, Time, View
 from undertow.scene.shapes import Cylinder, Plane, Sphere
 
 CARD = {
@@ -43,5 +43,6 @@ def make_scene(pieces: int = 45) -> Scene:
         **CARD,
         time=Time(end=1.25, frame_rate=24),
         objects=objects,
+        solids=Solids(tolerance=1e-3, iterations=8),
         view=View(camera=Camera(position=(1.3, 1.4, 3.2), look_at=(-0.1, 0.4, 0.0))),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from undertow.scene.fracture import Fracture
 from undertow.scene.objects import RigidBody
-from undertow.scene.scene import Camera, Scene, Time, View
+from undertow.scene.scene import Camera, Scene, Solids, Time, View
 from undertow.scene.shapes import Box, Plane, Sphere
 
 CARD = {
@@ -50,5 +50,6 @@ def make_scene(pieces: int = 28) -> Scene:
         **CARD,
         time=Time(end=1.0, frame_rate=48),
         objects=objects,
+        solids=Solids(tolerance=1e-3, iterations=8),
         view=View(camera=Camera(position=(0.5, 2.6, 8.6), look_at=(0.0, 0.2, 0.0))),
     )

@@ -10,13 +10,14 @@ from undertow.validation.block_release import case
 
 
 def small() -> Iterator[Quantity]:
-    """The block that rises, by the cheaper coupling."""
+    """A sphere in the thinnest oil and the block that rises, by the cheaper coupling."""
+    yield quantity("sinking_rigid_fluid", abs(case.settle("rigid_fluid", "e4", 5) - 1.0))
     found = case.rise("rigid_fluid", 40)
-    yield quantity("rising_rigid_fluid", found["error"])
     yield quantity("settled_rigid_fluid", found["settled"])
 
 
 DEFECTS = {
     "frozen": broken.frozen(),
     "weight halved": broken.gravity(0.5),
+    "half as viscous": broken.fluid(viscosity=0.5),
 }

@@ -25,9 +25,9 @@ def run(full: bool = False) -> Iterator[Quantity]:
         for name, rows in (("speed", first), ("speed_again", later)):
             value, at = peak(rows, 3, 1.0)
             yield quantity(f"{name}_{cells}", value, unit="m/s")
-            yield quantity(f"{name}_time_{cells}", at, unit="s")
+            yield quantity(f"{name}_time_{cells}", at, unit="s", info=cells != FINEST)
         centre = float(found.rows[-1, 2])
-        yield quantity(f"circularity_{cells}", float(np.min(found.rows[:, 1])))
+        yield quantity(f"circularity_{cells}", float(np.min(found.rows[:, 1])), info=cells != FINEST)
         yield quantity(f"centre_{cells}", centre, unit="m")
         yield quantity(f"volume_{cells}", found.volume)
         yield quantity(f"bubbles_{cells}", found.bubbles, info=True)

@@ -1,12 +1,15 @@
-"""Walls one particle thick hold the fluid: a vessel and a leaking ship for 20,000 steps, and a film at rest."""
+"""Walls one particle thick hold the fluid: a vessel and a leaking ship for 20,000 steps, a ship that fills and sinks as
+in figure 5 of Becker et al. 2009, beside repulsive forces, and a film at rest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from scipy.spatial import KDTree
 
 import undertow as ut
 from undertow.sph.part import SphPart
@@ -17,6 +20,12 @@ PENALTY_STEPS = 5_000
 """Of the ship with repulsive forces in the place of contacts."""
 EVERY = 5
 """Steps between two looks: a particle moves by less than a tenth of its spacing meanwhile."""
+
+ALONG, ALONG_FULL = 100, 300
+"""Particles along the tank of the ship that sinks; those of figure 5 are some 30,000, by its time per step."""
+SINKS = 3.0
+"""How long the ship is followed [s]: it is full and under water after 2.5 s."""
+SMOKE = {"ALONG": 40}
 
 INSIDE, OUTSIDE, FREE = 1, 2, 0
 
@@ -97,8 +106,91 @@ def rest_distance(layers: int, slip: float, coupling: str = "none") -> dict[str,
     }  # fmt: skip
 
 
+# the ship of figure 5 ------------------------------------------------------------------------------------------------
+
+HOLE, MASS = 0.04, 3300.0 * 0.012
+"""Half width of the hole in the bottom [m]; mass of the hull per area of its walls [kg/m2]."""
+
+
+def hull(wall: float) -> Array:
+    """Corners (12, 2) of the hull with a deck and a hole, walls of a thickness [m] about the lines of ``ship_side``."""
+    half = 0.5 * wall
+
+    def corner(y: float, side: int) -> tuple[float, float]:
+        return 0.2 + 0.4 * (y + 0.1) + side * half * float(np.sqrt(1.16)), y
+
+    out = [(HOLE, -0.1 - half), corner(-0.1 - half, 1), corner(0.1 + half, 1)]
+    back = [corner(0.1 - half, -1), corner(-0.1 + half, -1), (HOLE, -0.1 + half)]
+    mirror = [(-x, y) for x, y in reversed(out)] + [(-x, y) for x, y in reversed(back)]
+    return np.array(out + mirror + back)
+
+
+def write_hull(path: Path, wall: float) -> str:
+    """The hull as a prism along z in a mesh file; returns its name."""
+    corners = hull(wall)
+    n = len(corners)
+    lines = [f"v {x:.9g} {y:.9g} {z}" for z in (-0.5, 0.5) for x, y in corners]
+    for i in range(n):
+        j = (i + 1) % n
+        lines += [f"f {i + 1} {j + 1} {n + j + 1}", f"f {i + 1} {n + j + 1} {n + i + 1}"]
+    for i in range(n // 2 - 1):
+        a, b, c, d = i, i + 1, n - 2 - i, n - 1 - i
+        for p, q, r in ((a, b, c), (a, c, d)):
+            lines += [f"f {n + p + 1} {n + q + 1} {n + r + 1}", f"f {r + 1} {q + 1} {p + 1}"]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def distances(place: Array, corners: Array) -> Array:
+    """Distance (n,) of places (n, 2) to a polygon."""
+    a, d = corners, np.roll(corners, -1, axis=0) - corners
+    t = np.clip(((place[:, None] - a) * d).sum(axis=-1) / (d * d).sum(axis=-1), 0.0, 1.0)
+    return np.asarray(np.linalg.norm(place[:, None] - (a + t[..., None] * d), axis=-1).min(axis=1))
+
+
+def sinks(along: int, coupling: str) -> dict[str, float]:
+    """The hull with walls of one particle falls into the basin, fills through its hole and sinks: water inside at the
+    end over the room; scatter of the distance of the layer that touches the hull in the last half second / radius;
+    most particles thrown up at a time, over all of them.
+
+    A particle is of the layer that touches when it is less than a radius further away than the nearest one: the next
+    layer is two further. It is thrown up when it has less than 4 others within two spacings.
+    """
+    scene = ut.scene("leaking-ship", resolution=along)
+    wall = float(scene.domain.upper[0]) / along
+    changed = {"coupling": coupling, "time": ut.Time(end=SINKS, frame_rate=30)}
+    with TemporaryDirectory() as folder:
+        shape = ut.Mesh(file=write_hull(Path(folder) / "ship.obj", wall))
+        ship = scene.bodies["ship"].model_copy(update={"shape": shape, "density": MASS / wall})
+        sim = ut.Simulation(scene.model_copy(update={**changed, "objects": {**scene.objects, "ship": ship}}))
+    fluid, corners = sim.part(SphPart).fluid, hull(wall)
+    spacing, scatter, thrown, inside = 2.0 * fluid.radius, [], 0.0, 0.0
+    while sim.time < SINKS - 1e-9:
+        sim.advance_to(min(sim.time + 0.05, SINKS))
+        state, place = sim.body("ship"), fluid.positions()
+        own = ((place - state.position) @ state.matrix)[:, :2]
+        near = own[(np.abs(own[:, 0]) < 0.35) & (np.abs(own[:, 1]) < 0.15)]
+        layer = distances(near, corners)
+        if sim.time > SINKS - 0.5:
+            scatter.append(np.std(layer[layer < layer.min() + fluid.radius]) / fluid.radius)
+        others = KDTree(place[:, :2]).query_ball_point(place[:, :2], 2.0 * spacing, return_length=True) - 1
+        thrown = max(thrown, float(np.mean(others < 4)))
+        now = ship_side(np.concatenate([own, np.zeros((len(own), 1))], axis=1), fluid.radius)
+        inside = float(np.count_nonzero(now == INSIDE)) * spacing**2
+    room = float((0.2 - wall) * hull(wall)[9:11, 0].sum())
+    return {
+        "filled": inside / room, "scatter": float(np.mean(scatter)), "thrown": thrown, "particles": float(len(place)),
+        "height": float(sim.body("ship").position[1]),
+    }  # fmt: skip
+
+
 def run(full: bool = False) -> Iterator[Quantity]:
-    """Both scenes for 20,000 steps each; the penalty method beside them, as information."""
+    """The ship of figure 5, and both scenes for 20,000 steps each; the penalty method beside them, as information."""
+    along = ALONG_FULL if full else ALONG
+    for coupling, tag in (("direct_forcing", ""), ("penalty", "_penalty")):
+        sunk = sinks(along, coupling)
+        for what in ("filled", "scatter", "thrown"):
+            yield quantity(f"{what}_ship{tag}", sunk[what], info=bool(tag), along=along, **sunk)
     for name, layers, slip in (("", 1, 0.0), ("_column", 10, 1.0)):
         rest = rest_distance(layers, slip)
         yield quantity(f"rest_distance{name}", rest.pop("change"), unit="radii", **rest)

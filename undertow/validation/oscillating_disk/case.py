@@ -80,7 +80,7 @@ def swing(n: int, end: float = 1.0, damping: float = 0.0) -> Swing:
 
 
 def run(full: bool) -> Iterator[Quantity]:
-    """64 and 128 cells, with ``full`` 256 as well."""
+    """32, 64 and 128 cells; with ``full`` 64, 128 and 256."""
     sizes = (64, 128, 256) if full else (32, 64, 128)
     runs = [swing(n) for n in sizes]
     finest = runs[-1]

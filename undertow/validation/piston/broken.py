@@ -14,13 +14,14 @@ from undertow.validation.piston import case
 
 
 def small() -> Iterator[Quantity]:
-    """One piston for a tenth of a second, the press in balance and out of it, and a disc in a corner."""
+    """One piston for a tenth of a second, and the press in balance, out of it, and turned."""
     for water in (False, True):
         most, _ = case.way(case.make_pipe({"piston": (0.5, 2000.0)}, water, cells=20), end=0.1)
         yield quantity(f"moved_{'water' if water else 'tank'}_monolithic", most)
     yield quantity("force_balanced", case.press(0.0, (3000.0, 0.08), (2000.0, 0.16))[0])
     yield quantity("speed_grid", case.press(0.0, (3000.0, 0.08), (2000.0, 0.08))[1])
-    yield quantity("leaves_corner", case.leave_corner())
+    # cells that piston and wall cut both
+    yield quantity("force_inclined_10", case.press(10.0, (3000.0, 0.08), None)[0])
 
 
 def _of_walls(change: Callable[[Any], None]) -> broken.Defect:

@@ -1,4 +1,4 @@
-"""Water that rises against a plate breaks it at the depth where its pressure passes the plate's strength."""
+"""Water breaks a plate at the depth where its pressure passes the plate's strength, and bursts a vessel from inside."""
 
 from __future__ import annotations
 
@@ -75,10 +75,60 @@ def rising(cells: int) -> float:
     return float("nan")
 
 
+NARROW, WALL, TALL = 0.1, 0.1, 0.65
+"""Inside of the vessel, its walls, the height of its sides [m]: the weight of the water presses less on its bottom than
+the water on a side, which gives it no net force."""
+VESSEL_STEPS = 4
+
+
+def vessel(depth: float, cells: int) -> ut.Simulation:
+    """A vessel that is fixed to the world, with water of a depth [m] in it and none around it."""
+    bottom, side = NARROW + 2.0 * WALL, 0.5 * (NARROW + WALL)
+    parts = [
+        {"shape": ut.Box(size=(WALL, TALL)), "position": (-side, 0.0)},
+        {"shape": ut.Box(size=(WALL, TALL)), "position": (side, 0.0)},
+        {"shape": ut.Box(size=(bottom, WALL)), "position": (0.0, -0.5 * (TALL + WALL))},
+    ]
+    middle, floor = 0.3, 0.2
+    objects = {
+        "pool": ut.Water(shape=ut.Box(size=(NARROW, depth)), position=(middle, floor + 0.5 * depth)),
+        "vessel": ut.RigidBody(
+            shape=ut.Compound(parts=parts), position=(middle, floor + 0.5 * TALL), density=2000.0,
+            fracture=ut.Fracture(pattern="voronoi", pieces=8, seed=2, strength_force=STRENGTH),
+        ),
+        "clamp": ut.Joint(kind="fixed", child="vessel", position=(middle, floor - 0.5 * WALL)),
+    }  # fmt: skip
+    scene = ut.Scene(
+        name="vessel-bursts", coupling="monolithic", gravity=(0.0, -GRAVITY), objects=objects,
+        domain=ut.Domain(upper=(0.6, 0.9), resolution=cells, resolution_along="x", sides={"y_high": "open"}),
+        time=ut.Time(end=20.0, frame_rate=60.0), fluid=ut.Fluid(density=DENSITY),
+    )  # fmt: skip
+    return ut.Simulation(scene)
+
+
+def bursts(depth: float, cells: int) -> bool:
+    """Whether water of a depth [m] bursts the vessel."""
+    sim = vessel(depth, cells)
+    return any(sim.step().broken for _ in range(VESSEL_STEPS))
+
+
+def bursting(cells: int) -> float:
+    """The depth [m] of water that bursts it."""
+    low, high = LOW * DEPTH, HIGH * DEPTH
+    if bursts(low, cells) or not bursts(high, cells):
+        return float("nan")
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if bursts(middle, cells) else (middle, high)
+    return 0.5 * (low + high)
+
+
 def run(full: bool = False) -> Iterator[Quantity]:
     """Depths in parts of that by hand, of still and of rising water."""
     cells = 80 if full else 50
     still = threshold(cells)
     yield quantity("still", still / DEPTH, depth=still, strength=STRENGTH, cells=cells)
     found = rising(cells)
+    inside = bursting(48 if full else 36)
+    yield quantity("inside", inside / DEPTH, depth=inside, strength=STRENGTH)
     yield quantity("rising", found / DEPTH, depth=found, strength=STRENGTH, cells=cells)

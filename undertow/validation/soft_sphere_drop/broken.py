@@ -11,12 +11,14 @@ from undertow.validation.soft_sphere_drop import case
 
 def small() -> Iterator[Quantity]:
     """5 elements across."""
-    error, found = case.drop("rings", 5, 0.6)
-    yield quantity("volume_error_rings", error)
-    yield quantity("squeeze_rings", found["squeeze"])
+    for name in ("rings", "plain"):
+        error, found = case.drop(name, 5, 0.6)
+        yield quantity(f"volume_error_{name}", error)
+        yield quantity(f"squeeze_{name}", found["squeeze"])
 
 
 DEFECTS = {
     "frozen": broken.frozen(),
     "no weight": broken.gravity(0.0),
+    "half as stiff": broken.objects("SoftBody", youngs_modulus=lambda modulus: 0.5 * modulus),
 }

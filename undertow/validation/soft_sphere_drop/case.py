@@ -34,12 +34,13 @@ def drop(name: str, resolution: int, end: float) -> tuple[float, dict[str, Any]]
 
 
 def run(full: bool = False) -> Iterator[Quantity]:
-    """8 elements across and 0.6 s (full: 25 across, 100k tetrahedra, 1.5 s)."""
+    """8 elements across and 0.6 s (full: 25 across, 100k tetrahedra, 1.5 s, and the stiff ball beside them)."""
     resolution, end = (25, 1.5) if full else (8, 0.6)
     errors = {}
-    for name in ("rings", "plain", "stiff"):
+    for name in ("rings", "plain", "stiff") if full else ("rings", "plain"):
         errors[name], detail = drop(name, resolution, end)
-        yield quantity(f"volume_error_{name}", errors[name], info=name != "rings", **detail)
-        # a ball that never lands keeps its volume
-        yield quantity(f"squeeze_{name}", detail["squeeze"], info=name != "rings")
-    yield quantity("plain_over_stiff", errors["plain"] / errors["stiff"])
+        yield quantity(f"volume_error_{name}", errors[name], info=name == "stiff", **detail)
+        yield quantity(f"squeeze_{name}", detail["squeeze"], info=name == "stiff")
+    if full:
+        # of the figure 7.5; elements that lock lose less, which the ratio rewards
+        yield quantity("plain_over_stiff", errors["plain"] / errors["stiff"], info=True, reference=7.5)

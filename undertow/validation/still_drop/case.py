@@ -21,16 +21,21 @@ FRONT_SIZES, LARGER = (20, 40), (80, 160)
 FLATNESS, THICK, REST = 0.05, 25.0, 60.0
 """Of an ellipse: its deformation, its viscosity [Pa s], and the time by which it is a circle [s]."""
 ELLIPSE_CELLS, BALL_CELLS = 40, 64
-SMOKE = {"SIZES": (20,), "FRONT_SIZES": (), "ELLIPSE_CELLS": 20, "BALL_CELLS": 16}
+TWO_SIZES, RATIOS = (20, 40), (1.0, 1000.0)
+"""Of two fluids."""
+SMOKE = {"SIZES": (20,), "TWO_SIZES": (), "FRONT_SIZES": (), "ELLIPSE_CELLS": 20, "BALL_CELLS": 16}
 
 Shape = Callable[[Array, Array, Array], Array]
 """A level set [m] of places about the middle of the domain."""
 
 
 def drop(
-    cells: int, dimensions: int, viscosity: float, step: float, end: float, shape: Shape | None = None
-) -> ut.Simulation:
-    """A drop in the middle of a box without gravity; shape: of its level set, absent: a ball."""
+    cells: int, dimensions: int, viscosity: float, step: float, end: float, shape: Shape | None = None,
+    ratio: float | None = None,
+) -> ut.Simulation:  # fmt: skip
+    """A drop in the middle of a box without gravity; shape: of its level set, absent: a ball. ratio: of its density and
+    viscosity to those of the fluid around it; None: there is none."""
+    air = None if ratio is None else {"density": DENSITY / ratio, "viscosity": viscosity / ratio}
     upper = [1.0] * 2 if dimensions == 2 else [0.75] * 3
     middle = [0.5 * length for length in upper]
     sim = ut.Simulation(
@@ -38,8 +43,8 @@ def drop(
             name="still-drop", gravity=[0.0] * dimensions,
             domain=ut.Domain(upper=upper, resolution=round(cells * upper[0])),
             time=ut.Time(end=end, frame_rate=1.0 / end, max_step=step),
-            fluid=ut.Fluid(density=DENSITY, viscosity=viscosity, tolerance=1e-10),
-            surface=ut.Surface(tension=TENSION),
+            fluid=ut.Fluid(density=DENSITY, viscosity=viscosity, tolerance=1e-10, air=air),
+            surface=ut.Surface(tension=TENSION, particles=ratio is None),
             objects={"drop": ut.Water(shape=ut.Sphere(radius=RADIUS), position=middle)},
         )
     )  # fmt: skip
@@ -83,6 +88,13 @@ def table(cells: int) -> tuple[float, float, float]:
     sim.advance_to(END)
     mean, largest = currents(sim)
     return mean, largest, pressure(sim) * RADIUS / TENSION
+
+
+def two_fluids(cells: int, ratio: float) -> tuple[float, float]:
+    """The table's mean and largest current [m/s] of a drop in another fluid."""
+    sim = drop(cells, 2, VISCOSITY, STEP / cells, END, ratio=ratio)
+    sim.advance_to(END)
+    return currents(sim)
 
 
 def front(cells: int) -> tuple[float, float]:
@@ -129,6 +141,11 @@ def run(full: bool = False) -> Iterator[Quantity]:
         mean, largest, over = table(cells)
         yield quantity(f"level_set_mean_{cells}", mean, unit="m/s")
         yield quantity(f"level_set_largest_{cells}", largest, unit="m/s", pressure=over)
+    for cells in (*TWO_SIZES, *LARGER) if full else TWO_SIZES:
+        for ratio in RATIOS:
+            mean, largest = two_fluids(cells, ratio)
+            yield quantity(f"two_phase_mean_{cells}_ratio_{ratio:g}", mean, unit="m/s")
+            yield quantity(f"two_phase_largest_{cells}_ratio_{ratio:g}", largest, unit="m/s")
     for cells in (*FRONT_SIZES, *LARGER) if full else FRONT_SIZES:
         mean, largest = front(cells)
         yield quantity(f"front_mean_{cells}", mean, unit="m/s")

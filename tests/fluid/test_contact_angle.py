@@ -1,0 +1,152 @@
+"""Contact angles in scenes: where the line goes, what it pulls with, what walls bear; resumption and mistakes."""
+
+import numpy as np
+import pytest
+
+import undertow as ut
+from undertow.errors import UserError
+from undertow.fluid.contact_line import ContactLines
+from undertow.geometry import Plane, Solid, SolidFields, Static
+from undertow.grid import GHOSTS, Grid
+
+SIGMA = 0.07
+
+
+def cap_on_plane(degrees, dimensions, cells=24):
+    """A disc or ball of radius 0.3 that meets a solid floor at the angle, and the lines of contact."""
+    grid = Grid((cells, cells, cells if dimensions == 3 else 1), 1.0 / cells, dimensions=dimensions)
+    floor = Solid("floor", Plane(np.array([0.0, 1.0, 0.0])), Static(np.array([0.5, 0.31, 0.5]), np.eye(3)))
+    solids = SolidFields(grid, [floor])
+    solids.update(0.0)
+    x, y, z = (grid.coordinates(axis, 0.5 - GHOSTS, grid.padded[2 - axis]) for axis in range(3))
+    high, deep = 0.31 - 0.3 * np.cos(np.radians(degrees)), (z - 0.5 if dimensions == 3 else 0.0 * z)
+    phi_c = np.sqrt((x[None, None] - 0.5) ** 2 + (y[:, None] - high) ** 2 + deep[:, None, None] ** 2) - 0.3
+    return ContactLines(phi_c, solids, SIGMA, np.cos(np.radians([degrees])))
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("degrees", [60.0, 90.0, 120.0])
+@pytest.mark.parametrize("given", [True, False])
+def test_a_surface_pulls_on_the_solid_that_it_meets(dimensions, degrees, given):
+    """sigma sin theta per length, upwards; with the angle, or with the direction in which the surface leaves."""
+    lines = cap_on_plane(degrees, dimensions)
+    lines.cosine = lines.cosine if given else np.array([np.nan])
+    lines.find()
+    radius = 0.3 * np.sin(np.radians(degrees))
+    length = 2.0 if dimensions == 2 else 2.0 * np.pi * radius
+    load = lines.load(1, np.array([[0.5, 0.31, 0.5 if dimensions == 3 else 0.0]]))[0]
+    assert lines.length.sum() == pytest.approx(length, rel=0.02)
+    assert load[1] == pytest.approx(SIGMA * length * np.sin(np.radians(degrees)), rel=0.03)
+    assert np.abs(np.delete(load, 1)).max() < 0.02 * SIGMA
+    # at one end the pull goes along the wall by sigma cos theta, towards the water
+    outward = lines.place[:, 0] > 0.5
+    inward = -lines.force[outward & (np.abs(lines.place[:, 2] - (0.5 if dimensions == 3 else 0.0)) < 0.03), 0]
+    size = SIGMA * np.cos(np.radians(degrees))
+    where = lines.length[outward & (np.abs(lines.place[:, 2] - (0.5 if dimensions == 3 else 0.0)) < 0.03)]
+    assert inward.sum() / where.sum() == pytest.approx(size, abs=0.06 * SIGMA)
+
+
+def drop(angle, floor="side", time=0.02, **body):
+    """Half a disc of water, 6 cells high, on the floor of a box or on a solid in it."""
+    sides = {"y_low": {"type": "wall", "contact_angle": angle}} if floor == "side" else {}
+    objects = {"drop": ut.Water(shape=ut.Sphere(radius=0.3), position=[0.5, 0.0 if floor == "side" else 0.31])}
+    if floor != "side":
+        objects["plate"] = ut.RigidBody(
+            shape=ut.Box(size=[2.0, 0.62]), position=[0.5, 0.0], contact_angle=angle, **body
+        )
+    return ut.Scene(
+        name="drop", gravity=[0.0, 0.0], domain=ut.Domain(upper=[1.0, 1.0], resolution=20, sides=sides),
+        time=ut.Time(end=time, frame_rate=1.0 / time), fluid=ut.Fluid(density=1.0, viscosity=0.05),
+        surface=ut.Surface(tension=1.0, particles=False), objects=objects,
+    )  # fmt: skip
+
+
+def wetted(sim):
+    """Length of the floor under water [m], by the row of cells above it."""
+    grid, phi_c = sim.flow.grid, sim.flow.state.surface.phi_c
+    row = np.flatnonzero(sim.flow.domain.volume_c[GHOSTS, GHOSTS:-GHOSTS, grid.padded[2] // 2] > 0.5)[0] + GHOSTS
+    return float(np.clip(0.5 - phi_c[GHOSTS, row, GHOSTS:-GHOSTS] / grid.dx, 0.0, 1.0).sum() * grid.dx)
+
+
+@pytest.mark.parametrize("floor", ["side", "solid"])
+def test_water_spreads_where_it_wets_and_draws_together_where_it_does_not(floor):
+    change = {}
+    for angle in (45.0, 90.0, 135.0):
+        sim = ut.Simulation(drop(angle, floor, time=0.1))
+        before = wetted(sim)
+        sim.advance_to(0.1)
+        change[angle] = wetted(sim) - before
+    assert change[45.0] > 0.02
+    assert change[135.0] < -0.02
+    assert abs(change[90.0]) < 0.25 * change[45.0]
+
+
+def test_a_drop_at_rest_does_not_push_the_solid_that_it_sits_on():
+    """Without gravity pressure under it and pull of its edge cancel: 2 sigma here."""
+    sim = ut.Simulation(drop(90.0, "solid", time=0.01))
+    sim.advance_to(0.01)
+    report = sim.step() if sim.time < 0.01 else None
+    assert report is None
+    load = sim.flow.phase.surface_load(np.zeros((1, 3)))[0]
+    assert load[1] == pytest.approx(2.0, rel=0.03)
+    pressure = sim.flow.forces()["plate"].pressure
+    assert abs(pressure[1]) < 0.1
+    assert abs(pressure[0]) < 0.05
+
+
+def test_a_run_with_angles_resumes_bit_for_bit(tmp_path):
+    sim = ut.Simulation(drop(60.0, "solid"))
+    for _ in range(2):
+        sim.step()
+    sim.save(tmp_path / "drop.h5")
+    again = ut.load(tmp_path / "drop.h5")
+    for one in (sim, again):
+        one.step()
+    assert np.array_equal(sim.state.u, again.state.u)
+    assert np.array_equal(sim.flow.state.surface.phi_c, again.flow.state.surface.phi_c)
+
+
+def test_solids_bear_the_suction_of_adhesion():
+    sim = ut.Simulation(drop(60.0, "solid"))
+    phase = sim.flow.phase
+    cell = np.flatnonzero(sim.flow.solids.body_c.reshape(-1) == 0)[:3]
+    assert phase.adhesion_in(cell) == pytest.approx(1.5 / sim.flow.grid.dx)
+    far = np.flatnonzero(sim.flow.solids.body_c.reshape(-1) < 0)[:3]
+    assert np.all(phase.adhesion_in(far) == 0.0)
+
+
+@pytest.mark.parametrize("angle", [-5.0, 190.0])
+@pytest.mark.parametrize("floor", ["side", "solid"])
+def test_angles_outside_0_to_180_are_refused(angle, floor):
+    with pytest.raises(UserError, match=r"contact_angle.*(not be negative|at most 180).*degrees"):
+        drop(angle, floor)
+
+
+@pytest.mark.parametrize("floor", ["side", "solid"])
+def test_an_angle_without_tension_is_refused(floor):
+    with pytest.raises(UserError, match=r"contact_angle = 60 has no effect without surface tension"):
+        drop(60.0, floor).replace("surface.tension", 0.0)
+
+
+def test_an_angle_of_a_thin_shell_is_refused():
+    with pytest.raises(UserError, match=r"objects\.sheet\.contact_angle.*inside"):
+        ut.Scene(
+            name="sheet", coupling="monolithic", domain=ut.Domain(upper=[1.0, 1.0, 1.0], resolution=8),
+            time=ut.Time(end=0.1), surface=ut.Surface(tension=0.07), objects={
+                "pool": ut.Water(shape=ut.Plane(normal=[0.0, 1.0, 0.0]), position=[0.5, 0.3, 0.5]),
+                "sheet": ut.RigidBody(
+                    shape={"type": "shell", "form": {"type": "plate", "size": [0.4, 0.4]}, "thickness": 0.01},
+                    position=[0.5, 0.6, 0.5], density=900.0,
+                    contact_angle=60.0,
+                ),
+            },
+        )  # fmt: skip
+
+
+def test_an_angle_without_fluid_is_refused():
+    with pytest.raises(UserError, match=r"objects\.ball\.contact_angle: there is no water"):
+        ut.Scene(
+            name="dry", time=ut.Time(end=0.1),
+            objects={"ball": ut.RigidBody(shape=ut.Sphere(radius=0.1), position=[0.0, 0.0, 0.0], density=10.0,
+                                          contact_angle=60.0)},
+        )  # fmt: skip

@@ -1,0 +1,115 @@
+"""The pull of a surface with tension on solids that it meets.
+
+Where the surface ends at a solid, at the contact line, it pulls the solid along itself, away from the wall, with sigma
+per length. Given the contact angle theta that is
+
+    f = sigma (sin theta n_w - cos theta s)
+
+n_w being the normal of the wall, out of the solid, and s the direction along the wall from the water to the air;
+without one, the direction in which the surface leaves the wall. The water gets the opposite: its surface pushes with
+sigma kappa (``fluid.tension``), and the integral of sigma kappa n over a surface is the pull at its edge, sigma times
+the length.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from undertow.geometry import SolidFields
+from undertow.grid import GHOSTS, Array
+from undertow.surface import InterfaceFinder
+
+LEAST_SLOPE = 0.3
+"""Distances of solids that change by less than this part of the way are those of no wall."""
+
+
+class ContactLines:
+    """Of one surface, phi_c [m], with the solids of its grid; cosine (n,): of their contact angles, NaN: none given."""
+
+    def __init__(self, phi_c: Array, solids: SolidFields, sigma: float, cosine: Array) -> None:
+        self.phi_c, self.solids, self.sigma, self.cosine = phi_c, solids, sigma, cosine
+        self.grid = solids.grid
+        self._interface = InterfaceFinder(self.grid)
+        self._clear()
+
+    def _clear(self) -> None:
+        self.body = np.zeros(0, dtype=np.int64)
+        self.place = self.force = np.zeros((0, 3))
+        self.length = np.zeros(0)
+
+    def find(self) -> None:
+        """Pieces of the lines of now: body (n,), place (n, 3) [m], length (n,) [m; 2D 1], force (n, 3) [N; 2D N/m]."""
+        self._clear()
+        grid, solids = self.grid, self.solids
+        if not np.any(solids.volume_c[grid.interior] < 1.0):
+            return
+        surface = self._interface.find(self.phi_c)
+        body = solids.body_c.reshape(-1)[surface.cell]
+        index = np.stack(np.unravel_index(surface.cell, grid.padded)[::-1], axis=1)[:, : grid.dimensions]
+        upper = np.array(grid.cells)[: grid.dimensions] + GHOSTS
+        near = (body >= 0) & np.all((index >= GHOSTS) & (index < upper), axis=1)
+        simplex, body = surface.simplex[near], body[near]
+        distance, outward = self._distance(surface.point[np.unique(simplex)])
+        number = np.zeros(len(surface.point), dtype=np.int64)
+        number[np.unique(simplex)] = np.arange(len(distance))
+        value = distance[number[simplex]]
+        # a corner on the wall counts as outside: a line through it belongs to one simplex; where solids touch, the
+        # distance is 0 between them and has no slope
+        met = (value < 0.0).any(axis=1) & (value >= 0.0).any(axis=1)
+        met &= np.linalg.norm(outward[number[simplex]].mean(axis=1), axis=1) > LEAST_SLOPE
+        if not met.any():
+            return
+        simplex, value, body = simplex[met], value[met], body[met]
+        at, wall = surface.point[simplex], outward[number[simplex]].mean(axis=1)
+        normal = surface._replace(simplex=simplex).area_vectors()
+        normal /= np.linalg.norm(normal, axis=1)[:, None]
+        wall /= np.linalg.norm(wall, axis=1)[:, None]
+        ends = _zeros(at, value)
+        self.body, self.place = body % len(self.cosine), ends.mean(axis=1)
+        self.length = np.ones(len(body)) if grid.dimensions == 2 else np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
+        to_air = normal - (normal * wall).sum(axis=1)[:, None] * wall
+        leaves = wall - (normal * wall).sum(axis=1)[:, None] * normal
+        to_air, leaves = (x / np.maximum(np.linalg.norm(x, axis=1), 1e-12)[:, None] for x in (to_air, leaves))
+        cosine = self.cosine[self.body][:, None]
+        given = np.sqrt(np.maximum(1.0 - cosine**2, 0.0)) * wall - cosine * to_air
+        self.force = self.sigma * self.length[:, None] * np.where(np.isfinite(cosine), given, leaves)
+
+    def load(self, count: int, centre_b: Array) -> Array:
+        """Forces [N; 2D N/m] and torques [N m; 2D N] (count, 6) on bodies about their centres (n, 3)."""
+        found = np.zeros((count, 6))
+        torque = np.cross(self.place - centre_b[self.body], self.force)
+        np.add.at(found, self.body, np.concatenate([self.force, torque], axis=1))
+        return found
+
+    def _distance(self, place: Array) -> tuple[Array, Array]:
+        """Signed distance (n,) [m] of the solids at places (n, 3), linear between nodes, and its gradient (n, 3)."""
+        grid = self.grid
+        d = grid.dimensions
+        index = ((place - np.array(grid.lower)) / grid.dx + GHOSTS)[:, :d]
+        base = np.clip(np.floor(index).astype(np.int64), 0, np.array(grid.padded)[::-1][:d] - 2)
+        part = index - base
+        stride = np.array([1, grid.padded[2], grid.padded[2] * grid.padded[1]])[:d]
+        flat = base @ stride + (GHOSTS * grid.padded[1] * grid.padded[2] if d == 2 else 0)
+        nodes, value, slope = self.solids.wall_n.reshape(-1), np.zeros(len(place)), np.zeros((len(place), 3))
+        for corner in np.ndindex(*(2,) * d):
+            weight = np.where(corner, part, 1.0 - part)
+            node = nodes[flat + np.array(corner) @ stride]
+            value += weight.prod(axis=1) * node
+            for axis in range(d):
+                others = np.delete(weight, axis, axis=1).prod(axis=1)
+                slope[:, axis] += (2 * corner[axis] - 1) * others * node / grid.dx
+        return value, slope
+
+
+def _zeros(at: Array, value: Array) -> Array:
+    """Places (n, 1 or 2, 3) where a linear function with these values (n, m) at the corners (n, m, 3) of simplices
+    vanishes on their edges."""
+    m = value.shape[1]
+    edges = [(0, 1)] if m == 2 else [(0, 1), (1, 2), (2, 0)]
+    crossed = np.stack([(value[:, a] < 0.0) != (value[:, b] < 0.0) for a, b in edges], axis=1)
+    there = []
+    for a, b in edges:
+        gap = value[:, a] - value[:, b]
+        part = value[:, a] / np.where(gap == 0.0, 1.0, gap)
+        there.append(at[:, a] + part[:, None] * (at[:, b] - at[:, a]))
+    return np.asarray(np.stack(there, axis=1)[crossed].reshape(len(value), m - 1, 3))

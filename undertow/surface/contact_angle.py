@@ -1,0 +1,282 @@
+"""Contact angle: how the level set goes on into walls, so that the surface meets them at a given angle.
+
+With n_w the normal of the wall, out of the solid, and phi negative in the liquid, the angle theta in the liquid is that
+for which
+
+    n_w . grad phi = cos theta                                        where the surface meets the wall, |grad phi| = 1
+
+A distance whose levels are parallel curves meets the wall at another angle on each of them. Along the wall its slope
+changes by n_w . B s, B being the Hessian, with B grad phi = 0; in the plane of the two normals that makes
+
+    n_w . grad phi = cos theta (1 - kappa phi),      kappa = n_w . B n_w / (1 - (n_w . grad phi)^2)
+
+to first order in phi; taken is the exact cos theta / (1 + kappa phi) of circles. Without the second factor the
+curvature in wall cells is off by a part that does not fall with the cells. Values beyond the wall are those of a
+quadratic polynomial with this slope on the wall: beyond sides, where wall and cells are in line,
+
+    phi(-d) = phi(d) - 2 d n_w . grad phi
+
+(mirrored, as without a contact angle, for theta = 90); in cells whose centres lie in solids that of least squares over
+the cells outside them. Curvature, distance and transport read them as they read others.
+
+Contact angles by values in the wall: Sussman 2001 (a level set extended along its tangents), Renardy, Renardy and Li
+2001; by reflected heights: Afkhami and Bussmann 2008. The contact line moves with the water in the cells at the wall:
+it slips freely where the water does, and on a no-slip wall by the velocity half a cell away from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations_with_replacement, product
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from scipy.ndimage import maximum_filter, minimum_filter
+from scipy.spatial import cKDTree
+
+from undertow.grid import GHOSTS, Array, Grid
+
+RIGHT_ANGLES = (90.0,) * 6
+"""Of the six sides [degrees]."""
+
+NONE_GIVEN: Mapping[str, float] = MappingProxyType({})
+"""Contact angles of no solid."""
+
+BEYOND = 1.4
+"""Closest points may lie so far beyond sides with a contact angle [cells]: there the cubics end."""
+
+NEAR_LINE = 6
+"""So far from a contact line values go on at its angle [cells]."""
+
+SQUARE = 1.5
+"""Cells of water and air at a wall that are no further apart have a contact line between them [cells]."""
+
+FILM = (5, 5)
+"""Columns of cells at a side among which the lowest cells tell whether the side is wet."""
+
+LEAST_SQUARE = 0.1
+"""Squares of the sine of an angle count as no smaller: a surface along the wall has none."""
+
+INSIDE = 2.5
+"""So deep in solids the surface goes on at its angle [cells]."""
+
+SPREAD = 1.0
+"""Width of the weights of the polynomial [cells]."""
+
+
+def wall_slope(cosine: Array | float, value: Array, first: Array, second: Array) -> Array:
+    """n_w . grad phi (n,) where phi is ``value`` on the wall; first, second: its derivatives along n_w near the wall.
+    Lengths in cells."""
+    return np.asarray(np.clip(cosine / np.maximum(1.0 + wall_curvature(first, second) * value, 0.5), -1.0, 1.0))
+
+
+def wall_curvature(first: Array, second: Array) -> Array:
+    """kappa (n,) in the plane of both normals, by the derivatives of phi along n_w near the wall; lengths in cells."""
+    return np.asarray(np.clip(second / np.maximum(1.0 - first**2, LEAST_SQUARE), -0.5, 0.5))
+
+
+class _Wall(NamedTuple):
+    """Phi at a side [cells], by planes of cells; the plane itself has two axes.
+
+    layers: planes of cells from the wall inwards, those beyond all sides among them. value: phi on the wall. first,
+    second: derivatives along its normal at the second layer.
+    """
+
+    layers: Array
+    value: Array
+    first: Array
+    second: Array
+
+
+class SideAngles:
+    """Contact angles of the sides of a grid; sides: (side, angle [rad]) of those at which it is not 90 degrees."""
+
+    def __init__(self, grid: Grid, degrees: tuple[float, ...]) -> None:
+        self.grid = grid
+        count = 2 * grid.dimensions
+        self.sides = [(s, float(np.radians(degrees[s]))) for s in range(count) if degrees[s] != 90.0]
+        self.reach = BEYOND if self.sides else 0.0
+
+    def _planes(self, side: int, field: np.ndarray) -> np.ndarray:
+        """A view of a field by planes along a side, from far beyond it inwards; in 2D of the one plane in use."""
+        used = field if self.grid.dimensions == 3 else field[GHOSTS : GHOSTS + 1]
+        return np.moveaxis(used, 2 - side // 2, 0)[:: 1 if side % 2 == 0 else -1]
+
+    def _wall(self, layers: Array) -> _Wall:
+        low, mid, high = (layers[n] / self.grid.dx for n in range(3))
+        value, wet = (15.0 * low - 10.0 * mid + 3.0 * high) / 8.0, low <= 0.0
+        # what is thinner than half a cell, with nothing like it around in the lowest cells, is no film
+        same = minimum_filter(wet, FILM) | minimum_filter(~wet, FILM)
+        value = np.where(same & ((value <= 0.0) != wet), low, value)
+        return _Wall(layers, value, 0.5 * (high - low), high - 2.0 * mid + low)
+
+    def fill(self, phi_c: Array) -> None:
+        """Phi beyond the sides, which is mirrored on entry, near contact lines."""
+        for side, angle in self.sides:
+            planes = self._planes(side, phi_c)
+            wall, beyond = self._wall(planes[GHOSTS:]), planes[:GHOSTS][::-1]
+            line = _ContactLine(wall, angle)
+            slope = wall_slope(np.cos(angle), wall.value, wall.first, wall.second)[line.near]
+            for layer in range(GHOSTS):
+                mirrored = wall.layers[layer][line.near] - (2.0 * layer + 1.0) * self.grid.dx * slope
+                found, in_wall = line.distance(-layer - 0.5)
+                # about the line the wall cells say more of it, further away they would hold on to any error
+                in_wall &= np.abs(line.s) > line.stencil
+                beyond[layer][line.near] = np.where(in_wall, found * self.grid.dx, mirrored)
+
+    def set_nearest_beyond(self, phi_c: Array, out_distance_c: Array, out_status_c: np.ndarray, known: int) -> None:
+        """Distances [cells] of cells near contact lines that have none yet and whose nearest points are in the wall."""
+        inner = np.zeros(self.grid.padded, dtype=bool)
+        if self.sides:
+            inner[self.grid.interior] = True
+        for side, angle in self.sides:
+            wall = self._wall(self._planes(side, phi_c)[GHOSTS:])
+            line = _ContactLine(wall, angle)
+            inside, distances, states = (self._planes(side, x)[GHOSTS:] for x in (inner, out_distance_c, out_status_c))
+            for layer in range(NEAR_LINE):
+                found, in_wall = line.distance(layer + 0.5)
+                here, distance, state = wall.layers[layer][line.near], distances[layer], states[layer]
+                chosen = in_wall & inside[layer][line.near] & ((found <= 0.0) == (here <= 0.0))
+                chosen &= distance[line.near] < 0.0
+                column = tuple(x[chosen] for x in line.near)
+                distance[column] = np.abs(found[chosen])
+                state[column] |= known
+
+
+class _ContactLine:
+    """Where phi vanishes on a side, and what the surface that meets it at an angle [rad] there looks like nearby.
+
+    near: columns of cells (two index arrays (n,)) within NEAR_LINE of the line. s (n,): their distances from it along
+    the side, positive in the air [cells]. kappa (n,): of the surface in the plane of both normals [1 / cell]. stencil:
+    how far from the line, on the side that the surface leans away from, cells are that its curvature in the lowest row
+    is taken from [cells].
+    """
+
+    def __init__(self, wall: _Wall, angle: float) -> None:
+        value, self.angle = wall.value, angle
+        self.stencil = max(2.0 - 0.5 * abs(np.cos(angle) / max(np.sin(angle), 1e-6)), 0.5)
+        inside, size = value <= 0.0, (2 * NEAR_LINE + 1, 2 * NEAR_LINE + 1)
+        self.near = np.nonzero(maximum_filter(inside, size) & maximum_filter(~inside, size))
+        self.s = self.kappa = np.zeros(0)
+        if not len(self.near[0]):
+            return
+        used = [axis for axis in (0, 1) if value.shape[axis] > 1]
+        slope = [np.gradient(value, axis=axis) if axis in used else np.zeros(value.shape) for axis in (0, 1)]
+        bend = wall_curvature(wall.first, wall.second)
+        places, normals, kappas = [], [], []
+        for axis in used:
+            low = tuple(slice(None, -1) if a == axis else slice(None) for a in (0, 1))
+            high = tuple(slice(1, None) if a == axis else slice(None) for a in (0, 1))
+            at = np.nonzero(inside[low] != inside[high])
+            theta = value[low][at] / (value[low][at] - value[high][at])
+            place = np.stack(at, axis=1).astype(np.float64)
+            place[:, axis] += theta
+            mean = [x[low][at] + theta * (x[high][at] - x[low][at]) for x in (*slope, bend)]
+            normal = np.stack(mean[:2], axis=1)
+            places.append(place)
+            normals.append(normal / np.maximum(np.linalg.norm(normal, axis=1), 1e-12)[:, None])
+            kappas.append(mean[2])
+        place, normal, kappa = (np.concatenate(x) for x in (places, normals, kappas))
+        column = np.stack(self.near, axis=1)
+        _, nearest = cKDTree(place).query(column)
+        self.s, self.kappa = ((column - place[nearest]) * normal[nearest]).sum(axis=1), kappa[nearest]
+
+    def distance(self, h: float) -> tuple[Array, np.ndarray]:
+        """Phi (n,) [cells] at a distance h from the side, and where the nearest point of the surface is beyond it.
+
+        Of the circle that meets the side at the angle,
+
+            n = s sin theta + h cos theta,    t = s cos theta - h sin theta > 0,    n + kappa t^2 / (2 (1 + kappa n))
+        """
+        s, sine, cosine = self.s, np.sin(self.angle), np.cos(self.angle)
+        n, t = s * sine + h * cosine, s * cosine - h * sine
+        return n + 0.5 * self.kappa * t**2 / np.maximum(1.0 + self.kappa * n, 0.5), np.asarray(t > 0.0)
+
+
+def cosines_of(names: Sequence[str], degrees: Mapping[str, float]) -> Array:
+    """Cosine (n,) of the contact angle of each solid, NaN where none is given; fragments have that of what broke."""
+    given = [degrees.get(name, degrees.get(name.split("/")[0], np.nan)) for name in names]
+    return np.asarray(np.cos(np.radians(np.array(given, dtype=np.float64))))
+
+
+class SolidAngles:
+    """Contact angles of solids.
+
+    cosine (n,): of the angle of each solid, in the order of their numbers; NaN: none is given, there the surface goes
+    on as it was.
+    """
+
+    def __init__(self, grid: Grid, cosine: Array) -> None:
+        self.grid, self.cosine = grid, cosine
+        self.are_given = bool(np.isfinite(cosine).any())
+        _, py, px = grid.padded
+        self._stride = np.array([1, px, px * py])[: grid.dimensions]
+        self._around = np.array(list(product(range(-2, 3), repeat=grid.dimensions)))
+        self._second = list(combinations_with_replacement(range(grid.dimensions), 2))
+        self._interior = np.zeros(grid.padded, dtype=bool)
+        self._interior[grid.interior] = True
+
+    def extend(self, phi_c: Array, solid_c: Array, open_c: np.ndarray, body_c: np.ndarray) -> None:
+        """Phi in cells inside solids near contact lines; solid_c: distance to solids [m]; open_c: 1 in cells whose
+        centres are outside; body_c: number of the nearest solid, negative without one."""
+        dx, d = self.grid.dx, self.grid.dimensions
+        phi, solid, body = phi_c.reshape(-1), solid_c.reshape(-1), body_c.reshape(-1)
+        is_open, interior = open_c.reshape(-1) == 1, self._interior.reshape(-1)
+        beside = np.flatnonzero(interior & is_open & (solid <= 1.5 * dx) & (np.abs(phi) <= 2.0 * dx))
+        wet = phi[beside] <= 0.0
+        if wet.all() or not wet.any():
+            return
+        place = self._index(beside)
+        far, _ = cKDTree(place[wet]).query(place[~wet])
+        line = place[~wet][far <= SQUARE]
+        target = np.flatnonzero(interior & ~is_open & (solid >= -INSIDE * dx) & (body >= 0))
+        target = target[np.isfinite(self.cosine[body[target] % len(self.cosine)])]
+        if not len(line) or not len(target):
+            return
+        far, _ = cKDTree(line).query(self._index(target), distance_upper_bound=NEAR_LINE)
+        target = target[np.isfinite(far)]
+        normal = np.stack([solid[target + s] - solid[target - s] for s in self._stride], axis=1)
+        normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-300)[:, None]
+        depth = -solid[target] / dx
+        # the foot on the wall, from the target, and the cell a cell out from there [cells]
+        foot = depth[:, None] * normal
+        middle = np.rint(foot + normal).astype(np.int64)
+        around = middle[:, None, :] + self._around[None]
+        index = np.clip(target[:, None] + around @ self._stride, 0, phi.size - 1)
+        place = around - foot[:, None, :]
+        weight = np.exp(-(place**2).sum(axis=2) / SPREAD**2) * (is_open[index] & interior[index])
+        value = phi[index] / dx
+        # enough cells for a polynomial
+        meets = (weight > 0.0).sum(axis=1) >= 2 * (1 + d + len(self._second))
+        target, normal, foot, place = target[meets], normal[meets], foot[meets], place[meets]
+        weight, value = weight[meets], value[meets]
+        if not len(target):
+            return
+        terms = self._terms(place)
+        moment = np.einsum("mni,mn,mnj->mij", terms, weight, terms)
+        moment += 1e-9 * np.eye(terms.shape[2])
+        right = np.einsum("mni,mn,mn->mi", terms, weight, value)
+        free = np.linalg.solve(moment, right[..., None])[..., 0]
+        along = np.concatenate([np.zeros((len(target), 1)), normal, np.zeros((len(target), len(self._second)))], axis=1)
+        bend = np.concatenate(
+            [np.zeros((len(target), 1 + d)), self._terms(normal)[:, 1 + d :]], axis=1
+        )  # fmt: skip
+        slope = wall_slope(
+            self.cosine[body[target] % len(self.cosine)], free[:, 0], (along * free).sum(axis=1),
+            2.0 * (bend * free).sum(axis=1),
+        )  # fmt: skip
+        # with the slope on the wall: the polynomial moves by a multiple of M^-1 a, a . c being that slope
+        answer = np.linalg.solve(moment, along[..., None])[..., 0]
+        change = (slope - (along * free).sum(axis=1)) / np.maximum((along * answer).sum(axis=1), 1e-300)
+        chosen = free + change[:, None] * answer
+        phi[target] = dx * (chosen * self._terms(-foot)).sum(axis=1)
+
+    def _index(self, cell: np.ndarray) -> np.ndarray:
+        """Places (n, d) of cells along the axes in use [cells]."""
+        return np.stack(np.unravel_index(cell, self.grid.padded)[::-1], axis=1)[:, : self.grid.dimensions]
+
+    def _terms(self, place: Array) -> Array:
+        """1, x, y, (z), xx, xy, ... of places (..., d), last axis new."""
+        second = [place[..., a] * place[..., b] for a, b in self._second]
+        return np.stack([np.ones(place.shape[:-1]), *np.moveaxis(place, -1, 0), *second], axis=-1)
