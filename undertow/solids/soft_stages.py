@@ -34,7 +34,7 @@ class SoftStepReport:
     """What a step did: contacts (nodes that touch), iterations of Newton's method and of the linear solves, elastic
     energy [J], penetration: deepest node inside a body after the step [m],
     volume_error: largest of an incompressible body, relative; work [J]: of held nodes and of bodies that are moved, on
-    the soft bodies; stuck: iterations that found no descent; unpaid [J]: gained, and nothing to take it from."""
+    the soft bodies; stuck: iterations that found no descent; energy_excess [J]: gained, and nothing to take it from."""
 
     contacts: int = 0
     newton: int = 0
@@ -44,7 +44,7 @@ class SoftStepReport:
     volume_error: float = 0.0
     work: float = 0.0
     stuck: int = 0
-    unpaid: float = 0.0
+    energy_excess: float = 0.0
 
 
 class ImplicitStages:

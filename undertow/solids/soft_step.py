@@ -337,7 +337,7 @@ class SoftSolids:
         stepper.about[...] = 0.0
         report, way = self._pass_over_contacts(dt, external, gravity, before, stepper)
         for _ in range(1, LINEARISATIONS):
-            if report.unpaid <= 1e-6 * soft.kinetic_energy():
+            if report.energy_excess <= 1e-6 * soft.kinetic_energy():
                 break
             stepper.about[...], soft.x[...], soft.v[...] = way, x, before
             last = report
@@ -421,7 +421,7 @@ class SoftSolids:
         self, dt: float, external: Array, before: Array, held: Held, state: Any, press: Array, depth: float,
         done: SoftReport, stepper: BackwardEuler,
     ) -> SoftStepReport:  # fmt: skip
-        """Move with the velocities of the solve, kept apart and paid for; what the nodes that touch (k,) give."""
+        """Move with the velocities of the solve, kept apart, limited in energy; what the nodes that touch (k,) give."""
         soft, contacts, v = self.soft, self.contacts, self.soft.v
         carriers, nodes = held.carriers, contacts.nodes
         near = contacts.body >= 0
@@ -442,7 +442,7 @@ class SoftSolids:
         push[nodes[out]] = self._pushed_out(out, dt)
         v -= push
         self.impulse[out] -= (soft.mass[:, None] * push)[nodes[out]]
-        solves, unpaid = self._move(v, push, dt, held, state, external, allowed)
+        solves, energy_excess = self._move(v, push, dt, held, state, external, allowed)
         if self.surfaces is not None or self.rings is not None or not stepper.lawful:
             elastic = stepper.elastic_energy(soft.x)
         self.state, self.press = state, np.maximum(press, 0.0)
@@ -450,7 +450,7 @@ class SoftSolids:
         touching = int((state > FREE).sum()) + pressing
         return SoftStepReport(
             touching, done.newton, done.iterations + solves, elastic, depth, self.volume_error(), work, done.stuck,
-            unpaid,
+            energy_excess,
         )  # fmt: skip
 
     def _unbalanced(self, carriers: Carriers, stepper: BackwardEuler, dt: float) -> bool:
@@ -538,14 +538,14 @@ class SoftSolids:
         self, v: Array, push: Array, dt: float, held: Held, state: Any, external: Array, allowed: float
     ) -> tuple[int, float]:
         """Positions with v + push (n, 3), corrected for volume that is lost (3.1): iterations of these solves, and
-        energy gained that nothing pays for [J]."""
+        energy gained that could not be taken [J]."""
         way, solved = v + push, v.copy()
         first, held = self._correct(way, dt, held, state)
         self.keep_apart(way, v, dt)
         start = self.soft.x.copy()
         self.soft.x += dt * way
         allowed += dt * float((external * way).sum())
-        return first, self._pay(start, solved, way, v, dt, held, allowed)
+        return first, self._limit_energy(start, solved, way, v, dt, held, allowed)
 
     def _correct(self, way: Array, dt: float, held: Held, state: Any) -> tuple[int, Held]:
         """Correct the velocity of the positions (n, 3) for volume (3.1); iterations of the solves, and what is held.
@@ -607,15 +607,21 @@ class SoftSolids:
                 yielding = np.where(loose > 0, 1.0 / (self.soft.mass + self.implicit.stiffness()), 0.0)
             self.met = self.surfaces.resolve(self.soft.x, way, v, dt, loose, yielding)
 
-    def _pay(
+    def _limit_energy(
         self, start: Array, solved: Array, way: Array, v: Array, dt: float, held: Held, allowed: float
     ) -> float:  # fmt: skip
-        """Take from v (n, 3) the energy beyond what is ``allowed`` [J], from bodies that got it after the solve, or, of
-        a linearised one, in the solve; what could not be taken [J].
+        """Take from v (n, 3) the energy beyond what is ``allowed`` [J], from bodies that gained it after the solve, or,
+        of a linearised one, in the solve; what could not be taken [J].
 
         The solve led from ``start`` to start + dt solved; volume and sweeps have made that start + dt way, and v of
-        solved: elastic energy gained on the way, less kinetic energy lost. It is taken from the motion of the free
-        nodes about their best rigid one: momenta stay.
+        solved. A part P has gained, f_1 and f_2 being the elastic forces at both ends,
+
+            e_P = sum over P of  m (|v|^2 - |solved|^2) / 2 - dt (f_1 + f_2) . (way - solved) / 2
+
+        (of a linearised step its kinetic energy), and gives back e_P min(1, excess / sum of e). That is taken from the
+        motion v' = v - V of its free nodes about their best rigid one V, so that momenta stay:
+
+            v <- v - (1 - sqrt(1 - e_P / K')) v',        K' = sum of m |v'|^2 / 2
         """
         stepper, soft = self.implicit, self.soft
         if stepper is None or (stepper.lawful and np.array_equal(way, solved)):
@@ -630,21 +636,21 @@ class SoftSolids:
             soft.forces.measure(soft.x, forces[1])
             gained -= 0.5 * dt * ((forces[0] + forces[1]) * (way - solved)).sum(axis=1)
             gained -= 0.5 * soft.mass * (solved * solved).sum(axis=1)
-        owed = np.array([max(0.0, float(gained[part.nodes].sum())) for part in soft.parts])
-        if owed.sum() <= 0:
+        gained_p = np.array([max(0.0, float(gained[part.nodes].sum())) for part in soft.parts])
+        if gained_p.sum() <= 0:
             return excess
         free = self.loose > 0
         free[held.fixed] = False
         free[held.slip] = False
-        paid = 0.0
-        for part, debt in zip(soft.parts, owed * min(1.0, excess / owed.sum()), strict=True):
+        removed = 0.0
+        for part, energy in zip(soft.parts, gained_p * min(1.0, excess / gained_p.sum()), strict=True):
             chosen = part.first + np.flatnonzero(free[part.nodes])
-            if debt > 0 and len(chosen) > 1:
+            if energy > 0 and len(chosen) > 1:
                 own = v[chosen] - rigid_motion(soft.mass[chosen], soft.x[chosen], v[chosen])
-                has = 0.5 * float((soft.mass[chosen, None] * own * own).sum())
-                v[chosen] -= (1.0 - np.sqrt(max(0.0, 1.0 - debt / max(has, 1e-300)))) * own
-                paid += min(debt, has)
-        return excess - paid
+                kinetic = 0.5 * float((soft.mass[chosen, None] * own * own).sum())
+                v[chosen] -= (1.0 - np.sqrt(max(0.0, 1.0 - energy / max(kinetic, 1e-300)))) * own
+                removed += min(energy, kinetic)
+        return excess - removed
 
     def volume_error(self) -> float:
         """Largest of an incompressible body, relative."""
