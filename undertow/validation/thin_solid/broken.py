@@ -13,8 +13,8 @@ from undertow.validation.thin_solid import case
 
 def small() -> Iterator[Quantity]:
     """A still plate, a moved one, and the pressure on one."""
-    ends = case.END, case.THICKNESSES
-    case.END, case.THICKNESSES = 0.6, (0.3,)
+    ends: tuple[float, tuple[float, ...]] = (case.END, case.THICKNESSES)
+    case.END, case.THICKNESSES = 0.6, (0.3,)  # type: ignore[assignment]
     try:
         yield quantity("still", case.hold(0.3, 30.0, 0.37)["beyond"])
         moved = case.move(0.3, 0.0, 2, 0.6)
