@@ -202,18 +202,17 @@ def test_a_vessel_bursts_by_what_presses_from_inside(share: float, bursts: bool)
 FLUIDS = {
     "smoke": (0.75, 0.9), "tank-contact": (0.2, 0.8), "tank-viscous": (0.2, 0.8), "tank-two-solves": (0.2, 0.8),
     "tank-lumped": (0.2, 0.8), "tank-volume-fraction": (0.2, 0.8), "water-rigid-fluid": (0.15, 0.2),
-    "wcsph": (0.2, 0.2), "iisph": (0.47, 0.15),
 }  # fmt: skip
 """Frozen scenes, and where there is room for a block in them."""
-PARTICLES = ("wcsph", "iisph")
 
 
 @pytest.mark.parametrize("kind", FLUIDS)
-def test_pieces_take_the_place_of_a_body_in_every_fluid(kind: str) -> None:
-    """Their momentum and that of the fluid stay what they were, they fill its volume, and the run goes on."""
+def test_pieces_take_the_place_of_a_body_in_every_fluid_on_a_grid(kind: str) -> None:
+    """Their momentum and that of the fluid stay what they were, and the run goes on, though they are smaller than its
+    cells. (The volume of water is the case fracture-in-water.)"""
     block = ut.RigidBody(
         shape=ut.Box(size=(0.14, 0.14)), position=FLUIDS[kind], density=600.0, velocity=(0.1, 0.2),
-        fracture={"pieces": 2 if kind in PARTICLES else 8, "pattern": "voronoi", "strength": 1e6},
+        fracture={"pieces": 8, "pattern": "voronoi", "strength": 1e6},
     )  # fmt: skip
     given = SCENES[kind]
     coupling = {"coupling": "monolithic"} if kind == "smoke" else {}
@@ -233,7 +232,6 @@ def test_pieces_take_the_place_of_a_body_in_every_fluid(kind: str) -> None:
         assert sum(after[name] - before[name] for name in names) == pytest.approx(0.0, abs=1e-9 * size)
     row = [sim.step() for _ in range(2)][-1].ledger
     assert np.isfinite(list(row.values())).all()
-    assert row.get("fluid_volume", 1.0) == pytest.approx(before.get("fluid_volume", 1.0), rel=5e-3)
 
 
 def test_runs_write_what_broke(tmp_path: Path) -> None:
