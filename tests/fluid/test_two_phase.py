@@ -212,3 +212,19 @@ def test_a_pair_of_fluids_has_densities_viscosities_and_tension():
     assert found.fluid.density == 13546.0
     assert found.fluid.air.density == 1.204
     assert found.surface.tension == pytest.approx(0.4865)
+
+
+def test_bubbles_of_air_in_water_do_not_gain_energy():
+    """Air has many times the speed of water: what is carried across the interface must not push it."""
+    objects = {
+        "pool": ut.Water(shape=ut.Plane(normal=[0.0, 1.0]), position=[0.06, 0.12]),
+        "low": ut.Bubble(shape=ut.Sphere(radius=0.016), position=[0.045, 0.03]),
+        "high": ut.Bubble(shape=ut.Sphere(radius=0.018), position=[0.075, 0.075]),
+    }
+    domain = ut.Domain(upper=[0.12, 0.18], resolution=27)
+    sim = ut.Simulation(scene(domain=domain, fluid={"pair": "water-air"}, surface={}, objects=objects))
+    energy = []
+    for report in sim.steps(until=0.15):
+        energy.append(sum(report.ledger[f"{kind}_energy"] for kind in ("kinetic", "potential", "surface")))
+    assert max(energy) < 1.02 * energy[0]
+    assert energy[-1] < 0.9 * energy[0]

@@ -17,7 +17,7 @@ BUBBLE, TENSION = (100.0, 1.0), 24.5
 """Density [kg/m3] and viscosity [Pa s] of either fluid, tension [N/m]."""
 GRIDS, FINEST = (40, 64), 128
 """Cells along the metre across."""
-SMOKE = {"GRIDS": (16,), "END": 0.1}
+SMOKE = {"GRIDS": (40,)}
 
 SERIES = np.array([
     [0.25, 0.99999, 0.51526, 0.11548], [0.5, 0.99934, 0.55508, 0.19692], [0.75, 0.99214, 0.60978, 0.23577],

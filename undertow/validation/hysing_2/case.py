@@ -13,7 +13,7 @@ BUBBLE, TENSION = (1.0, 0.1), 1.96
 GRIDS, FINEST = (32,), 128
 PARTED = 2.0
 """Until then the published codes agree [s]."""
-SMOKE = {"GRIDS": (16,)}
+SMOKE: dict[str, object] = {}
 
 
 def run(full: bool = False) -> Iterator[Quantity]:
