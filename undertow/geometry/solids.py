@@ -7,9 +7,9 @@ Where two solids touch, or one and a wall of the domain, they close the gap betw
 ``SLIT`` cells count as solid.
 
 Limits: a solid (or a gap between solids) thinner than a cell can pass between the nodes unseen, unless it is a plate
-(``geometry.closing``), and corners sharper than the grid are rounded; compare ``Solid.thickness`` with two cells. Along a periodic axis (``end_at``) a solid is
-there once per period, as long as it is shorter than the period; an infinite one is not repeated. A sheet has no inside
-and is in none of the fields: it counts among the solids for its number alone.
+(``geometry.closing``), and corners sharper than the grid are rounded; compare ``Solid.thickness`` with two cells. Along
+a periodic axis (``end_at``) a solid is there once per period, as long as it is shorter than the period; an infinite one
+is not repeated. A sheet has no inside and is in none of the fields: it counts among the solids for its number alone.
 """
 
 from __future__ import annotations
