@@ -1,12 +1,11 @@
 """Faces that solids thinner than two cells close: those between cells that do not see each other past them.
 
 Open fractions are made of distances at the nodes. A solid thinner than a cell can pass between these, and one not much
-thicker cuts cells in two, through which the fluid would go from one side to the other. So a cell with its centre in
-such a solid is solid. Any other belongs to one side of it, that of its place: its centre; where that lies inside of
-another solid, by the mean of its corners, the corner furthest from all. A face is closed, phi_f = 0, unless the places
-of its two cells see each other (``Occlusion``), or both see one of the face's corners. Whatever is joined by open faces
-is joined by a line that crosses no surface: a closed surface, or one that ends in walls, holds what is on either side
-of it.
+thicker cuts cells in two, through which the fluid would go from one side to the other. So a cell with its centre in a
+thin solid is solid. Any other belongs to one side of it, that of its place: its centre; where that lies inside another
+solid, by the mean of its corners, the corner furthest from all. A face is closed, phi_f = 0, unless the places of its
+two cells see each other (``Occlusion``), or both see one of the face's corners. Whatever is joined by open faces is
+joined by a line that crosses no surface: a closed surface, or one that ends in walls, holds what is on either side.
 """
 
 from __future__ import annotations
