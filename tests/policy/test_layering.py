@@ -161,7 +161,7 @@ UNITS = """
     validation/own_weight_strip validation/patch_test validation/sine_interface validation/single_vortex
     validation/slosh validation/soft_momentum validation/sph_dam_break validation/sph_poiseuille validation/still_drop
     validation/tension_energy validation/tension_stability validation/oscillating_drop validation/zalesak
-    validation/soft_bodies.py
+    validation/sessile_drop validation/soft_bodies.py
 """
 """Measure a piece of the program that no scene reaches alone: an operator, an element, a level set, a world of bodies;
 ``soft_bodies.py`` is what several of them share."""

@@ -34,7 +34,8 @@ class BodyDescription:
     of a dynamic body at the start; static: it never moves. mass [kg; 2D kg/m] or density [kg/m3], and inertia and
     centre_of_mass (in the frame of the shape) in the place of those of uniform density: of dynamic bodies. velocity
     [m/s] and angular_velocity [rad/s] are those of a dynamic body at the start. collides_with: groups, None for all.
-    loads: forces on it, as ``solids.loads`` has them. slip: viscous fluid slides along it. detail: how finely its
+    loads: forces on it, as ``solids.loads`` has them. slip: viscous fluid slides along it. contact_angle [degrees]: at
+    which a surface of water meets it; None: as it was. detail: how finely its
     surface is drawn; extent [m]: how far, without end. brittle: how it breaks. source: plain tables from which the body
     can be described again, for checkpoints; None: the scene has it. Nothing here evolves: what drives a motion leads a
     copy of it.
@@ -60,6 +61,7 @@ class BodyDescription:
     collides_with: tuple[str, ...] | None = None
     loads: Sequence[Any] = ()
     slip: bool = False
+    contact_angle: float | None = None
     color: Vector = (0.8, 0.8, 0.8)
     visible: bool = True
     detail: int = 48

@@ -89,7 +89,9 @@ class _Box:
             return Flow(grid, self.sides, fields, settings, contents, self.side_velocity, make_solve)
         solids = [*(() if fields is None else fields.solids), *kept_out]
         hidden = [solid for solid in solids if not self.table[solid.name].description.visible]
-        liquid = make_liquid(scene, grid, self.sides, make_phase or phase_of(scene), hidden)
+        angles = {entry.name: entry.description.contact_angle for entry in self.table}
+        given = {name: angle for name, angle in angles.items() if angle is not None}
+        liquid = make_liquid(scene, grid, self.sides, make_phase or phase_of(scene), hidden, given)
         flow = Flow(grid, self.sides, fields, settings, contents, self.side_velocity, make_solve, liquid)
         set_velocity(scene, flow)
         self.notes += [*check_water(scene, flow), *tell_waves(scene, flow)] if self.starts else []

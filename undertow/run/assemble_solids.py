@@ -157,6 +157,7 @@ def describe_body(
         collides_with=body.collides_with,
         loads=[_read_load(name, load, scene.dimensions) for load in body.loads],
         slip=body.slip,
+        contact_angle=body.contact_angle,
         color=build.vector3(body.color),
         visible=body.drawn,
         detail=48 if count <= 50 else 24 if count <= 300 else 16,

@@ -35,9 +35,11 @@ short, and every time the curvature changes a little."""
 
 
 def make_liquid(
-    scene: Scene, grid: Grid, sides: Sides, make_phase: MakePhase, hidden: Sequence[geometry.Solid]
-) -> Callable[[FieldContext], LiquidSurface]:
-    """What makes the surface of a scene's water; hidden: solids that are not drawn."""
+    scene: Scene, grid: Grid, sides: Sides, make_phase: MakePhase, hidden: Sequence[geometry.Solid],
+    contact_angles: Mapping[str, float],
+) -> Callable[[FieldContext], LiquidSurface]:  # fmt: skip
+    """What makes the surface of a scene's water; hidden: solids that are not drawn; contact_angles: of solids by name
+    [degrees]."""
     surface = Surface(
         grid,
         sides,
@@ -59,7 +61,7 @@ def make_liquid(
     make_tracker = tracker if scene.surface.volume_tracking else Untracked
     return lambda context: extent(
         context, surface, emitters, drains, bound, make_phase, hidden, make_tracker, scene.surface.tension,
-        {name: body.contact_angle for name, body in scene.bodies.items() if body.contact_angle is not None},
+        contact_angles,
     )  # fmt: skip
 
 

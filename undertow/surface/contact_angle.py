@@ -195,8 +195,8 @@ class _ContactLine:
 
 
 def cosines_of(names: Sequence[str], degrees: Mapping[str, float]) -> Array:
-    """Cosine (n,) of the contact angle of each solid, NaN where none is given; fragments have that of what broke."""
-    given = [degrees.get(name, degrees.get(name.split("/")[0], np.nan)) for name in names]
+    """Cosine (n,) of the contact angle of each solid, NaN where none is given."""
+    given = [degrees.get(name, np.nan) for name in names]
     return np.asarray(np.cos(np.radians(np.array(given, dtype=np.float64))))
 
 
