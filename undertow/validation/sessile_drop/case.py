@@ -15,7 +15,7 @@ DENSITY, TENSION, RADIUS = 1.0, 1.0, 1.0
 CELLS = 16
 """Per radius of the half disc or half ball that the drop begins as."""
 VISCOSITY = 0.3
-END = 15.0
+END = 30.0
 BALL_END = 8.0
 GRAVITY = 1.0
 """Of the drops whose height is measured: rho g RADIUS^2 / sigma is 1."""
