@@ -15,9 +15,9 @@ from undertow.scene import Scene, find_scene, toml
 
 def test_one_note_stands_for_all_bodies_that_are_too_thin() -> None:
     thin = [(0.01 + 0.001 * k, f"b{k}") for k in range(256)]
-    notes = build._notes_of_thin(thin, 0.1)
+    notes = build._notes_of_thin(thin, 0.1, "fluid may pass through")
     assert len(notes) == 1 and notes[0].startswith("objects.b0 and 255 more: 0.01 m thick, less than two cells")
-    assert build._notes_of_thin([], 0.1) == []
+    assert build._notes_of_thin([], 0.1, "fluid may pass through") == []
 
 
 def test_a_body_says_when_and_at_what_angle_it_is() -> None:

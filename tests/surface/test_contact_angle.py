@@ -138,7 +138,7 @@ def test_solids_without_an_angle_are_left_alone():
     assert np.array_equal(before, phi_c)
 
 
-def test_fragments_have_the_angle_of_what_broke():
-    cosine = cosines_of(["wall/2", "floor"], {"wall": 60.0})
+def test_solids_have_the_angle_that_is_given_or_none():
+    cosine = cosines_of(["wall", "floor"], {"wall": 60.0})
     assert cosine[0] == pytest.approx(0.5)
     assert np.isnan(cosine[1])

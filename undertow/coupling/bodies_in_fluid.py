@@ -46,7 +46,7 @@ class BodiesInFluid(Part):
         self.placed = [
             geometry.Solid(
                 solid.name, solid.shape, BodyMotion(self.bodies, b) if self.dynamic_b[b] else self._prescribed[b],
-                solid.slip,
+                solid.slip, self.dynamic_b[b],
             )
             for b, solid in enumerate(solids)
         ]  # fmt: skip

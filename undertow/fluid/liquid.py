@@ -321,7 +321,7 @@ class LiquidSurface(Extent):
         """Rigid ones; surfaces of nodes that are cut exactly hide nothing. All are seen in ``start``, once they are in
         their places."""
         if self.solids is not None:
-            self.solids.hide_thin(soft=False)
+            self.solids.hide_thin(moved=False)
 
     def move_walls(self, time: float) -> bool:
         np.copyto(self.was_open_c, self.open_c)

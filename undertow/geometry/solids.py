@@ -59,12 +59,14 @@ UNSEEN = 1e30
 
 @dataclass(frozen=True)
 class Solid:
-    """A named shape with a prescribed motion; ``slip``: the wall exerts no tangential stress in viscous flow."""
+    """A named shape and its motion; ``slip``: the wall exerts no tangential stress in viscous flow; ``dynamic``: forces
+    move it, else its motion is prescribed."""
 
     name: str
     shape: Shape
     motion: Motion = field(default_factory=Static)
     slip: bool = False
+    dynamic: bool = False
 
     def shape_at(self, t: float) -> Shape:
         """The shape in its body frame at time t."""
@@ -243,8 +245,8 @@ class SolidFields:
 
     def close_thin(self) -> None:
         """From the next ``update`` that moves anything on, solids thinner than two cells close the faces between cells
-        that they separate."""
-        closing = ThinClosing(self.grid, self.solids)
+        that they separate, if their motion is prescribed."""
+        closing = ThinClosing(self.grid, [solid for solid in self.solids if not solid.dynamic])
         self.closing = closing if closing.surfaces.count else None
 
     def thin_b(self) -> np.ndarray:
@@ -252,10 +254,10 @@ class SolidFields:
         thin = () if self.closing is None else self.closing.surfaces.solids
         return np.array([solid in thin for solid in self.solids], dtype=np.uint8)
 
-    def hide_thin(self, soft: bool = True) -> None:
-        """From the next ``update`` on, solids thinner than two cells hide what is behind them; soft: those of nodes
-        too."""
-        self.thin = ThinSolids(self.grid, self.solids)
+    def hide_thin(self, moved: bool = True) -> None:
+        """From the next ``update`` on, solids thinner than two cells hide what is behind them; moved: those that forces
+        move too."""
+        self.thin = ThinSolids(self.grid, [solid for solid in self.solids if moved or not solid.dynamic])
         if self.thin.count:
             element = self.thin.element
             self.occlusion = Occlusion(self.grid, element, self.thin.count, len(element))

@@ -210,7 +210,7 @@ def build_solids(scene: Scene, table: BodyTable, grid: Grid) -> tuple[list[geome
     solids = []
     thin: list[tuple[float, geometry.Solid]] = []
     for body in (entry.description for entry in table):
-        solid = geometry.Solid(body.name, body.shape, copy(body.motion), body.slip)
+        solid = geometry.Solid(body.name, body.shape, copy(body.motion), body.slip, body.dynamic)
         if not body.dynamic:
             _check_enters(scene, grid, solid)
         thickness = solid.thickness(grid.dimensions)
@@ -219,7 +219,7 @@ def build_solids(scene: Scene, table: BodyTable, grid: Grid) -> tuple[list[geome
         # along periodic axes a solid is there more than once
         repeats = any(isinstance(side, Periodic) for side in scene.need_domain().sides.values())
         solids.append(check_size(solid, grid) if body.dynamic or repeats else clip_to_grid(solid, grid))
-    sheets = ThinSolids(grid, [solid for _, solid in thin]).solids
+    sheets = ThinSolids(grid, [solid for _, solid in thin if not solid.dynamic]).solids
     plates = [(thickness, solid.name) for thickness, solid in thin if solid in sheets]
     rods = [(thickness, solid.name) for thickness, solid in thin if solid not in sheets]
     return solids, [

@@ -459,7 +459,6 @@ class Simulation:
 
         A grid sees their walls a little otherwise than one wall: what momentum the fluid has more, they have less.
         """
-        from undertow.fluid import Flow
         from undertow.rigid.table import MadeJoint
         from undertow.run.body_changes import momentum_of
         from undertow.solids.rigid_part import RigidPart
@@ -477,9 +476,6 @@ class Simulation:
             rigid.exchange(gone, entries, self.time)
         else:
             with self.scheme.synchronised():
-                # of now: a step may have been taken back
-                for flow in (part for part in self.parts if isinstance(part, Flow)):
-                    flow.measure_sums()
                 before = momentum_of(self.parts)
             self._assemble_anew(table)
             after = momentum_of(self.parts)
