@@ -204,15 +204,12 @@ class TwoKicks(OneSolve):
     Verlet (Swope et al. 1982) has the leapfrog's invariant; steps need no planning.
     """
 
+    # forces act over the step itself
+    acts, acted = Scheme.acts, Scheme.acted
+
     @property
     def planned_step(self) -> float:
         return math.inf
-
-    def acts(self, time: float, time_step: float, next_step: float) -> tuple[float, float]:
-        return time, time + time_step
-
-    def acted(self, since: float, until: float) -> tuple[float, float]:
-        return since, until
 
     def step(self, time: float, time_step: float, next_step: float) -> StepOutcome:
         first = self._kick(time, time_step)

@@ -117,6 +117,11 @@ def replaced(owner: Any, name: str, make: Callable[[Any], Any]) -> Defect:
     return lambda: stepping.replaced(owner, name, make(getattr(owner, name)))
 
 
+def left_out(owner: Any, name: str) -> Defect:
+    """A method of ``owner``, which gives nothing back, does nothing."""
+    return replaced(owner, name, lambda old: lambda *arguments: None)
+
+
 def scaled(owner: Any, name: str, factor: float) -> Defect:
     """A function that returns a number or an array times ``factor``: 0.5 halves it, -1 is the wrong sign."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from undertow.fluid.tension import SurfaceTension
 from undertow.fluid.two_fluids import PhaseViscosity, TwoFluids
@@ -51,14 +50,10 @@ def _one_viscosity(mix: Callable[..., None]) -> Callable[..., None]:
     return wrong
 
 
-def _nothing(old: Any) -> Any:
-    return lambda *arguments: None
-
-
 DEFECTS = {
     "frozen": broken.frozen(),
     "no tension": broken.replaced(SurfaceTension, "find", _no_jump),
     "one mass": broken.replaced(TwoPhase, "_set_masses", _of_the_cell),
     "one viscosity": broken.replaced(PhaseViscosity, "_mix", _one_viscosity),
-    "volume left alone": broken.replaced(TwoFluids, "_correct_volume", _nothing),
+    "volume left alone": broken.left_out(TwoFluids, "_correct_volume"),
 }

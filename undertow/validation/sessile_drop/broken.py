@@ -34,14 +34,10 @@ def _sine(slope: Callable[..., Any]) -> Callable[..., Any]:
     return lambda cosine, *values: slope(np.sign(cosine) * np.sqrt(1.0 - cosine**2), *values)
 
 
-def _nothing(old: Any) -> Any:
-    return lambda *arguments: None
-
-
 DEFECTS = {
     "frozen": broken.frozen(),
     "mirrored at the wall": broken.replaced(SideAngles, "fill", _mirrored),
     "angle of the air": broken.replaced(contact_angle, "wall_slope", _inside_out),
     "sine for cosine": broken.replaced(contact_angle, "wall_slope", _sine),
-    "no tension": broken.replaced(SurfaceTension, "add_impulse", _nothing),
+    "no tension": broken.left_out(SurfaceTension, "add_impulse"),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from undertow.fluid.tension import SurfaceTension
 from undertow.run import assemble_water
@@ -47,14 +46,10 @@ def _every_step(old: float) -> float:
     return 0.0
 
 
-def _nothing(old: Any) -> Any:
-    return lambda *arguments: None
-
-
 DEFECTS = {
     "frozen": broken.frozen(),
     "half of the curvature": broken.replaced(SurfaceTension, "find", _halved),
     "pulls outward across y": broken.replaced(SurfaceTension, "find", _of_the_liquid),
-    "no tension": broken.replaced(SurfaceTension, "add_impulse", _nothing),
+    "no tension": broken.left_out(SurfaceTension, "add_impulse"),
     "distance in every step": broken.replaced(assemble_water, "REDISTANCE_AFTER", _every_step),
 }
