@@ -255,7 +255,7 @@ class NodesInFluid(Part):
         if isinstance(self.solids.phase, FullTank):
             face = self.solids.fields.voxel.face
             mass, u = self.solids.walls.carried_mass(), u_f.reshape(-1)[face]
-            axis = face // int(np.prod(self.within.grid.padded))
+            axis = face // self.within.grid.size
             self._carried = [
                 Quantity("kinetic_energy", 0.5 * float((mass * u**2).sum()), ENERGY),
                 *components("momentum", np.bincount(axis, mass * u, 3), MOMENTUM),
@@ -288,7 +288,7 @@ class NodesInFluid(Part):
         assert at_rest is not None and stencil is not None
         soft_c = soft_volume.reshape(-1)[cell]
         on_soft = (at_rest.beside(stencil, flow.state.p).reshape(-1)[cell] * walls.soft_area[:, cell]).T
-        index = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1) - GHOSTS
+        index = grid.index(cell) - GHOSTS
         place = np.array(grid.lower) + (index + 0.5) * grid.dx
         for b, solid in enumerate(fields.solids):
             if self.within.dynamic_b[b]:
