@@ -98,7 +98,8 @@ def test_a_body_on_sliders_falls_along_them(stepper: str) -> None:
     assert sim.body("bar").hold_forces[0] == pytest.approx([-0.4, 0.0, 0.0], abs=1e-4)
 
 
-def test_a_slider_on_a_slope_is_pushed_by_what_it_touches_and_by_its_hold() -> None:
+@pytest.mark.parametrize("stepper", ["implicit", "linearised"])
+def test_a_slider_on_a_slope_is_pushed_by_what_it_touches_and_by_its_hold(stepper: str) -> None:
     """A body held along x slides down a smooth slope of 45 degrees: that pushes N (-1, 1) / sqrt 2 with N cos = weight,
     and the hold bears N sin."""
     slope = ut.RigidBody(
@@ -111,7 +112,10 @@ def test_a_slider_on_a_slope_is_pushed_by_what_it_touches_and_by_its_hold() -> N
         holds=[{"shape": {"type": "box", "size": [3.0, 3.0]}, "position": [0.5, 0.5], "axes": "x"}],
     )  # fmt: skip
     time = {"end": 100.0, "frame_rate": 50}
-    sim = ut.Simulation(ut.Scene(name="slope", time=time, objects={"slope": slope, "block": block}), threads=1)
+    scene = ut.Scene(
+        name="slope", time=time, objects={"slope": slope, "block": block}, soft={"stepper": stepper}
+    )  # fmt: skip
+    sim = ut.Simulation(scene, threads=1)
     for _ in range(150):
         sim.step()
     body, weight = sim.body("block"), 4.0 * 9.81

@@ -418,7 +418,10 @@ class SoftSolids:
     def _give_left_over(self, stepper: LinearisedEuler, pressing: Any, found: Array) -> None:
         """What passes have left of the momentum of a body that presses (contacts (k,), with normal impulses ``found``)
         on something rigid is part of that contact: given to the body itself it would throw a sheet up."""
-        soft, nodes, left = self.soft, self.contacts.nodes, stepper.reaction
+        soft, nodes, given = self.soft, self.contacts.nodes, stepper.reaction
+        # what nodes that slide need along the axes in which they are held is their hold's
+        borne = soft.slides[:, None] & ~soft.moves
+        left = np.where(borne, 0.0, given)
         self.impulse[pressing] += left[nodes[pressing]]
         left[nodes[pressing]] = 0.0
         for part in soft.parts:
@@ -427,6 +430,7 @@ class SoftSolids:
             if len(own):
                 self.impulse[own] += found[own, None] / found[own].sum() * left[free].sum(axis=0)
                 left[free] = 0.0
+        given[...] = np.where(borne, given, left)
 
     def _pushed_out(self, out: Any, dt: float, held: Held) -> Array:
         """Velocity (m, 3) with which chosen nodes (k,) leave the bodies they overlapped: what they have of it."""
