@@ -290,6 +290,10 @@ class Part:
         """Forces on one of them over the last step."""
         raise KeyError(name)
 
+    def hold_forces(self, name: str) -> Array:
+        """Forces (k, 3) [N; 2D N/m] of what holds one of them, in the order of the scene."""
+        return np.zeros((0, 3))
+
     def apply(self, name: str, time: float, push: Push) -> None:
         """Put a force on one of them from a time [s] on."""
         raise UserError(f"body {name!r}: moves as prescribed, no force moves it; give it a density or mass")

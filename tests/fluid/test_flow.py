@@ -27,7 +27,7 @@ def swirl(flow, seed=0):
         x, y, z = flow.grid.face_centres(axis)
         a, b, c = rng.uniform(1, 3, 3)
         flow.state.u[axis][flow.grid.interior_faces(axis)] = np.sin(a * x + b * y + c * z * (flow.grid.dimensions == 3))
-    flow.sides.fill_velocity(flow.state.u)
+    flow.sides.exchange.fill(flow.state.u)
     flow.project(flow.state.u, 0.0)
     flow.finish(flow.state.u)
 
@@ -45,7 +45,7 @@ def test_the_solve_never_adds_kinetic_energy(form, no_slip):
     for seed in range(5):
         rng = np.random.default_rng(seed)
         flow.state.u[:2] = rng.normal(size=flow.state.u[:2].shape)
-        flow.sides.fill_velocity(flow.state.u)
+        flow.sides.exchange.fill(flow.state.u)
         mass = np.divide(1.0, flow.domain.inv_mass_f, out=np.zeros_like(flow.state.u), where=flow.domain.inv_mass_f > 0)
         before = np.sum(mass * flow.state.u**2)
         flow.z_c[:] = 0.0
@@ -113,7 +113,7 @@ def test_free_stream_past_a_body_moving_with_it_stays_uniform():
     solids.update(0.0)
     flow = Flow(grid, sides, solids, FlowSettings(viscosity=0.01, gravity=(0.0, 0.0, 0.0), tolerance=1e-10))
     flow.state.u[0] = 1.0
-    sides.fill_velocity(flow.state.u)
+    sides.exchange.fill(flow.state.u)
     for step in range(4):
         flow.step(0.03 * step, 0.03)
     assert np.abs(flow.state.u[0][grid.interior_faces(0)] - 1.0).max() < 1e-8
@@ -221,7 +221,7 @@ def test_two_dimensions_equal_a_periodic_slab_of_three():
         for axis in (0, 1):
             x, y, _ = grid.face_centres(axis)
             flow.state.u[axis][grid.interior_faces(axis)] = np.sin(3 * x + axis) * np.cos(2 * y)
-        sides.fill_velocity(flow.state.u)
+        sides.exchange.fill(flow.state.u)
         for step in range(3):
             flow.step(0.02 * step, 0.02)
         found.append(flow.state.u[:2, grid.interior[0].start, 3:16, 3:18])
@@ -361,7 +361,7 @@ def test_unsteady_stokes_flow_converges_in_time(form, stepper, order):
         flow = Flow(grid, Sides(grid, [PERIODIC] * 4 + [WALL] * 2), None, settings)
         shape = np.sin(2 * np.pi * (np.arange(n) + 0.5) / n)[None, :, None]
         flow.state.u[0][grid.interior] = shape
-        flow.sides.fill_velocity(flow.state.u)
+        flow.sides.exchange.fill(flow.state.u)
         for step in range(steps):
             flow.step(step * end / steps, end / steps)
         errors.append(np.abs(flow.state.u[0][grid.interior] - np.exp(-viscosity * square * end) * shape).max())

@@ -56,7 +56,7 @@ def test_confinement_pushes_round_the_vortex() -> None:
         x, y, _ = grid.face_centres(axis)
         swirl = np.exp(-(((x - 0.5) ** 2 + (y - 0.5) ** 2) / 0.02))
         u[axis][grid.interior_faces(axis)] = sign * (y - 0.5 if axis == 0 else x - 0.5) * swirl
-    flow.sides.fill_velocity(u)
+    flow.sides.exchange.fill(u)
     before = u.copy()
     flow.state.fields["smoke"].confinement.add(dt, u)
     ux, uy = (before[axis][grid.interior][0] for axis in (0, 1))

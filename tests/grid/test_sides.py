@@ -38,7 +38,7 @@ def test_velocity_ghosts_follow_the_rule_of_the_side(kind: int, axis: int, end: 
     grid, sides = make(kind, axis, end, slip)
     before = RNG.standard_normal((3, *grid.padded))
     u = before.copy()
-    sides.fill_velocity(u)
+    sides.exchange.fill(u)
     n = grid.cells[axis]
     wanted = (0.3, -0.7, 1.1)
     for c in range(3):
@@ -79,7 +79,7 @@ def test_velocity_ghosts_follow_the_rule_of_the_side(kind: int, axis: int, end: 
 def test_centred_ghosts_follow_the_rule_of_the_side(kind: int, axis: int, end: int) -> None:
     grid, sides = make(kind, axis, end)
     q = RNG.standard_normal(grid.padded)
-    sides.fill_centred(q, inflow=5.0, ambient=-2.0)
+    sides.exchange.fill(q, inflow=5.0, ambient=-2.0)
     line = along(q, axis)
     n = grid.cells[axis]
     seen = line[:, ::-1] if end else line
@@ -100,7 +100,7 @@ def test_interior_is_untouched_and_corners_are_filled() -> None:
     for c in range(3):
         u[(c, *grid.interior_faces(c))] = RNG.standard_normal(u[(c, *grid.interior_faces(c))].shape)
     before = u.copy()
-    sides.fill_velocity(u)
+    sides.exchange.fill(u)
     assert np.isfinite(u).all()
     for c in (0, 2):
         inside = (c, *grid.interior_faces(c))
@@ -115,8 +115,8 @@ def test_2d_fields_live_in_their_middle_plane() -> None:
     u, q = grid.face_field(), grid.cell_field()
     u[:2, G] = RNG.standard_normal(u[:2, G].shape)
     q[G] = RNG.standard_normal(q[G].shape)
-    sides.fill_velocity(u)
-    sides.fill_centred(q)
+    sides.exchange.fill(u)
+    sides.exchange.fill(q)
     others = [k for k in range(grid.padded[0]) if k != G]
     assert not u[:, others].any() and not q[others].any() and not u[2].any()
 
@@ -129,7 +129,7 @@ def test_profile_reaches_the_boundary_faces() -> None:
         planes = RNG.standard_normal((3, grid.cells[second], grid.cells[first]))
         sides.set_velocity(2 * axis, planes)
         u = grid.face_field()
-        sides.fill_velocity(u)
+        sides.exchange.fill(u)
         face = [*grid.interior]
         face[2 - axis] = G
         assert np.array_equal(u[axis][tuple(face)], planes[axis])

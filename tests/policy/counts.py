@@ -17,7 +17,7 @@ TO_GO = {
         "PressureSolve", "CoupledSolve", "RigidFluidSolve",
     ],
     "viscous steps and drags": [
-        "SoftDrag", "RigidDrag", "ExtraFaces",
+        "SoftDrag", "ExtraFaces",
     ],
 }  # fmt: skip
 """By what they are, those that stand still."""
@@ -31,7 +31,7 @@ GONE = [
     "_CoupledWater", "_WaterAround",
     "SolidsModel", "SoftModel", "SphModel", "LumpedSolve", "JoinedVelocities",
     "GridFluid", "WaterFlow", "WaterSettings", "WaterState", "Mixture", "OwedVolume",
-    "MonolithicSolve", "SoftSolve", "SoftPreconditioner", "ContactInSolve",
+    "MonolithicSolve", "SoftSolve", "SoftPreconditioner", "ContactInSolve", "RigidDrag",
 ]  # fmt: skip
 """Classes that parts, phases and walls have replaced."""
 
@@ -87,8 +87,49 @@ def shape_tests() -> list[str]:
     return found
 
 
+FLAT_INDEX = re.compile(
+    r"un?ravel_(?:multi_)?index|\+ 2 \* GHOSTS|(?://|%) (?:spec\.n[xy]|rows_y|plane\b|row\b|ny\b)"
+    r"|int\(\w+ == [012]\)|grid\.padded\[[12]\]|np\.prod\((?:\w+\.)*grid\.padded\)"
+)
+"""Arithmetic of places in flattened or padded arrays: rows, strides, steps to neighbours."""
+
+
+def flat_indices() -> dict[str, int]:
+    """How often each file outside of ``grid`` and ``linalg`` computes where a value lies, by the name of the file."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = str(path.relative_to(PACKAGE))
+        count = len(FLAT_INDEX.findall(path.read_text(encoding="utf-8")))
+        if count and not name.startswith(("grid/", "linalg/")):
+            found[name] = count
+    return found
+
+
+def _is_number(node: ast.expr | None) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float) and not isinstance(node.value, bool)
+    if isinstance(node, ast.UnaryOp):
+        return _is_number(node.operand)
+    return isinstance(node, ast.BinOp) and _is_number(node.left) and _is_number(node.right)
+
+
+def constants() -> list[str]:
+    """Numbers with a name at module level, but for cases, benchmarks and scenes of the gallery."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = str(path.relative_to(PACKAGE))
+        if name.startswith(("validation/", "benchmarks/", "scene/gallery/")):
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+            if isinstance(target, ast.Name) and _is_number(getattr(node, "value", None)):
+                found.append(f"{name}:{target.id}")
+    return found
+
+
 def summary() -> str:
     """One line per kind of class that is to go, and the size."""
     left = ", ".join(f"{kind} {len(names)}" for kind, names in TO_GO.items())
-    left += f", isinstance of shapes {len(shape_tests())}"
+    left += f", isinstance of shapes {len(shape_tests())}, flat indices {sum(flat_indices().values())}"
+    left += f", constants {len(constants())}"
     return f"parts: to go: {left}; statements in {', '.join(FOLDERS)}: {statements()}"

@@ -74,9 +74,6 @@ PHASES = ("fluid/phase.py", "fluid/free_surface.py", "fluid/two_phase.py")
 READS_DENSITY = {
     ("fluid/flow.py", "__init__"): "hands it to the domain",
     ("fluid/domain.py", "rebuild"): "masses of the faces of a full tank, which a phase takes or replaces",
-    ("coupling/poles.py", "_inertia"): "of a full tank; the extrema correction of two phases has two densities",
-    ("coupling/rigid_fluid.py", "friction"): "stress of the logarithmic law, in water alone",
-    ("coupling/unsplit.py", "solve"): "a scale of rounding",
     ("run/build.py", "flow_settings"): "from the scene",
 }
 """(file, function) that reads a density of the fluid outside of them, and why; the list may only shrink."""

@@ -54,7 +54,7 @@ def test_water_stays_on_its_side_of_a_shell_that_moves_at_random(dimensions, fil
     for _ in range(5):
         u = grid.face_field()
         u[:dimensions] = rng.uniform(-1.0, 1.0, u[:dimensions].shape)
-        sides.fill_velocity(u)
+        sides.exchange.fill(u)
         x[:, :dimensions] += rng.uniform(-0.04, 0.04, (len(x), dimensions))
         leader.place(x, np.zeros((1, 3)))
         surface.advance(u, 0.08)

@@ -35,7 +35,7 @@ def rough_flow(grid: Grid, sides: Sides, seed: int = 0) -> np.ndarray:
     """Random face velocity of size up to 1, ghosts filled."""
     u = np.random.default_rng(seed).uniform(-1.0, 1.0, (3, *grid.padded))
     u[grid.dimensions :] = 0.0
-    sides.fill_velocity(u)
+    sides.exchange.fill(u)
     return u
 
 
@@ -122,7 +122,7 @@ def translation_error(scheme: str, n: int, steps: int, dimensions: int = 2) -> f
     u, out = exact(0.0), grid.face_field()
     for _ in range(steps):
         advection.velocity(u, by, end / steps, out)
-        sides.fill_velocity(out)
+        sides.exchange.fill(out)
         u, out = out, u
     error = u - exact(end)
     return float(np.mean([np.abs(error[(axis, *grid.interior)]).mean() for axis in grid.axes]))
@@ -158,7 +158,7 @@ def test_solid_body_rotation_returns_a_blob(scheme: str, bound: float) -> None:
     steps = 320  # CFL below 1/2 at the rim, also summed over the axes
     for _ in range(steps):
         advection.centred(q, by, 1.0 / steps, out)
-        sides.fill_centred(out)
+        sides.exchange.fill(out)
         q, out = out, q
     error = np.abs(q - start)[grid.interior].max()
     assert error < bound
@@ -189,7 +189,7 @@ def test_mirrored_scene_gives_the_mirrored_result(scheme: str, axis: int) -> Non
     mirrored.set_velocity(mirrored_kinds.index(INFLOW), tuple(inflow))
     u = rough_flow(grid, sides)
     v = flip(grid, u, axis)
-    mirrored.fill_velocity(v)
+    mirrored.exchange.fill(v)
     out_u = transport(grid, sides, scheme, u, u, 0.06)
     out_v = transport(grid, mirrored, scheme, v, v, 0.06)
     assert np.allclose(flip(grid, out_u, axis), flip(grid, flip(grid, out_v, axis), axis), atol=1e-13)
@@ -208,7 +208,7 @@ def test_permuted_axes_give_the_permuted_result(scheme: str) -> None:
 
     u = rough_flow(grid, sides)
     v = turn(u)
-    turned_sides.fill_velocity(v)
+    turned_sides.exchange.fill(v)
     out_u = turn(transport(grid, sides, scheme, u, u, 0.06))
     out_v = transport(turned, turned_sides, scheme, v, v, 0.06)
     for c in range(3):
@@ -226,9 +226,9 @@ def test_2d_equals_a_3d_run_that_does_not_depend_on_z(scheme: str) -> None:
     u = rough_flow(flat, flat_sides)
     v = deep.face_field()
     v[:] = u[:, G : G + 1]
-    deep_sides.fill_velocity(v)
+    deep_sides.exchange.fill(v)
     q = np.random.default_rng(3).standard_normal(flat.padded)
-    flat_sides.fill_centred(q, 0.5)
+    flat_sides.exchange.fill(q, 0.5)
     r = deep.cell_field()
     r[:] = q[G : G + 1]
     out_u, out_v = (transport(g, s, scheme, w, w, 0.08) for g, s, w in ((flat, flat_sides, u), (deep, deep_sides, v)))
@@ -249,7 +249,7 @@ def test_no_new_extremes_however_large_the_step(scheme: str) -> None:
     sides = Sides(grid, [PERIODIC, PERIODIC, WALL, WALL, OPEN, OPEN])
     by = rough_flow(grid, sides, seed=1)
     q, out = np.random.default_rng(2).uniform(0.0, 1.0, grid.padded), grid.cell_field()
-    sides.fill_centred(q, ambient=0.5)
+    sides.exchange.fill(q, ambient=0.5)
     for dt in (0.05, 0.5, 20.0):
         Advection(grid, sides, scheme).centred(q, by, dt, out, ambient=0.5)
         assert out[grid.interior].min() >= q.min()
@@ -276,9 +276,9 @@ def test_inflow_value_enters_whole() -> None:
     sides = Sides(grid, [INFLOW, OUTFLOW, WALL, WALL, WALL, WALL], [True] * 6)
     sides.set_velocity(0, (1.0, 0.0, 0.0))
     by = uniform(grid, (1.0, 0.0, 0.0))
-    sides.fill_velocity(by)
+    sides.exchange.fill(by)
     q, out = np.random.default_rng(4).uniform(size=grid.padded), grid.cell_field()
-    sides.fill_centred(q, inflow=3.0)
+    sides.exchange.fill(q, inflow=3.0)
     Advection(grid, sides, "semi_lagrangian").centred(q, by, 0.2, out, inflow=3.0)
     assert np.allclose(out[grid.interior][:, :, 0], 3.0, atol=1e-13)
     assert np.allclose(out[grid.interior][:, :, 1:], q[grid.interior][:, :, :-1], atol=1e-13)
@@ -363,14 +363,14 @@ def test_skipping_the_surroundings_changes_no_bit(scheme, cells, dimensions, mon
     by = grid.face_field()
     for axis in grid.axes:
         by[axis][grid.interior_faces(axis)] = rng.uniform(-1, 1, by[axis][grid.interior_faces(axis)].shape)
-    sides.fill_velocity(by)
+    sides.exchange.fill(by)
     q = np.zeros((2, *grid.padded))
     q[1] = 293.0
     z = GHOSTS + cells[2] // 2
     q[0, z, GHOSTS + 5, GHOSTS + 6] = 2.0
     q[1, z, GHOSTS + 7 : GHOSTS + 9, GHOSTS + 5] = 400.0
     for n, rest in enumerate((0.0, 293.0)):
-        sides.fill_centred(q[n], 0.0, rest)
+        sides.exchange.fill(q[n], 0.0, rest)
     advection = Advection(grid, sides, scheme)
     results = []
     for _ in range(2):

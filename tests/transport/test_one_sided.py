@@ -163,7 +163,7 @@ def carry(dimensions: int, scheme: str, kind: int, steps: int = 6) -> tuple[np.n
     for _ in range(steps):
         by = rng.uniform(-1.0, 1.0, u.shape)
         by[dimensions:] = 0.0
-        sides.fill_velocity(by)
+        sides.exchange.fill(by)
         new_u, new_q = grid.face_field(), np.zeros_like(q)
         advection.velocity(u, by, 0.15, new_u)
         advection.centred(q, by, 0.15, new_q, inflow=(0.0, 300.0), ambient=(0.0, 300.0))
@@ -301,7 +301,7 @@ def test_nothing_passes_a_moving_body_of_a_cell(dimensions: int, scheme: str) ->
     for step in range(4):
         by = rng.uniform(-1.0, 1.0, u.shape)
         by[dimensions:] = 0.0
-        sides.fill_velocity(by)
+        sides.exchange.fill(by)
         new_u, new_q = grid.face_field(), np.zeros_like(q)
         advection.velocity(u, by, 0.1, new_u)
         advection.centred(q, by, 0.1, new_q, inflow=(0.0, 0.0), ambient=(0.0, 0.0))

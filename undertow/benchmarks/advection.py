@@ -35,7 +35,7 @@ def run(threads: int) -> Iterator[dict[str, Any]]:
         grid = Grid((CELLS, CELLS, CELLS), 1.0 / CELLS)
         sides = Sides(grid)
         u_f = _swirl(grid)
-        sides.fill_velocity(u_f)
+        sides.exchange.fill(u_f)
         out_f = grid.face_field()
         dt = grid.dx / float(np.abs(u_f).max())
         faces = sum(out_f[(axis, *grid.interior_faces(axis))].size for axis in grid.axes)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -23,6 +23,9 @@ from undertow.grid import GHOSTS, Array
 from undertow.grid.jitting import helper
 from undertow.rigid.bodies import DYNAMIC, RigidBodies
 from undertow.rigid.rows import BLOCK
+
+if TYPE_CHECKING:
+    from undertow.coupling.solid_velocities import SolidVelocities
 
 
 class DragSpec(NamedTuple):
@@ -37,8 +40,9 @@ class DragSpec(NamedTuple):
 class TwistDrag(ABC):
     """Damping rows between faces and bodies, named ``drag``, folded into the masses of both.
 
-    turning_b (n,): what turning is damped with [kg m2/s]. The number of rows follows the geometry: only sums over them
-    leave this class.
+    turning_b (n,): what turning is damped with [kg m2/s]. among: the velocities of all solids that the twists are part
+    of, None: they are a block of their own. The number of rows follows the geometry: only sums over them leave this
+    class.
     """
 
     name = "drag"
@@ -46,8 +50,8 @@ class TwistDrag(ABC):
     folded = True
     target: Array | None = None
 
-    def __init__(self, bodies: RigidBodies, turning_b: Array) -> None:
-        self.bodies, self.turning_b = bodies, turning_b
+    def __init__(self, bodies: RigidBodies, turning_b: Array, among: SolidVelocities | None = None) -> None:
+        self.bodies, self.turning_b, self.among = bodies, turning_b, among
         self.time_step = 0.0
         self._kept_b = np.ones(bodies.count)
         self.spec = DragSpec(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 6)))
@@ -72,10 +76,14 @@ class TwistDrag(ABC):
         """What the turning of the bodies that are kept is damped with (n, 1) [kg m2/s]."""
         return np.asarray((self.turning_b * self._kept_b)[:, None])
 
+    def _twists(self, w: Mapping[str, Array]) -> Array:
+        """The twists (n, 6) among the velocities of a system, a view."""
+        return w[BLOCK].reshape(-1, 6) if self.among is None else self.among.twists(w[self.among.name])
+
     def apply(self, w: Mapping[str, Array], out: Array) -> None:
         """out = C w without the rows of turning."""
         face, body, weight, j = (array[: self.size] for array in self.spec)
-        wall = np.einsum("mi,mi->m", j, w[BLOCK].reshape(-1, 6)[body])
+        wall = np.einsum("mi,mi->m", j, self._twists(w)[body])
         out[...] = np.sqrt(self.time_step * weight) * (w["fluid"].reshape(-1)[face] - wall)
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
@@ -83,17 +91,17 @@ class TwistDrag(ABC):
         face, body, weight, j = (array[: self.size] for array in self.spec)
         force = np.sqrt(self.time_step * weight) * z
         np.add.at(w["fluid"].reshape(-1), face, force)
-        np.subtract.at(w[BLOCK].reshape(-1, 6), body, j * force[:, None])
+        np.subtract.at(self._twists(w), body, j * force[:, None])
 
     def add_gram(self, w: Mapping[str, Array], out: Mapping[str, Array]) -> None:
         """out += C^T C w"""
-        twist, push = w[BLOCK].reshape(-1, 6), out[BLOCK].reshape(-1, 6)
+        twist, push = self._twists(w), self._twists(out)
         _add_drag(self.spec, self.size, self.time_step, w["fluid"].reshape(-1), twist, out["fluid"].reshape(-1), push)
         push[:, 3:] += self.time_step * self.turning * twist[:, 3:]
 
     def add_gram_diagonal(self, w: Mapping[str, Array]) -> None:
         """w += diag(C^T C)"""
-        diagonal = w[BLOCK].reshape(-1, 6)
+        diagonal = self._twists(w)
         _add_drag_diagonal(self.spec, self.size, self.time_step, w["fluid"].reshape(-1), diagonal)
         diagonal[:, 3:] += self.time_step * self.turning
 
@@ -113,13 +121,29 @@ class TwistDrag(ABC):
         np.add.at(out_b, body, (self.time_step * weight * slip)[:, None] * j)
         out_b[:, 3:] -= self.time_step * self.turning * twist[:, 3:]
 
+    def nodes_gram(self) -> Any:
+        """The part of C^T C that acts on the bodies alone among all solids (3 n + 6 m, 3 n + 6 m), sparse."""
+        import scipy.sparse as sparse
+
+        assert self.among is not None
+        count = 3 * self.among.soft.count
+        return sparse.block_diag([sparse.csr_matrix((count, count)), *self.bodies_gram()], format="csr")
+
+    def impulse(self, u_f: Array, v: Array) -> Array:
+        """What the drag gives all solids over the step (n + 2 m, 3) [N s, N m s]."""
+        assert self.among is not None
+        found = np.zeros_like(v)
+        self.add_impulse(u_f, self.among.twists(v), self.among.twists(found))
+        return found
+
 
 class DragRows(TwistDrag):
     """The rows to the walls of dynamic bodies inside the dual cells; slip_b: 1 for bodies without them."""
 
     def __init__(
-        self, domain: FluidDomain, bodies: RigidBodies, viscosity: float | Array, slip_b: np.ndarray, volume_b: Array
-    ) -> None:
+        self, domain: FluidDomain, bodies: RigidBodies, viscosity: float | Array, slip_b: np.ndarray, volume_b: Array,
+        among: SolidVelocities | None = None,
+    ) -> None:  # fmt: skip
         """viscosity [Pa s]: of the fluid, or of every face where no body has a volume that damps its turning."""
         if domain.solids is None:
             raise ValueError("drag: the domain has no solids")
@@ -127,7 +151,8 @@ class DragRows(TwistDrag):
         sticks = np.zeros(bodies.count)
         sticks[: len(slip_b)] = others == 0
         turning_b = 2.0 * viscosity * volume_b * sticks if isinstance(viscosity, float) else np.zeros_like(sticks)
-        super().__init__(bodies, turning_b)
+        super().__init__(bodies, turning_b, among)
+        self.name = "drag" if among is None else "member_drag"
         self.domain = domain
         self._weights = WallRows(domain, viscosity, others, folded=True, half=False)
 

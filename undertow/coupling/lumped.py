@@ -32,7 +32,7 @@ from undertow.coupling.fractions import LumpedFields
 from undertow.coupling.projection import CoupledProjection, make_projection
 from undertow.coupling.rigid_walls import RigidWalls
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.phase import FullTank, Phase
+from undertow.fluid.phase import Phase
 from undertow.fluid.solve import SplitImplicit
 from undertow.grid import GHOSTS, Array
 from undertow.linalg import Stencil
@@ -69,7 +69,7 @@ class LumpedWalls(RigidWalls):
     couples_components = True
 
     def __init__(self, phase: Phase, bodies: RigidBodies, mass: str = "full") -> None:
-        super().__init__(phase.domain, bodies, isinstance(phase, FullTank))
+        super().__init__(phase, bodies)
         fields = phase.domain.solids
         assert isinstance(fields, LumpedFields)
         self.phase, self.fields, self.mass = phase, fields, mass
@@ -86,8 +86,8 @@ class LumpedWalls(RigidWalls):
         grid, fields, bodies = self.domain.grid, self.fields, self.bodies
         carried = fields.carried_f.reshape(-1)
         face = np.flatnonzero(carried > 0.0)
-        axis, cell = np.divmod(face, int(np.prod(grid.padded)))
-        index = np.stack(np.unravel_index(cell, grid.padded), axis=1)[:, ::-1]
+        axis, cell = grid.split(face)
+        index = grid.index(cell)
         # periodic faces are there once
         most = GHOSTS + np.array(grid.cells) + np.eye(3, dtype=np.int64)[axis]
         inside = np.all((index >= GHOSTS) & (index < most), axis=1)
@@ -100,7 +100,7 @@ class LumpedWalls(RigidWalls):
         beta = self.phase.mass_of(grid.cell_volume * carried[face])
         self.faces = CarriedFaces(face, body, across, beta, axis, arm)
         liquid = self.phase.is_wet(stencil) * fields.volume_c.reshape(-1)
-        below = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])[axis]
+        below = grid.stride[axis]
         wet = liquid[cell[chosen]] + liquid[cell[chosen] - below] > 0.0
         self.wet = CarriedFaces(*(array[wet] for array in self.faces))
 
@@ -171,12 +171,10 @@ class ExtraFaces(TwistDrag):
 
     def rebuild(self) -> None:
         grid, fields, domain = self.domain.grid, self.fields, self.domain
-        cells = int(np.prod(grid.padded))
-        stride = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])
         count, periodic = np.array(grid.cells), domain.periodic > 0
         closed = np.flatnonzero(domain.open_f.reshape(-1) == 0)
-        axis, cell = np.divmod(closed, cells)
-        index = cell[:, None] // stride % np.array(grid.padded[::-1])
+        axis, cell = grid.split(closed)
+        index = grid.index(cell)
         at, body = index[np.arange(len(closed)), axis], fields.owners(axis, cell)
         # periodic faces are there once
         chosen = (body >= 0) & ~((at == GHOSTS + count[axis]) & periodic[axis])
@@ -193,7 +191,7 @@ class ExtraFaces(TwistDrag):
             for sign in (-1, 1):
                 leaves = index[:, b] == (GHOSTS if sign < 0 else GHOSTS + count[b] - 1)
                 step = np.where(leaves & periodic[b], sign * (1 - count[b]), sign)
-                face = closed + stride[b] * step
+                face = closed + grid.stride[b] * step
                 there = inverse[face] > 0.0
                 found.append((face[there], body[there], self.flux * weight[there], across[there]))
         self.spec = DragSpec(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))

@@ -21,12 +21,13 @@ from typing import Any
 import numpy as np
 
 from undertow.coupling.coupled_soft import CoupledSoft
+from undertow.coupling.drag import DragRows
 from undertow.coupling.motion import effective_twists
 from undertow.coupling.one_sided import ContactRows
 from undertow.coupling.pockets import Pockets
 from undertow.coupling.rigid_solids import RigidSolids
 from undertow.coupling.rigid_viscosity import HEAVY_ENOUGH
-from undertow.coupling.soft_drag import RigidDrag, SoftDrag
+from undertow.coupling.soft_drag import SoftDrag
 from undertow.coupling.soft_fields import SoftFields
 from undertow.coupling.soft_viscosity import DraggedSolids
 from undertow.coupling.solid_block import SolidBlock
@@ -77,7 +78,7 @@ class NodeSolids(SolidBlock):
         self.viscosity = 0.0
         """Of a fluid of one viscosity, whose torque on prescribed solids counts their volume [Pa s]."""
 
-    def make_drags(self, seen: FluidDomain, exchange: float | Array, slip_b: np.ndarray) -> list[SoftDrag | RigidDrag]:
+    def make_drags(self, seen: FluidDomain, exchange: float | Array, slip_b: np.ndarray) -> list[SoftDrag | DragRows]:
         """Rows between the fluid and nodes, and those between the fluid and bodies among them; seen: the domain with
         the rigid solids where no soft surface is nearer."""
         rigid = self.rigid.coupled
@@ -85,7 +86,7 @@ class NodeSolids(SolidBlock):
         turning = rigid.volume_b if isinstance(self.phase, FullTank) else np.zeros(rigid.bodies.count)
         return [
             SoftDrag(seen, self.fields, exchange, rigid.bodies.count),
-            RigidDrag(self.block, seen, rigid.bodies, exchange, slip_b, turning),
+            DragRows(seen, rigid.bodies, exchange, slip_b, turning, among=self.block),
         ]
 
     @property

@@ -255,7 +255,7 @@ class NodesInFluid(Part):
         if isinstance(self.solids.phase, FullTank):
             face = self.solids.fields.voxel.face
             mass, u = self.solids.walls.carried_mass(), u_f.reshape(-1)[face]
-            axis = face // int(np.prod(self.within.grid.padded))
+            axis = face // self.within.grid.size
             self._carried = [
                 Quantity("kinetic_energy", 0.5 * float((mass * u**2).sum()), ENERGY),
                 *components("momentum", np.bincount(axis, mass * u, 3), MOMENTUM),
@@ -288,7 +288,7 @@ class NodesInFluid(Part):
         assert at_rest is not None and stencil is not None
         soft_c = soft_volume.reshape(-1)[cell]
         on_soft = (at_rest.beside(stencil, flow.state.p).reshape(-1)[cell] * walls.soft_area[:, cell]).T
-        index = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1) - GHOSTS
+        index = grid.index(cell) - GHOSTS
         place = np.array(grid.lower) + (index + 0.5) * grid.dx
         for b, solid in enumerate(fields.solids):
             if self.within.dynamic_b[b]:
@@ -314,7 +314,7 @@ class NodesInFluid(Part):
         """
         soft, solids = self.soft, self.part.soft_solids
         soft.move_handles(time, dt)
-        more = 0.0 if half is None else np.where(soft.inv_mass[:, None] > 0.0, half - soft.v, 0.0)
+        more = 0.0 if half is None else np.where(soft.moves, half - soft.v, 0.0)
         near = self._node_contacts(dt)
         w = self._velocities()
         w[self.solids.block.nodes] += more
@@ -365,8 +365,8 @@ class NodesInFluid(Part):
         Positions alone: what velocities do is for the solve. It had the step before this one, which may be shorter, and
         solids that turn.
         """
-        near = self._find_near(dt)
-        k = np.flatnonzero((near.body >= 0) & (self.soft.inv_mass[near.nodes] > 0))
+        near, free = self._find_near(dt), (self.soft.inv_mass > 0.0) & ~self.soft.slides
+        k = np.flatnonzero((near.body >= 0) & free[near.nodes])
         nodes, normal, gap = near.nodes[k], near.normal[k], near.gap[k]
         wanted = -np.where(gap < 0.0, PUSH * gap, gap) / dt
         short = np.maximum(wanted - np.einsum("ki,ki->k", velocity[nodes], normal), 0.0)
@@ -377,7 +377,7 @@ class NodesInFluid(Part):
         """As ``_keep_out``, of faces that points of solids would enter, one after another."""
         found = self._find_points(dt, velocity, np.zeros((self.bodies.count, 6)))
         wanted = -np.where(found.gap < 0.0, PUSH * found.gap, found.gap) / dt
-        loose = found.weight * (self.soft.inv_mass[found.nodes] > 0.0)
+        loose = found.weight * ((self.soft.inv_mass > 0.0) & ~self.soft.slides)[found.nodes]
         square = (loose * loose).sum(axis=1)
         for i in np.flatnonzero(square > 0.0):
             normal, nodes = found.normal[i], found.nodes[i]

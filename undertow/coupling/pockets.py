@@ -25,7 +25,7 @@ import numpy as np
 
 from undertow.coupling.soft_fields import SoftFields
 from undertow.fluid.pressure import PressureRows
-from undertow.grid import GHOSTS, Array
+from undertow.grid import Array
 from undertow.linalg import Stencil
 from undertow.soft import SoftBodies, SoftMesh
 
@@ -123,9 +123,9 @@ class Pockets:
             return ""
         region = int(np.abs(self.unmet).argmax())
         grid = self.fields.grid
-        label = stencil.label[: int(np.prod(grid.padded))]
-        index = np.stack(np.unravel_index(np.flatnonzero(label == region), grid.padded)[::-1], axis=1)
-        middle = (np.array(grid.lower) + (index - GHOSTS + 0.5) * grid.dx).mean(axis=0)[: grid.dimensions]
+        label = stencil.label[: grid.size]
+        index = grid.index(np.flatnonzero(label == region))
+        middle = (grid.position(index)).mean(axis=0)[: grid.dimensions]
         where = ", ".join(f"{x:.3g}" for x in middle)
         unit = "m3/s" if grid.dimensions == 3 else "m2/s"
         walls = self._closed_off_by(label, region, periodic)
@@ -148,7 +148,7 @@ class Pockets:
     def find_cells(self, stencil: Stencil, alone_c: np.ndarray | None = None) -> np.ndarray:
         """Cells (Z, Y, X) that closed shells hold: 0 none, n + 1 the n-th, the innermost; stencil: that of the rows.
         alone_c: cells to look at one by one if they belong to no region, all their faces being closed."""
-        label = stencil.label[: int(np.prod(self.fields.grid.padded))]
+        label = stencil.label[: self.fields.grid.size]
         places = self._representatives(label, stencil.regions)
         if alone_c is not None:
             alone = np.flatnonzero((label == 0) & alone_c.reshape(-1))
@@ -171,8 +171,8 @@ class Pockets:
     def _centres(self, cell: np.ndarray) -> Array:
         """Centres (n, 3) [m] of cells by their flat index."""
         grid = self.fields.grid
-        index = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1)
-        return np.asarray(np.array(grid.lower) + (index - GHOSTS + 0.5) * grid.dx)
+        index = grid.index(cell)
+        return np.asarray(grid.position(index))
 
     def _are_inside(self, places: Array, pocket: _Pocket) -> np.ndarray:
         """Which of the places (r, 3) a shell, or an image of it, winds around; the first, of no region, never."""

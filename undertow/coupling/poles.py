@@ -43,9 +43,10 @@ class Poles:
     area_p (6 n,): A d [m2; 2D m] of the ends.
     """
 
-    def __init__(self, domain: FluidDomain, count: int, open_f: Array | None = None) -> None:
-        """open_f: open fractions of faces, where others than these bodies close some too."""
-        self.domain, self.count = domain, count
+    def __init__(self, domain: FluidDomain, count: int, inertia: float, open_f: Array | None = None) -> None:
+        """inertia [kg/m2]: rho dx^d / A. open_f: open fractions of faces, where others than these bodies close some
+        too."""
+        self.domain, self.count, self._inertia = domain, count, inertia
         self.open_f = domain.area_f if open_f is None else open_f
         self.area_p = np.zeros(6 * count)
         none = np.zeros(0, np.int64)
@@ -62,10 +63,8 @@ class Poles:
         # a cell that several solids cut counts for the nearest
         nearest = domain.solids.body_c.reshape(-1)[cell] == body
         cell, body = cell[nearest], body[nearest]
-        shape = np.array(grid.padded[::-1])
-        stride = np.array([1, shape[0], shape[0] * shape[1]])
-        index = cell[:, None] // stride % shape
-        arm = domain.solids.arms(np.array(grid.lower) + (index - GHOSTS + 0.5) * grid.dx, centre_b[body])
+        stride, index = grid.stride, grid.index(cell)
+        arm = domain.solids.arms(grid.position(index), centre_b[body])
         solid = 1.0 - domain.volume_c.reshape(-1)[cell]
         area, joined = (field.reshape(3, -1) for field in (domain.area_f, stencil.face_f))
         ends = 6 * self.count
@@ -90,7 +89,7 @@ class Poles:
             weight *= np.abs(joined[axis, face] * self._inertia - grid.face_area) < 1e-9 * grid.face_area
             if not around:
                 # no pressure beyond a side could answer
-                side = face // stride[axis] % shape[axis]
+                side = grid.index(face)[:, axis]
                 weight *= (side > first) & (side <= last)
             total, square = (np.bincount(end, weight**power, ends) for power in (1, 2))
             # sum gamma^2 = square / total^2
@@ -101,7 +100,7 @@ class Poles:
             gamma = weight[used] / total[end]
             place[:, axis] += np.where(upper[used], 0.5, -0.5) * grid.dx
             np.add.at(place_p, end, gamma[:, None] * place)
-            down = face - stride[axis] * np.where(face // stride[axis] % shape[axis] == first, 1 - around, 1)
+            down = face - stride[axis] * np.where(grid.index(face)[:, axis] == first, 1 - around, 1)
             faces.append((end, axis * area.shape[1] + face, gamma))
             cells += [(end, face, gamma), (end, down, -gamma)]
         self._end, self._face, self._gamma = (np.concatenate(part) for part in zip(*faces, strict=True))
@@ -121,11 +120,6 @@ class Poles:
     def _difference(self, z: Array) -> Array:
         """g^T z by end, z flat."""
         return np.asarray(np.bincount(self._end_of_cell, self._g * z[self._cell], 6 * self.count), float)
-
-    @property
-    def _inertia(self) -> float:
-        """rho dx^d / A."""
-        return self.domain.density * self.domain.grid.dx
 
     @property
     def _answer(self) -> float:

@@ -37,7 +37,7 @@ from undertow.coupling.solid_block import SolidBlock
 from undertow.coupling.solid_walls import rigid_alone, seeing
 from undertow.coupling.unsplit import Unsplit
 from undertow.fluid.domain import FluidDomain
-from undertow.fluid.phase import FullTank, Phase
+from undertow.fluid.phase import Phase
 from undertow.fluid.pressure import PressureRows
 from undertow.fluid.solve import NOTABLE, SplitImplicit, exchange_of
 from undertow.fluid.variable_viscosity import VariableViscosity
@@ -127,7 +127,7 @@ class CoupledProjection(SplitImplicit):
             assert isinstance(viscosity, float)
             damping: list[RowBlock] = [between, walls, *(drag for solids in dragged for drag in solids.drags)]
             self.unsplit = Unsplit(
-                domain, viscosity, [fluid, *(block.block for block in self.blocks)], self.rows, damping,
+                viscosity, [fluid, *(block.block for block in self.blocks)], self.rows, damping,
                 self.added_mass, {solids.block.name: solids.inverse for solids in dragged}, rigid.walls.poles,
             )  # fmt: skip
 
@@ -395,12 +395,10 @@ def make_projection(
 ) -> CoupledProjection:  # fmt: skip
     """The projection of a phase and the bodies ``coupled``; soft: nodes among them. walls: of the bodies; None: where
     they cut the cells."""
-    fills = isinstance(phase, FullTank)
     if soft is None:
-        made = RigidWalls(phase.domain, coupled.bodies, fills) if walls is None else walls
+        made = RigidWalls(phase, coupled.bodies) if walls is None else walls
         return CoupledProjection(phase, tolerance, RigidSolids(phase, coupled, made))
-    alone = RigidWalls(rigid_alone(phase.domain), coupled.bodies, fills, phase.domain.area_f)
-    rigid = RigidSolids(phase, coupled, alone)
+    rigid = RigidSolids(phase, coupled, RigidWalls(phase, coupled.bodies, rigid_alone(phase.domain)))
     return CoupledProjection(phase, tolerance, rigid, [make_node_solids(phase, soft, rigid)])
 
 

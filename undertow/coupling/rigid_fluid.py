@@ -48,7 +48,7 @@ from undertow.fluid.solve import PressureSolve
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.geometry import SolidFields
 from undertow.geometry.solids import mean_of_corners
-from undertow.grid import GHOSTS, Array, share
+from undertow.grid import GHOSTS, Array, neighbour, row_of_padded, share
 from undertow.grid.jitting import helper
 from undertow.linalg import SolveStats
 from undertow.rigid.bodies import DYNAMIC
@@ -101,8 +101,9 @@ class RigidRegions:
     place of the body. displaced_m (m,): mass of the fluid in the body's part of the dual cells [kg].
     """
 
-    def __init__(self, domain: FluidDomain, fields: SolidFields, index: np.ndarray, coupled: CoupledBodies) -> None:
-        self.domain, self.fields, self.index, self.coupled = domain, fields, index.astype(np.int64), coupled
+    def __init__(self, phase: JoinedSurface, index: np.ndarray, coupled: CoupledBodies) -> None:
+        self.phase, self.domain, fields = phase, phase.domain, phase.displaced[0]
+        self.fields, self.index, self.coupled = fields, index.astype(np.int64), coupled
         count = coupled.bodies.count
         self.wet_b = np.zeros(count, dtype=np.int64)
         self.gram_b, self.inverse_b = np.zeros((count, 6, 6)), np.zeros((count, 6, 6))
@@ -172,7 +173,7 @@ class RigidRegions:
         does. Under water it is that of what bodies displace, displaced_b (n,) [kg], at their centres of volume.
         Between, by how little stands out.
         """
-        body, size, count = self.faces.body[: self.size], int(np.prod(self.domain.grid.padded)), len(displaced_b)
+        body, size, count = self.faces.body[: self.size], self.domain.grid.size, len(displaced_b)
         fallen = self.sum_momentum(self.displaced_m, gravity[self.face // size])
         total = np.bincount(body, self.displaced_m, count)
         above = np.bincount(body, self.displaced_m * (1.0 - self.faces.wet[: self.size]), count)
@@ -198,7 +199,7 @@ class RigidRegions:
         left = np.where(sticks, left, 0.5)
         mu = viscosity.mu_f.reshape(-1)[self.face] if isinstance(viscosity, VariableViscosity) else viscosity
         laminar = 2.0 * mu / (left * grid.dx)
-        rough = self.domain.density * np.abs(slip_m) * (KARMAN / np.log1p(0.5 * left / ROUGHNESS)) ** 2
+        rough = self.phase.mass_of(1.0) * np.abs(slip_m) * (KARMAN / np.log1p(0.5 * left / ROUGHNESS)) ** 2
         ratio = np.where(sticks, dt * grid.face_area * (laminar + rough) / (left * self._beta), 0.0)
         part = ratio / (1.0 + ratio)
         return part, part * left * self._beta
@@ -236,16 +237,16 @@ class RigidFluidSolve(PressureSolve):
     ) -> None:  # fmt: skip
         """index (k,): the number of each of the phase's bodies among the rigid ones."""
         self.water_c, self.coupled, self.settings = phase.water_c, coupled, settings or RigidFluidSettings()
-        domain, self.joined_c = phase.domain, phase.phi_c
+        self.joined_c = phase.phi_c
         super().__init__(phase, tolerance)
-        self.regions = RigidRegions(domain, phase.displaced[0], index, coupled)
+        self.regions = RigidRegions(phase, index, coupled)
         bodies = coupled.bodies
         self.dynamic_b = bodies.kind_b == DYNAMIC
         self.displaced_b = np.where(self.dynamic_b, self.phase.mass_of(coupled.volume_b), 0.0)
         self.expected_b = np.zeros((bodies.count, 6))
         self.fluid_weight_b = np.zeros((bodies.count, 6))
         """Of the fluid in the place of each body, force and torque [N, N m]."""
-        self.stress_f = domain.grid.face_field()
+        self.stress_f = phase.domain.grid.face_field()
         self._viscosity: float | VariableViscosity = 0.0
         self._inverse = RigidVelocities(bodies.count)
         shape = (bodies.count, 6)
@@ -442,7 +443,7 @@ def _find_wet(spec, phi, volume, body_c, index, out_wet):  # type: ignore[no-unt
                     at = i if a == 0 else (j if a == 1 else k)
                     for way in range(-1, 2, 2):
                         if GHOSTS <= at + way < GHOSTS + n:
-                            ko, jo, io = k + way * int(a == 2), j + way * int(a == 1), i + way * int(a == 0)
+                            ko, jo, io = neighbour(k, j, i, a, way)
                             touches |= volume[ko, jo, io] > 0.0 and phi[ko, jo, io] <= 0.0
                 if touches:
                     out_wet[index[body_c[k, j, i]]] = 1
@@ -451,10 +452,8 @@ def _find_wet(spec, phi, volume, body_c, index, out_wet):  # type: ignore[no-unt
 @njit(cache=True, nogil=True)
 def _join_bodies(spec, phi, phi_n, body_c, index, wet_b, out, start, stop):  # type: ignore[no-untyped-def]
     """min(phi, mean of the solids' distances at the corners) where the nearest body is wet, else phi."""
-    rows_y = spec.ny + 2 * GHOSTS
     for row in range(start, stop):
-        k = row // rows_y
-        j = row % rows_y
+        k, j = row_of_padded(spec, row)
         for i in range(spec.nx + 2 * GHOSTS):
             out[k, j, i] = phi[k, j, i]
             if body_c[k, j, i] >= 0 and wet_b[index[body_c[k, j, i]]] == 1:

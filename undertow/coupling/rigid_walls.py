@@ -15,6 +15,7 @@ from undertow.coupling.fractions import DualFields
 from undertow.coupling.poles import Poles
 from undertow.coupling.walls import BodyWalls
 from undertow.fluid.domain import FluidDomain
+from undertow.fluid.phase import FullTank, Phase
 from undertow.fluid.wall_flux import WallFlux
 from undertow.grid import Array
 from undertow.linalg import Stencil
@@ -58,13 +59,14 @@ class RigidWalls(WallFlux):
     block = BLOCK
     couples_components = False
 
-    def __init__(self, domain: FluidDomain, bodies: RigidBodies, fills: bool, open_f: Array | None = None) -> None:
-        """fills: whether the fluid fills the domain. open_f: open fractions of faces, where others than these bodies
-        close some too."""
-        self.domain, self.bodies, self.fills = domain, bodies, fills
+    def __init__(self, phase: Phase, bodies: RigidBodies, alone: FluidDomain | None = None) -> None:
+        """alone: the domain with these bodies alone, where others close faces of the phase's too."""
+        domain = phase.domain if alone is None else alone
+        self.domain, self.bodies, self.fills = domain, bodies, isinstance(phase, FullTank)
         self.cut = BodyWalls(domain, bodies.count)
         ends = not isinstance(domain.solids, DualFields)
-        self.poles = Poles(domain, bodies.count, open_f) if ends else None
+        inertia = phase.mass_of(domain.grid.dx)
+        self.poles = Poles(domain, bodies.count, inertia, phase.domain.area_f) if ends else None
         self.v = np.zeros((bodies.count, 6))
         self.beside: SharesCells | None = None
         self.elsewhere_b: np.ndarray | None = None

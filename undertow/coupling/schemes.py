@@ -328,7 +328,7 @@ class TwoSolves(WithBodies):
         flow.finish(along)
         flow.limit_gap_velocity(along, self._touching)
         self.projection.set_carried(along, moved)
-        flow.sides.fill_velocity(along)
+        flow.sides.exchange.fill(along)
         self.bodies.look_ahead(0.0)
         return solves
 

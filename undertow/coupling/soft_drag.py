@@ -15,7 +15,6 @@ from undertow.coupling.solid_walls import seeing
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.viscosity import SMALLEST_DISTANCE, WallRows
 from undertow.grid import GHOSTS, Array
-from undertow.rigid.rows import BLOCK as RIGID
 
 
 class SoftDrag:
@@ -61,7 +60,7 @@ class SoftDrag:
         used = (weight > 0.0) & fields.nearer
         self.face, self.weight = near.face[used], weight[used]
         m, corners = len(self.face), element.shape[1]
-        axis = self.face // int(np.prod(d.grid.padded))
+        axis = self.face // d.grid.size
         nodes = element[near.element[used] % max(len(element), 1)] if m else np.zeros((0, corners), np.int64)
         value = near.weight[used][:, :corners]
         rows = np.broadcast_to(np.arange(m)[:, None], value.shape)
@@ -82,8 +81,8 @@ class SoftDrag:
         mu = self.viscosity if isinstance(self.viscosity, float) else self.viscosity.reshape(-1)[face]
         flux = np.broadcast_to(mu * grid.face_area / grid.dx, len(face))
         aside = np.zeros(len(face))
-        axis, cell = np.divmod(face, int(np.prod(grid.padded)))
-        index = np.stack(np.unravel_index(cell, grid.padded), axis=1)
+        axis, cell = grid.split(face)
+        index = grid.index(cell)[:, ::-1]
         last = GHOSTS + np.array(grid.cells[::-1]) - 1
         used = np.array([a in grid.axes for a in (2, 1, 0)])
         inner = np.all(~used | ((index > GHOSTS) & (index < last)), axis=1) & (weight > 0.0)
@@ -154,48 +153,10 @@ class SoftDrag:
         return np.asarray(self.wall.T @ force).reshape(-1, 3)
 
 
-class RigidDrag(DragRows):
-    """``DragRows`` on the twists among the velocities of all solids."""
-
-    name = "member_drag"
-
-    def __init__(self, block: SolidVelocities, *args: Any) -> None:
-        super().__init__(*args)
-        self.block = block
-
-    def _seen(self, w: Mapping[str, Array]) -> dict[str, Array]:
-        return {"fluid": w["fluid"], RIGID: self.block.twists(w[BLOCK])}
-
-    def apply(self, w: Mapping[str, Array], out: Array) -> None:
-        super().apply(self._seen(w), out)
-
-    def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
-        super().add_transpose(z, self._seen(w))
-
-    def add_gram(self, w: Mapping[str, Array], out: Mapping[str, Array]) -> None:
-        super().add_gram(self._seen(w), self._seen(out))
-
-    def add_gram_diagonal(self, w: Mapping[str, Array]) -> None:
-        super().add_gram_diagonal(self._seen(w))
-
-    def nodes_gram(self) -> Any:
-        """The part of C^T C that acts on the bodies alone (3 n + 6 m, 3 n + 6 m), sparse."""
-        import scipy.sparse as sparse
-
-        count = 3 * self.block.soft.count
-        return sparse.block_diag([sparse.csr_matrix((count, count)), *self.bodies_gram()], format="csr")
-
-    def impulse(self, u_f: Array, v: Array) -> Array:
-        """What the drag gives the solids over the step (n + 2 m, 3) [N s, N m s]."""
-        found = np.zeros_like(v)
-        self.add_impulse(u_f, self.block.twists(v), self.block.twists(found))
-        return found
-
-
 class NodesInverse:
     """Preconditioner of the solids in the viscous solve: (Mt + the drag of solids alone)^-1, as rows allow it."""
 
-    def __init__(self, drags: Sequence[SoftDrag | RigidDrag], block: SolidVelocities) -> None:
+    def __init__(self, drags: Sequence[SoftDrag | DragRows], block: SolidVelocities) -> None:
         self.drags, self.block = drags, block
         self._inverse: Any = None
 

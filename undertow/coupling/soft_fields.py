@@ -215,7 +215,7 @@ class SoftFields(SolidFields):
         near = self.near_arrays()
         k = self.element.shape[1]
         nodes = self.element[near.element % max(len(self.element), 1)] if len(self.element) else self.element
-        axis = near.face // int(np.prod(self.grid.padded))
+        axis = near.face // self.grid.size
         v = self.bodies.v[nodes, axis[:, None]]
         wall = np.einsum("ra,ra->r", near.weight[:, :k], v)
         self.velocity_f.reshape(-1)[near.face[self.nearer]] = wall[self.nearer]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from undertow.coupling.soft_drag import NodesInverse, RigidDrag, SoftDrag
+from undertow.coupling.drag import DragRows
+from undertow.coupling.soft_drag import NodesInverse, SoftDrag
 from undertow.coupling.solid_velocities import BLOCK
 from undertow.grid import Array
 from undertow.linalg.coupled import FoldedRowBlock
@@ -31,7 +32,7 @@ class DraggedSolids:
     """
 
     def __init__(
-        self, soft: NodeSolids, drags: Sequence[SoftDrag | RigidDrag], fluid: Sequence[FoldedRowBlock]
+        self, soft: NodeSolids, drags: Sequence[SoftDrag | DragRows], fluid: Sequence[FoldedRowBlock]
     ) -> None:
         self.soft, self.block, self.drags, self.fluid = soft, soft.block, drags, fluid
         self.inverse = NodesInverse(drags, soft.block)

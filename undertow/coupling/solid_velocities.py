@@ -182,7 +182,7 @@ class SolidVelocities:
 
         soft, rigid, bound = self.soft, self.rigid, self.bound
         free = np.zeros(self.shape, dtype=bool)
-        free[self.nodes, : soft.dimensions] = (soft.inv_mass > 0)[:, None]
+        free[self.nodes, : soft.dimensions] = soft.moves[:, : soft.dimensions]
         free[bound.nodes] = False
         twist = self.twists(free)
         turns = slice(3, 6) if soft.dimensions == 3 else slice(5, 6)

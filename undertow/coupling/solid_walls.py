@@ -51,7 +51,7 @@ class SolidWalls(WallFlux):
         self._held_flux: Any = None
         """F of the nodes in cells that are not left out."""
         self._out = np.zeros(0, np.int64)
-        self.soft_area = np.zeros((3, int(np.prod(self.domain.grid.padded))))
+        self.soft_area = np.zeros((3, self.domain.grid.size))
         self._stencil: Stencil | None = None
 
     def rebuild(self, stencil: Stencil) -> None:
@@ -132,7 +132,7 @@ class SolidWalls(WallFlux):
         extra = (self._wall_area(mixed) - self.soft_area[:, mixed] - own[:, mixed]).T
         differs = (np.abs(extra) > 1e-13 * grid.face_area).any(axis=1)
         mixed, extra = mixed[differs], extra[differs]
-        index = np.stack(np.unravel_index(mixed, grid.padded)[::-1], axis=1) - GHOSTS
+        index = grid.index(mixed) - GHOSTS
         place = np.array(grid.lower) + (index + 0.5) * grid.dx
         arm = fields.arms(place, centre_b[body_c[mixed]]) if len(mixed) else place
         turned = np.cross(arm, extra)
@@ -144,15 +144,15 @@ class SolidWalls(WallFlux):
         """Area vectors (3, k) [m2; 2D m] out of the fluid of all walls in cells (k,), from the open faces."""
         d = self.domain
         area = np.zeros((3, len(cell)))
-        index = np.stack(np.unravel_index(cell, d.grid.padded))
+        index = d.grid.index(cell)
         for axis in d.grid.axes:
             beside = index.copy()
-            beside[2 - axis] += 1
+            beside[:, axis] += 1
             if d.periodic_axes[axis]:
                 last = GHOSTS + d.grid.cells[axis]
-                beside[2 - axis][beside[2 - axis] == last] = GHOSTS
-            open_f = d.area_f[axis]
-            area[axis] = d.grid.face_area * (open_f[tuple(index)] - open_f[tuple(beside)])
+                beside[:, axis][beside[:, axis] == last] = GHOSTS
+            open_f = d.area_f[axis].reshape(-1)
+            area[axis] = d.grid.face_area * (open_f[cell] - open_f[d.grid.number(beside)])
         return area
 
     def release(self, target_c: Array) -> None:
@@ -247,9 +247,9 @@ class SolidWalls(WallFlux):
         """1 of the padded cells (n,) that lie in the domain along its periodic axes, 0 of others: what an image of a
         body has there, the body has inside. Beyond walls, where bodies may reach, all counts."""
         grid, found = self.domain.grid, np.ones(len(cell))
-        index = np.unravel_index(cell, grid.padded)[::-1]
+        index = grid.index(cell)
         for axis in np.flatnonzero(self.domain.periodic_axes):
-            found *= (index[axis] >= GHOSTS) & (index[axis] < grid.padded[2 - axis] - GHOSTS)
+            found *= (index[:, axis] >= GHOSTS) & (index[:, axis] < GHOSTS + grid.cells[axis])
         return found
 
     def _add_shells(self, out: Array) -> None:
@@ -287,7 +287,7 @@ class SolidWalls(WallFlux):
         weight = weight[:, : nodes.shape[1]]
         depth = (weight * (soft.x @ np.array(self.phase.gravity))[nodes]).sum(axis=1) - self.phase.level
         push = self.phase.mass_of(area * behind * opening * depth)
-        axis = face // int(np.prod(self.domain.grid.padded))
+        axis = face // self.domain.grid.size
         np.add.at(out, (nodes, axis[:, None]), weight * push[:, None])
 
 

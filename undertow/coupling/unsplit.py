@@ -22,7 +22,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from undertow.coupling.poles import Poles
-from undertow.fluid.domain import FluidDomain
 from undertow.fluid.pressure import PressureRows
 from undertow.grid import Array
 from undertow.linalg import CoupledSystem, SolveStats
@@ -97,15 +96,15 @@ class Unsplit:
     """The system of a fluid and solids; ``thin``, ``inverses``: preconditioners, set up by their owners."""
 
     def __init__(
-        self, domain: FluidDomain, viscosity: float, blocks: Sequence[MassBlock], rows: PressureRows,
+        self, viscosity: float, blocks: Sequence[MassBlock], rows: PressureRows,
         damping: Sequence[RowBlock], thin: Preconditioner, inverses: Mapping[str, Preconditioner],
         poles: Poles | None = None,
     ) -> None:  # fmt: skip
-        self.domain, self.viscosity = domain, viscosity
+        self.phase, self.viscosity, grid = rows.phase, viscosity, rows.domain.grid
         self._pressure = _ThickPressure(thin, rows)
         self.system = CoupledSystem(
             blocks, [WholeRows(rows, poles), *damping],
-            {"pressure": self._pressure, **inverses}, domain.grid.dimensions == 2,
+            {"pressure": self._pressure, **inverses}, grid.dimensions == 2,
         )  # fmt: skip
         self._z = np.zeros(rows.shape)
 
@@ -117,10 +116,10 @@ class Unsplit:
         Starting from the guess, nothing is as fast as a light body would be without the pressure, and the tolerance is
         relative to what is. walls_z: dual of the walls that move as prescribed.
         """
-        grid = self.domain.grid
+        grid = self.phase.domain.grid
         self._pressure.setup(viscous_dt * self.viscosity / grid.cell_volume)
         self._z[...] = 0.0
-        least = STILL / tolerance * float(np.sqrt(self.domain.density * grid.cell_volume * grid.cell_count))
+        least = STILL / tolerance * float(np.sqrt(self.phase.mass_of(grid.cell_volume) * grid.cell_count))
         z = {"pressure": self._z, "walls": walls_z}
         stats = self.system.solve(w, z, tolerance, MOST_ITERATIONS, least=least)
         z_c += self._z

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from undertow.geometry.pieces import SurfacePieces, SurfaceSpec, cell_range, clip_elements, make_pieces, set_element
-from undertow.grid import GHOSTS, Array, Grid
+from undertow.grid import GHOSTS, Array, Grid, padded
 
 
 class CrossingSpec(NamedTuple):
@@ -64,7 +64,7 @@ class VoxelFaces:
         crossing = self._cross(self.grid.spec, surface)
         used = free_f.reshape(-1)[crossing.face] > 0
         self.face = np.unique(crossing.face[used])
-        cells = int(np.prod(self.grid.padded))
+        cells = self.grid.size
         found = [self._cut(axis, surface) for axis in self.grid.axes]
         axes = np.repeat(self.grid.axes, [len(one.cell) for one in found])
         cell, own_element, own_weight = (
@@ -131,11 +131,9 @@ class VoxelFaces:
     def sides(self, periodic: tuple[bool, bool, bool], face: np.ndarray | None = None) -> tuple[Any, Any]:
         """Flat indices of the cells below and above faces (k,); None: every coupled face."""
         face = self.face if face is None else face
-        padded = self.grid.padded
-        cells = int(np.prod(padded))
-        axis, upper = face // cells, face % cells
-        stride = np.array([1, padded[2], padded[1] * padded[2]])[axis]
-        index = np.stack(np.unravel_index(upper, padded))[2 - axis, np.arange(len(axis))]
+        axis, upper = self.grid.split(face)
+        stride = self.grid.stride[axis]
+        index = self.grid.index(upper)[np.arange(len(axis)), axis]
         turns = (index == GHOSTS) & np.array(periodic)[axis]
         lower = upper - np.where(turns, (1 - np.array(self.grid.cells)[axis]) * stride, stride)
         return lower, upper
@@ -154,7 +152,7 @@ class VoxelFaces:
         lower, upper = self.sides(periodic, face)
         area = np.full(len(face), self.grid.face_area)
         at, number = np.concatenate([lower, upper]), np.concatenate([np.arange(len(face))] * 2)
-        shape = (int(np.prod(self.grid.padded)), len(face))
+        shape = (self.grid.size, len(face))
         both = sparse.csr_matrix((np.concatenate([area, -area]), (at, number)), shape=shape)
         return (both @ rows).tocsr()
 
@@ -166,7 +164,7 @@ def _find_crossings(spec, surface, out):  # type: ignore[no-untyped-def]
     room = len(out.face)
     p = np.zeros((4, 6))
     m, kind = len(surface.element), surface.element.shape[1]
-    nz, ny, nx = spec.nz + 2 * GHOSTS, spec.ny + 2 * GHOSTS, spec.nx + 2 * GHOSTS
+    nx, ny, nz = padded(spec)
     w = np.zeros(3)
     slack = 1e-12
     for image in range(len(surface.shift)):

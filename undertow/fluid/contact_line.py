@@ -45,7 +45,7 @@ class ContactLines:
             return
         surface = self._interface.find(self.phi_c)
         body = solids.body_c.reshape(-1)[surface.cell]
-        index = np.stack(np.unravel_index(surface.cell, grid.padded)[::-1], axis=1)[:, : grid.dimensions]
+        index = grid.index(surface.cell)[:, : grid.dimensions]
         upper = np.array(grid.cells)[: grid.dimensions] + GHOSTS
         near = (body >= 0) & np.all((index >= GHOSTS) & (index < upper), axis=1)
         simplex, body = surface.simplex[near], body[near]

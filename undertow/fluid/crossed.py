@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undertow.grid import GHOSTS, Array, Grid
+from undertow.grid import Array, Grid
 
 
 class Crossings(NamedTuple):
@@ -24,8 +24,8 @@ class Crossings(NamedTuple):
         """Where the interface crosses the lines between centres (n, 3) [m]."""
         _, py, px = grid.padded
         index = np.stack([self.liquid % px, self.liquid // px % py, self.liquid // (px * py)], axis=1)
-        place = np.array(grid.lower) + (index - GHOSTS + 0.5) * grid.dx
-        axis = self.face // int(np.prod(grid.padded))
+        place = grid.position(index)
+        axis = self.face // grid.size
         place[np.arange(len(axis)), axis] += self.way * self.theta * grid.dx
         place[:, grid.dimensions :] = 0.0
         return place

@@ -177,7 +177,7 @@ class Flow(Part):
         ``finish_kick`` is to follow. dt: the step that follows; since: how long ago it was what it was before [s]."""
         assert self.midpoint is not None
         by_f = self.midpoint.extrapolate(self.state.u, self.u_star, since, kick)
-        self.sides.fill_velocity(by_f)
+        self.sides.exchange.fill(by_f)
         self.report = self._two_halves().kick(by_f, time, kick, self.moved_for, dt)
         self.moved_for = 0.0
         return self.report
@@ -216,7 +216,7 @@ class Flow(Part):
         that lets u^n itself follow the solids: without viscosity, and without a surface, the solve did just that.
         """
         copy_planes(self.state.u, self.u_star)
-        self.sides.fill_velocity(self.u_star)
+        self.sides.exchange.fill(self.u_star)
         self.add_forces(self.u_star, dt)
         self.guess(dt)
         report = self.project(self.u_star, dt)
@@ -228,7 +228,7 @@ class Flow(Part):
         """Velocities go where there is no fluid: into solids and air; ghosts."""
         self.extent.extrapolate(u_f)
         self.solve.set_carried(u_f)
-        self.sides.fill_velocity(u_f)
+        self.sides.exchange.fill(u_f)
 
     def end_step(self, time: float) -> None:
         """Sums and checks after all of a step that ends at ``time`` [s]."""
@@ -258,12 +258,12 @@ class Flow(Part):
         corrects = ahead is not None and ahead.goes_on(dt)
         if ahead is not None and corrects:
             ahead.add(0.5 * dt, u)
-            self.sides.fill_velocity(u)
+            self.sides.exchange.fill(u)
         self.extent.transport_velocity(u, by_f, dt, self.u_star)
         if ahead is not None and corrects:
             for changed in (u, self.u_star):
                 ahead.add(-0.5 * dt, changed)
-                self.sides.fill_velocity(changed)
+                self.sides.exchange.fill(changed)
         if ahead is not None:
             ahead.begin(self.u_star)
 
@@ -293,14 +293,14 @@ class Flow(Part):
         used_planes(self.gradient_f)[...] = 0.0
         self.solve.rows.add_transpose(p_c, {"fluid": self.gradient_f})
         measure.subtract_scaled(self.domain.inv_mass_f, self.gradient_f, dt, u_f)
-        self.sides.fill_velocity(u_f)
+        self.sides.exchange.fill(u_f)
 
     def add_viscous_half(self, dt: float, u_f: Array) -> None:
         """The explicit half of Crank-Nicolson: u += dt nu L u on rows away from cut faces; ghosts filled."""
         used_planes(self.gradient_f)[...] = 0.0
         self.solve.add_explicit_viscosity(u_f, self.gradient_f)
         measure.subtract_scaled(self.domain.inv_mass_f, self.gradient_f, dt, u_f)
-        self.sides.fill_velocity(u_f)
+        self.sides.exchange.fill(u_f)
 
     def guess(self, dt: float) -> None:
         """z_c: the impulse of the last pressure over dt [Pa s]."""
@@ -309,7 +309,7 @@ class Flow(Part):
     def project(self, u_f: Array, viscous_dt: float) -> FlowReport:
         """The implicit solve on u_f in place; z_c: guess on entry, what it found on exit [Pa s]."""
         solve, phase, dt = self.solve, self.phase, viscous_dt
-        self.sides.fill_velocity(u_f)  # the sides may have been placed at another time since
+        self.sides.exchange.fill(u_f)  # the sides may have been placed at another time since
         self.domain.prescribe(u_f)
         report = FlowReport()
         report.solves = solve.diffuse(u_f, self.z_c, dt)
@@ -337,7 +337,7 @@ class Flow(Part):
             self.state.u_previous[...] = u_f
         # what shells carry starts with the fluid's momentum, not with theirs
         self.extent.extrapolate(self.state.u)
-        self.sides.fill_velocity(self.state.u)
+        self.sides.exchange.fill(self.state.u)
 
     # what others ask ------------------------------------------------------------------------------------------------
 

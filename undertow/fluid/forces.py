@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from undertow.fluid.domain import wrap
-from undertow.grid import GHOSTS, Array, Grid, share_face_rows, share_rows
+from undertow.grid import GHOSTS, Array, Grid, row_of_cells, row_of_faces, share_face_rows, share_rows, unit_step
 from undertow.linalg import used_planes
 
 
@@ -46,10 +46,8 @@ def add_buoyancy(
 @njit(cache=True, nogil=True)
 def _add_buoyancy(spec, s, t, scaled, alpha, beta, ambient, u, start, stop):  # type: ignore[no-untyped-def]
     # both boundary faces too: they are unknowns where a side is open, and restored by the sides where it is not
-    rows_y = spec.ny + 1
     for row in range(start, stop):
-        k = row // rows_y + GHOSTS
-        j = row % rows_y + GHOSTS
+        k, j = row_of_faces(spec, row)
         for a in range(spec.dimensions):
             if scaled[a] == 0.0 or (j == GHOSTS + spec.ny and a != 1) or (k == GHOSTS + spec.nz and a != 2):
                 continue
@@ -80,8 +78,8 @@ class VorticityConfinement:
 @njit(cache=True)
 def _slope(spec, u, c, b, k, j, i):  # type: ignore[no-untyped-def]
     """Central difference of velocity component c along b at a cell centre, c averaged from its two faces."""
-    bz, by, bx = int(b == 2), int(b == 1), int(b == 0)
-    cz, cy, cx = int(c == 2), int(c == 1), int(c == 0)
+    bz, by, bx = unit_step(b)
+    cz, cy, cx = unit_step(c)
     hi = u[c, k + bz, j + by, i + bx] + u[c, k + bz + cz, j + by + cy, i + bx + cx]
     lo = u[c, k - bz, j - by, i - bx] + u[c, k - bz + cz, j - by + cy, i - bx + cx]
     return 0.25 * (hi - lo) / spec.dx
@@ -90,8 +88,7 @@ def _slope(spec, u, c, b, k, j, i):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _compute_vorticity(spec, u, out_vorticity, out_magnitude, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         for i in range(GHOSTS, GHOSTS + spec.nx):
             square = 0.0
             for a in range(3):
@@ -116,8 +113,7 @@ def _inside(i, n, periodic):  # type: ignore[no-untyped-def]
 def _turn_to_force(spec, periodic, m, w, start, stop):  # type: ignore[no-untyped-def]
     """omega -> N x omega in place; |omega| is taken as constant beyond the sides."""
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         kp, km = _inside(k + 1, spec.nz, periodic[2]), _inside(k - 1, spec.nz, periodic[2])
         jp, jm = _inside(j + 1, spec.ny, periodic[1]), _inside(j - 1, spec.ny, periodic[1])
         for i in range(GHOSTS, GHOSTS + spec.nx):
@@ -135,8 +131,7 @@ def _turn_to_force(spec, periodic, m, w, start, stop):  # type: ignore[no-untype
 def _add_cell_force(spec, periodic, force, scale, u, start, stop):  # type: ignore[no-untyped-def]
     """u += scale times the mean of the two cells' force, on faces between two cells."""
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         for a in range(spec.dimensions):
             if periodic[a] == 0 and (a == 1 and j == GHOSTS or a == 2 and k == GHOSTS):
                 continue

@@ -28,7 +28,7 @@ from numba import njit
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.separation import PartingCells
 from undertow.fluid.surface_phase import SurfacePhase
-from undertow.grid import GHOSTS, Array, share_face_rows, share_rows
+from undertow.grid import GHOSTS, Array, row_of_cells, row_of_faces, share_face_rows, share_rows, unit_step
 from undertow.grid.jitting import borrowing, helper
 from undertow.linalg import Stencil, used_planes
 
@@ -219,10 +219,8 @@ def is_dry(spec, wet, k, j, a):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _compute_surface_masses(spec, phi, inv_mass, smallest, out, start, stop):  # type: ignore[no-untyped-def]
     """1 / beta_f on faces that touch a liquid cell: that of the domain, over theta where the other cell is air."""
-    rows_y = spec.ny + 1
     for row in range(start, stop):
-        k = row // rows_y + GHOSTS
-        j = row % rows_y + GHOSTS
+        k, j = row_of_faces(spec, row)
         for a in range(spec.dimensions):
             if (j == GHOSTS + spec.ny and a != 1) or (k == GHOSTS + spec.nz and a != 2):
                 continue
@@ -278,8 +276,7 @@ def _compute_surface_stencil(  # type: ignore[no-untyped-def]
 ):
     """a_f between liquid cells, d_c of faces with p = 0 beyond them; per row the sum of g.x there and their number."""
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         total, count = 0.0, 0
         air = _count_air(spec, phi, k, j)
         deep = _is_deep(spec, phi, k, j) if air == 0 else False
@@ -302,7 +299,7 @@ def _compute_surface_stencil(  # type: ignore[no-untyped-def]
                 continue
             dirichlet = 0.0
             for a in range(spec.dimensions):
-                az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
+                az, ay, ax = unit_step(a)
                 n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
                 at = i if a == 0 else (j if a == 1 else k)
                 for end in range(2):
@@ -331,10 +328,8 @@ def _add_surface_impulse(  # type: ignore[no-untyped-def]
 ):
     """u_f += 1 / beta phi A dt rho (g.x_s - c) on faces with air or a p = 0 side above them, the opposite below;
     and u_f -= 1 / beta phi A (z_hi - z_lo)."""
-    rows_y = spec.ny + 1
     for row in range(start, stop):
-        k = row // rows_y + GHOSTS
-        j = row % rows_y + GHOSTS
+        k, j = row_of_faces(spec, row)
         for a in range(spec.dimensions):
             if (j == GHOSTS + spec.ny and a != 1) or (k == GHOSTS + spec.nz and a != 2) or is_dry(spec, wet, k, j, a):
                 continue
@@ -368,8 +363,7 @@ def _add_surface_impulse(  # type: ignore[no-untyped-def]
 def _find_thin_cells(spec, wet, phi, inv_mass, scale, g, level, out, start, stop):  # type: ignore[no-untyped-def]
     """scale (g.x_s - c) of the nearest crossing of a grid line if it is nearer than THIN cells, else 0."""
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         for i in range(GHOSTS, GHOSTS + spec.nx):
             out[k, j, i] = 0.0
         for i in range(GHOSTS, GHOSTS + spec.nx if wet[row] == 1 else GHOSTS):
@@ -377,7 +371,7 @@ def _find_thin_cells(spec, wet, phi, inv_mass, scale, g, level, out, start, stop
                 continue
             nearest = THIN
             for a in range(spec.dimensions):
-                az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
+                az, ay, ax = unit_step(a)
                 n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
                 at = i if a == 0 else (j if a == 1 else k)
                 for end in range(2):
@@ -396,8 +390,7 @@ def _find_thin_cells(spec, wet, phi, inv_mass, scale, g, level, out, start, stop
 def _add_potential(spec, wet, liquid, g, level, factor, q, more, known, scale, out, start, stop):  # type: ignore[no-untyped-def]
     """out = factor q + more known + scale (g.x - c) in liquid cells, else 0."""
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         if wet[row] == 0:
             for i in range(GHOSTS, GHOSTS + spec.nx):
                 out[k, j, i] = 0.0

@@ -71,7 +71,7 @@ class FrontLiquid:
     def _divergence(self) -> dict[str, Any]:
         """-G^T: the flux out of every cell that has liquid, by faces and coupling faces [m2/s per m/s]."""
         grid = self.grid
-        size, step = int(np.prod(grid.padded)), (1, grid.padded[2])
+        size, step = grid.size, (1, grid.padded[2])
         cell_of_face, face, weight = [], [], []
         for axis in grid.axes:
             free = np.flatnonzero(self.inv_mass_f[axis].reshape(-1) > 0.0)
@@ -106,7 +106,7 @@ class FrontLiquid:
 
     def _gradients(self, dt: float) -> sparse.csr_matrix:
         """G_mu (n, faces): sqrt(dt mu V) times the difference quotients of u between faces of the liquid (6.5)."""
-        size, step = int(np.prod(self.grid.padded)), (1, self.grid.padded[2])
+        size, step = self.grid.size, (1, self.grid.padded[2])
         free = self.inv_mass_f.reshape(-1) > 0.0
         face = np.flatnonzero(free)
         pairs = [(face[free[face + along]], along) for along in step]
@@ -150,13 +150,13 @@ class FrontLiquid:
         self.move(dt, w["front"])
         self.curve = remesh(self.curve, self.grid.dx)
         self._extrapolation.velocity(self.u_f, self.inv_mass_f > 0.0, LAYERS)
-        self.sides.fill_velocity(self.u_f)
+        self.sides.exchange.fill(self.u_f)
         self.update()
         return stats
 
     def front_velocity(self, u_f: Array) -> Array:
         """n.u (m,) [m/s] in the middles of the coupling faces."""
-        self.sides.fill_velocity(u_f)
+        self.sides.exchange.fill(u_f)
         pieces, grid = self.cells.pieces, self.grid
         tail = self.curve.tail[pieces.segment]
         part = (pieces.beta - pieces.alpha) * self.curve.lengths()[pieces.segment]

@@ -315,7 +315,7 @@ class LiquidSurface(Extent):
         surface.rebuild()
         self.tracker.measure(surface, self.solid_c, self.open_c, self.row_c)
         self.count_volume(self.volume() - before)
-        self.sides.fill_velocity(u_f)
+        self.sides.exchange.fill(u_f)
 
     def see_thin(self, two_sided: bool) -> None:
         """Rigid ones; surfaces of nodes that are cut exactly hide nothing. All are seen in ``start``, once they are in
@@ -600,7 +600,7 @@ class LiquidSurface(Extent):
                 self.grid, _follow_walls, self.solid_c, self.solids.distance_f, self.solids.inner_c,
                 self.phase.marked_c(), u_f, out_f,
             )  # fmt: skip
-        self.sides.fill_velocity(out_f)
+        self.sides.exchange.fill(out_f)
 
     def _mark_wet_faces(self, u_f: Array, out_f: Array) -> None:
         """Where the water gives the velocity; u goes to ``out_f``, or, if that is empty, is cleared elsewhere."""

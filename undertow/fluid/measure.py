@@ -11,7 +11,7 @@ from numba import njit
 from undertow.fluid.domain import has_body
 from undertow.fluid.state import FlowReport, SolidForce
 from undertow.geometry.fractions import face_moment
-from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_rows
+from undertow.grid import GHOSTS, Array, Grid, Sides, largest_of_rows, row_of_cells, share, sum_rows, unit_step
 from undertow.linalg import used_ranges
 from undertow.part import (
     ANGULAR_MOMENTUM,
@@ -34,9 +34,8 @@ SUMS = 13
 
 def largest_difference(grid: Grid, a_c: Array, b_c: Array | None) -> float:
     """max |a - b| over the interior cells (b = 0 when None)."""
-    partial = grid.row_sums(1)[:, 0]
-    share_rows(grid, _row_difference, a_c, a_c if b_c is None else b_c, 0.0 if b_c is None else 1.0, partial)
-    return float(partial.max())
+    other, weight = (a_c, 0.0) if b_c is None else (b_c, 1.0)
+    return float(largest_of_rows(grid, (), _row_difference, a_c, other, weight))
 
 
 def wall_leak(grid: Grid, row_c: Array, target_c: Array, body_c: np.ndarray) -> float:
@@ -46,16 +45,13 @@ def wall_leak(grid: Grid, row_c: Array, target_c: Array, body_c: np.ndarray) -> 
 
 def largest_speed(grid: Grid, u_f: Array) -> float:
     """max over cells of sum_axis max(|u_lo|, |u_hi|) [m/s]."""
-    partial = grid.row_sums(1)[:, 0]
-    share_rows(grid, _row_speed, u_f, partial)
-    return float(partial.max())
+    return float(largest_of_rows(grid, (), _row_speed, u_f))
 
 
 def largest_change(grid: Grid, new_f: Array, old_f: Array) -> tuple[float, float]:
     """max |new - old| and max |new| over all faces."""
-    partial = grid.row_sums(2)
-    share_rows(grid, _row_change, new_f, old_f, partial)
-    return float(partial[:, 0].max()), float(partial[:, 1].max())
+    change, largest = largest_of_rows(grid, (2,), _row_change, new_f, old_f)
+    return float(change), float(largest)
 
 
 def subtract_scaled(inv_mass_f: Array, force_f: Array, dt: float, u_f: Array) -> None:
@@ -71,11 +67,8 @@ def sums(phase: Phase, u_f: Array, beside: tuple[np.ndarray, Array]) -> Iterator
     beside: faces (k,), flat, and the momentum (k,) [N s] of what the solve's masses have beside their open areas.
     """
     domain, grid = phase.domain, phase.domain.grid
-    partial = grid.row_sums(8)
-    partial[...] = 0.0
     mass = phase.mass_of(grid.cell_volume)
-    share_rows(grid, _sum_rows, domain.area_f, domain.volume_c, u_f, partial)
-    total = partial.sum(axis=0)
+    total = sum_rows(grid, (8,), _sum_rows, domain.area_f, domain.volume_c, u_f)
     face, more = beside
     axis, place = _faces(grid, face)
     given = more[:, None] * np.eye(3)[axis]
@@ -87,9 +80,8 @@ def sums(phase: Phase, u_f: Array, beside: tuple[np.ndarray, Array]) -> Iterator
 
 def _faces(grid: Grid, face: np.ndarray) -> tuple[np.ndarray, Array]:
     """Axis (k,) and place (k, 3) [m] of faces (k,), flat indices of a face field; z = 0 in 2D."""
-    axis, *index = np.unravel_index(face, (3, *grid.padded))
-    shift = 0.5 * (np.arange(3) != axis[:, None])
-    place = np.array(grid.lower) + grid.dx * (np.stack(index[::-1], axis=1) - GHOSTS + shift)
+    axis, cell = grid.split(face)
+    place = grid.position(grid.index(cell), 0.5 * (np.arange(3) != axis[:, None]))
     place[:, grid.dimensions :] = 0.0
     return axis, place
 
@@ -155,10 +147,7 @@ def liquid_sums(phase: Phase, phi_c: Array, open_c: Array, u_f: Array, rest: Res
 def liquid_moments(phase: Phase, phi_c: Array, open_c: Array, u_f: Array, rest: Rest) -> Array:
     """The same (8,), over the density."""
     grid = phase.domain.grid
-    partial = grid.row_sums(8)
-    partial[...] = 0.0
-    share_rows(grid, _sum_liquid_rows, phi_c, open_c, u_f, phase.gravity, rest.place, partial)
-    total = partial.sum(axis=0) * grid.cell_volume
+    total = sum_rows(grid, (8,), _sum_liquid_rows, phi_c, open_c, u_f, phase.gravity, rest.place) * grid.cell_volume
     total[7] += float(rest.moment @ np.array(phase.gravity))
     return np.asarray(total)
 
@@ -231,8 +220,6 @@ def solid_forces(flow: Flow, held: Collection[str] | None) -> dict[str, SolidFor
     count, held_b = len(solids), np.array([held is None or solid.name in held for solid in solids], dtype=bool)
     if not held_b.any():
         return {}
-    partial = grid.row_sums(SUMS * count).reshape(-1, count, SUMS)
-    partial[...] = 0.0
     walls, viscous = flow.solve.walls, flow.solve.viscous
     domain, at_rest, stencil = flow.domain, flow.at_rest, flow.solve.rows.stencil
     assert at_rest is not None and stencil is not None
@@ -242,19 +229,17 @@ def solid_forces(flow: Flow, held: Collection[str] | None) -> dict[str, SolidFor
     root_dt = 1.0 if walls is None or walls.time_step == 0.0 else float(np.sqrt(walls.time_step))
     if domain.voxel:
         assert viscous is not None
-        share_rows(
-            grid, _sum_voxel_forces, domain.volume_c, domain.open_f, domain.inv_mass_f, fields.body_c,
+        total = sum_rows(
+            grid, (count, SUMS), _sum_voxel_forces, domain.volume_c, domain.open_f, domain.inv_mass_f, fields.body_c,
             fields.spec.position, fields.period, p_c, grid.face_area, viscous.root, flow.solve.strain_z, 1.0 / root_dt,
-            partial,
         )  # fmt: skip
     else:
         none = np.zeros((3, 1, 1, 1))
         duals = (none,) * 3 if walls is None else (walls.solid_weight_f, walls.root_f, flow.solve.walls_z)
-        share_rows(
-            grid, _sum_forces, domain.area_f, domain.volume_c, fields.wall_n, fields.body_c, fields.spec.position,
-            fields.period, p_c, grid.face_area, *duals, 1.0 / root_dt, partial,
+        total = sum_rows(
+            grid, (count, SUMS), _sum_forces, domain.area_f, domain.volume_c, fields.wall_n, fields.body_c,
+            fields.spec.position, fields.period, p_c, grid.face_area, *duals, 1.0 / root_dt,
         )  # fmt: skip
-    total = partial.sum(axis=0)
     displaced = at_rest.displaced(total[:, 9:13] * grid.cell_volume)
     static = at_rest.load(displaced)
     turns = 0.0 if flow.extent.phase.strains else 2.0 * settings.viscosity
@@ -282,8 +267,7 @@ def _subtract_scaled(inv_mass, force, dt, u, start, stop):  # type: ignore[no-un
 @njit(cache=True, nogil=True)
 def _row_difference(spec, a, b, factor, out, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         largest = 0.0
         for i in range(GHOSTS, GHOSTS + spec.nx):
             value = abs(a[k, j, i] - factor * b[k, j, i])
@@ -307,8 +291,7 @@ def _sum_leak(spec, row, target, body):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _row_speed(spec, u, out, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         largest = 0.0
         for i in range(GHOSTS, GHOSTS + spec.nx):
             speed = max(abs(u[0, k, j, i]), abs(u[0, k, j, i + 1])) + max(abs(u[1, k, j, i]), abs(u[1, k, j + 1, i]))
@@ -322,8 +305,7 @@ def _row_speed(spec, u, out, start, stop):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _row_change(spec, new, old, out, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         change, size = 0.0, 0.0
         for a in range(spec.dimensions):
             for i in range(GHOSTS, GHOSTS + spec.nx):
@@ -337,8 +319,7 @@ def _row_change(spec, new, old, out, start, stop):  # type: ignore[no-untyped-de
 def _sum_rows(spec, area, volume, u, out, start, stop):  # type: ignore[no-untyped-def]
     """Per row: volume, momentum (3), angular momentum (3), u^2; faces shared half and half by their cells."""
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         y = spec.y0 + (j - GHOSTS + 0.5) * spec.dx
         z = spec.z0 + (k - GHOSTS + 0.5) * spec.dx if spec.dimensions == 3 else 0.0
         for i in range(GHOSTS, GHOSTS + spec.nx):
@@ -398,8 +379,7 @@ def _sum_forces(  # type: ignore[no-untyped-def]
     """Per row and body the SUMS: pressure force (3), viscous force (3), torque (3), covered volume [cells] and its
     first moment about the centre (3) [cells m]."""
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         for i in range(GHOSTS, GHOSTS + spec.nx):
             b = body_c[k, j, i]
             if b < 0:
@@ -409,7 +389,7 @@ def _sum_forces(  # type: ignore[no-untyped-def]
             z = _arm(spec.z0 + (k - GHOSTS + 0.5) * spec.dx - centre[b, 2], period[2]) if spec.dimensions == 3 else 0.0
             _add_volume(out[row, b], 1.0 - volume[k, j, i], x, y, z)
             for a in range(spec.dimensions):
-                az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
+                az, ay, ax = unit_step(a)
                 low, high = area[a, k, j, i], area[a, k + az, j + ay, i + ax]
                 push = p[k, j, i] * face_area
                 if low != high:
@@ -440,8 +420,7 @@ def _sum_voxel_forces(  # type: ignore[no-untyped-def]
 ):
     """The same for the faces of solid voxels: pressure of the fluid cell before them, viscous rows to free faces."""
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         for i in range(GHOSTS, GHOSTS + spec.nx):
             b = body_c[k, j, i]
             if b >= 0:
@@ -454,7 +433,7 @@ def _sum_voxel_forces(  # type: ignore[no-untyped-def]
             for a in range(spec.dimensions):
                 if open_f[a, k, j, i] == 1:
                     continue
-                az, ay, ax = int(a == 2), int(a == 1), int(a == 0)
+                az, ay, ax = unit_step(a)
                 b = max(body_c[k, j, i], body_c[k - az, j - ay, i - ax])
                 if b < 0:
                     continue
@@ -470,7 +449,7 @@ def _sum_voxel_forces(  # type: ignore[no-untyped-def]
                 if after and not before:
                     _add_force(out[row, b], a, -p[k, j, i] * face_area, x, y, z, 0)
                 for c in range(spec.dimensions):
-                    cz, cy, cx = int(c == 2), int(c == 1), int(c == 0)
+                    cz, cy, cx = unit_step(c)
                     low = 1 if a == c else 0
                     r = 3 * a + c
                     kl, jl, il = k - low * cz, j - low * cy, i - low * cx
@@ -491,8 +470,7 @@ def _sum_liquid_rows(spec, phi, volume, u, g, place, out, start, stop):  # type:
     centre along the normal: exact for a level surface.
     """
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         y = spec.y0 + (j - GHOSTS + 0.5) * spec.dx
         z = spec.z0 + (k - GHOSTS + 0.5) * spec.dx if spec.dimensions == 3 else 0.0
         for i in range(GHOSTS, GHOSTS + spec.nx):

@@ -19,7 +19,7 @@ from undertow.fluid.at_rest import AtRest, FilledAtRest
 from undertow.fluid.domain import FluidDomain, last_face, wrap
 from undertow.fluid.separation import WallCells
 from undertow.geometry import SolidFields
-from undertow.grid import GHOSTS, PERIODIC, Array, share_rows
+from undertow.grid import GHOSTS, PERIODIC, Array, row_of_cells, row_of_faces, share_rows, unit_step
 from undertow.linalg import ActiveSet, Stencil
 
 if TYPE_CHECKING:
@@ -175,12 +175,11 @@ class FullTank(Phase):
 def compute_stencil(spec, kind, area, inv_mass, face_area, out_face, out_dirichlet, start, stop):  # type: ignore[no-untyped-def]
     """a_f between cells and d_c of faces with p = 0 beyond them."""
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         for i in range(GHOSTS, GHOSTS + spec.nx):
             out_dirichlet[k, j, i] = 0.0
         for a in range(spec.dimensions):
-            dz, dy, dx = int(a == 2), int(a == 1), int(a == 0)
+            dz, dy, dx = unit_step(a)
             n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
             for i in range(GHOSTS, GHOSTS + spec.nx):
                 at = i if a == 0 else (j if a == 1 else k)
@@ -212,10 +211,8 @@ def add_gradient(spec, periodic, area, face_area, z, inv_mass, w, start, stop): 
     """
     scale = np.full(spec.nx + 2 * GHOSTS + 1, face_area)
     n = (spec.nx, spec.ny, spec.nz)
-    ny = spec.ny + 1
     for row in range(start, stop):
-        k = row // ny + GHOSTS
-        j = row % ny + GHOSTS
+        k, j = row_of_faces(spec, row)
         for a in range(spec.dimensions):
             if a != 1 and j == GHOSTS + spec.ny or a != 2 and k == GHOSTS + spec.nz:
                 continue

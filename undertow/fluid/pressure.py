@@ -26,7 +26,7 @@ from numba import njit
 from undertow.fluid.domain import wrap
 from undertow.fluid.phase import Phase, add_gradient
 from undertow.fluid.wall_flux import WallFlux
-from undertow.grid import GHOSTS, Array, share_face_rows, share_rows
+from undertow.grid import GHOSTS, Array, row_of_cells, share_face_rows, share_rows
 from undertow.linalg import Stencil, used_ranges
 from undertow.linalg.vectors import multiply
 
@@ -145,8 +145,8 @@ class PressureRows:
         if not len(self.unmet):
             return ""
         grid, region = self.domain.grid, int(np.abs(self.unmet).argmax())
-        index = np.stack(np.unravel_index(np.flatnonzero(self.stencil.label == region), grid.padded)[::-1], axis=1)
-        middle = (np.array(grid.lower) + (index - GHOSTS + 0.5) * grid.dx).mean(axis=0)[: grid.dimensions]
+        index = grid.index(np.flatnonzero(self.stencil.label == region))
+        middle = (grid.position(index)).mean(axis=0)[: grid.dimensions]
         unit = "m3/s" if grid.dimensions == 3 else "m2/s"
         where = ", ".join(f"{x:.3g}" for x in middle)
         return (
@@ -209,8 +209,7 @@ class PressureRows:
 @njit(cache=True, nogil=True)
 def _compute_wall_flux(spec, area, body, velocity_c, face_area, liquid, out, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         for i in range(GHOSTS, GHOSTS + spec.nx):
             out[k, j, i] = 0.0
             if body[k, j, i] < 0 or (liquid.size > 0 and liquid[k, j, i] == 0.0):
@@ -226,8 +225,7 @@ def _compute_wall_flux(spec, area, body, velocity_c, face_area, liquid, out, sta
 @njit(cache=True, nogil=True)
 def _apply_divergence(spec, periodic, area, face_area, u, wet, liquid, out, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         if wet.size > 0 and wet[row] == 0:
             for i in range(GHOSTS, GHOSTS + spec.nx):
                 out[k, j, i] = 0.0
@@ -256,8 +254,7 @@ def _apply_divergence(spec, periodic, area, face_area, u, wet, liquid, out, star
 @njit(cache=True, nogil=True)
 def _add_divergence_diagonal(spec, periodic, area, face_area, inv_mass, out, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         for a in range(spec.dimensions):
             kp = wrap(k + int(a == 2), spec.nz, periodic[2])
             jp = wrap(j + int(a == 1), spec.ny, periodic[1])

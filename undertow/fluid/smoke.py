@@ -12,7 +12,7 @@ from numba import njit
 
 from undertow.fluid.advected import AdvectedField, FieldContext
 from undertow.fluid.forces import VorticityConfinement, add_buoyancy
-from undertow.grid import GHOSTS, Array, share_rows
+from undertow.grid import GHOSTS, Array, row_of_cells, share_rows
 from undertow.part import MASS, Quantity, restore_arrays
 
 
@@ -127,7 +127,7 @@ class Smoke(AdvectedField):
             for value in self.values_c:
                 self.context.extent.extend_cells(value)
         if sets_velocity:
-            self.sides.fill_velocity(u_f)
+            self.sides.exchange.fill(u_f)
 
     def transport(self, by_f: Array, dt: float, work_f: Array) -> None:
         """Carry both fields along, then let them decay; cells inside solids hold no smoke."""
@@ -137,14 +137,14 @@ class Smoke(AdvectedField):
         inflow = (s.inflow_density, s.inflow_temperature)
         factor = (float(np.exp(-s.dissipation * dt)), float(np.exp(-s.cooling * dt)))
         for value, enters, rest in zip(self.values_c, inflow, self.rest, strict=True):
-            self.sides.fill_centred(value, enters, rest)
+            self.sides.exchange.fill(value, enters, rest)
         context.advection.centred(self.values_c, by_f, dt, context.scratch_c, inflow, self.rest)
         for n, value in enumerate(self.values_c):
             share_rows(
                 context.grid, _relax, context.scratch_c[n], context.domain.volume_c, self.rest[n], factor[n], value
             )
             context.extent.extend_cells(value)
-            self.sides.fill_centred(value, inflow[n], self.rest[n])
+            self.sides.exchange.fill(value, inflow[n], self.rest[n])
 
     def after_sweep(self, dt: float) -> None:
         for held in self.held:
@@ -182,7 +182,6 @@ class Smoke(AdvectedField):
 @njit(cache=True, nogil=True)
 def _relax(spec, q, open_c, rest, factor, out, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         for i in range(GHOSTS, GHOSTS + spec.nx):
             out[k, j, i] = rest + (factor * (q[k, j, i] - rest) if open_c[k, j, i] > 0.0 else 0.0)

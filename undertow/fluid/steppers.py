@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def copy_planes(source: Array, target: Array) -> None:
-    """target = source, z ghosts aside: ``Sides.fill_velocity`` sets those where they are read."""
+    """target = source, z ghosts aside: ``Exchange.fill`` sets those where they are read."""
     used_planes(target)[...] = used_planes(source)
 
 
@@ -130,7 +130,7 @@ class SecondOrder(Stepper):
         f.add_pressure_gradient(s.p, 0.5 * dt, s.u)
         f.add_forces(s.u, 0.5 * dt)
         f.transport_fields(self.by_f, dt)
-        f.sides.fill_velocity(s.u)
+        f.sides.exchange.fill(s.u)
         f.transport_velocity(self.by_f, dt)
         f.place(time + dt)
         self._uncover(dt)
@@ -162,7 +162,7 @@ class SecondOrder(Stepper):
         np.subtract(now, before, out=by)
         by *= ratio
         by += now
-        self.flow.sides.fill_velocity(self.by_f)
+        self.flow.sides.exchange.fill(self.by_f)
 
 
 class ImplicitStep(Stepper):
@@ -196,7 +196,7 @@ class ImplicitStep(Stepper):
         """u^{n+1} with everything at its place."""
         f, s = self.flow, self.flow.state
         copy_planes(s.u, self.newest_f)
-        f.sides.fill_velocity(self.newest_f)
+        f.sides.exchange.fill(self.newest_f)
         f.guess(dt)
         report = FlowReport()
         for _ in range(self.iterations):
@@ -204,7 +204,7 @@ class ImplicitStep(Stepper):
             star = used_planes(f.u_star)
             star -= used_planes(self.newest_f)
             star += used_planes(s.u)
-            f.sides.fill_velocity(f.u_star)
+            f.sides.exchange.fill(f.u_star)
             f.add_forces(f.u_star, dt)
             inner = f.project(f.u_star, dt)
             f.finish(f.u_star)
@@ -212,7 +212,7 @@ class ImplicitStep(Stepper):
             report.row_before, report.row_after, report.leak = inner.row_before, inner.row_after, inner.leak
             change, size = largest_change(f.grid, f.u_star, self.newest_f)
             copy_planes(f.u_star, self.newest_f)
-            f.sides.fill_velocity(self.newest_f)
+            f.sides.exchange.fill(self.newest_f)
             if change <= self.tolerance * size:
                 break
         else:
@@ -222,7 +222,7 @@ class ImplicitStep(Stepper):
             )
         np.divide(f.z_c, dt, out=s.p)
         copy_planes(self.newest_f, s.u)
-        f.sides.fill_velocity(s.u)
+        f.sides.exchange.fill(s.u)
         return report
 
 

@@ -31,7 +31,7 @@ from numba import njit
 from undertow.geometry.body_surfaces import BodySurfaces, true_volume
 from undertow.geometry.pieces import clip_half, clip_to_cell, find_bounds, set_element
 from undertow.geometry.solids import SolidFields, distance_from, mean_of_corners
-from undertow.grid import GHOSTS, Array
+from undertow.grid import GHOSTS, Array, padded
 from undertow.grid.jitting import borrowing
 from undertow.linalg import Stencil
 
@@ -185,13 +185,13 @@ class StillWater:
         grid = self.phase.domain.grid
         slit = LoadSpec(*(array[~known] for array in loads))
         open_ = LoadSpec(*(array[known] for array in loads))
-        cells = int(np.prod(grid.padded))
+        cells = grid.size
         key, at = np.unique(open_.body * cells + open_.cell, return_inverse=True)
         sums = np.stack([np.bincount(at, x, len(key)) for x in (open_.wet, open_.area)])
         near = np.zeros((2, len(slit.cell)))
         if not len(key):
             return near[0]
-        stride = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])[: grid.dimensions]
+        stride = grid.stride[: grid.dimensions]
         steps = np.stack(np.meshgrid(*[(-1, 0, 1)] * grid.dimensions), axis=-1).reshape(-1, grid.dimensions)
         for step in steps @ stride:
             wanted = slit.body * cells + slit.cell + step
@@ -366,7 +366,7 @@ def _find_loads(  # type: ignore[no-untyped-def]
     whole, p, q = np.zeros((4, 6)), np.zeros((16 + MOST, 6)), np.zeros((16 + MOST, 6))
     near = np.zeros(MOST, np.int64)
     depth = spec.dx if spec.dimensions == 2 else 1.0
-    ny, nx = spec.ny + 2 * GHOSTS, spec.nx + 2 * GHOSTS
+    nx, ny, _ = padded(spec)
     bound, normal, middle, load = np.zeros((3, 4)), np.zeros(3), np.zeros(3), np.zeros(6)
     side, sweep = np.zeros(3), np.zeros(6)
     for e in range(len(surface.element)):

@@ -23,7 +23,7 @@ from numba import njit
 
 from undertow.fluid.surface_phase import SurfacePhase
 from undertow.fluid.variable_viscosity import VariableViscosity
-from undertow.grid import GHOSTS, Array, share_face_rows
+from undertow.grid import GHOSTS, Array, neighbour, row_of_faces, share_face_rows, unit_step
 from undertow.linalg import used_planes
 
 LEAST_PART = 0.05
@@ -118,15 +118,13 @@ def _compute_strain_weights(  # type: ignore[no-untyped-def]
     spec, phi, volume, mu, wet_mass, open_mass, scale, out_root, out_mass, start, stop
 ):
     """Roots of 2 mu V f / h^2 in cells and mu V f / h^2 on edges; 1 / (rho V f) of the wet faces."""
-    rows_y = spec.ny + 1
     for row in range(start, stop):
-        k = row // rows_y + GHOSTS
-        j = row % rows_y + GHOSTS
+        k, j = row_of_faces(spec, row)
         for i in range(GHOSTS, GHOSTS + spec.nx + 1):
             here = _liquid_part(phi, volume, spec.dx, k, j, i)
             inside = i < GHOSTS + spec.nx and j < GHOSTS + spec.ny and k < GHOSTS + spec.nz
             for a in range(spec.dimensions):
-                kl, jl, il = k - int(a == 2), j - int(a == 1), i - int(a == 0)
+                kl, jl, il = neighbour(k, j, i, a, -1)
                 out_root[a, k, j, i] = 0.0
                 if inside and phi[k, j, i] <= 0.0:
                     # faces that a solid closes have no velocity of their own; those on sides have the side's
@@ -142,13 +140,13 @@ def _compute_strain_weights(  # type: ignore[no-untyped-def]
                     # liquid of neighbours that are not wet, their centres being in the air, goes with this face
                     for b in range(spec.dimensions):
                         for way in range(-1, 2 if b != a else -1, 2):
-                            kn, jn, i_n = k + way * int(b == 2), j + way * int(b == 1), i + way * int(b == 0)
+                            kn, jn, i_n = neighbour(k, j, i, b, way)
                             if wet_mass[a, kn, jn, i_n] == 0.0 and open_mass[a, kn, jn, i_n] > 0.0:
                                 part += _face_part(phi, spec.dx, a, kn, jn, i_n)
                     out_mass[a, k, j, i] = open_mass[a, k, j, i] / max(part, LEAST_PART)
                 for b in range(a + 1, spec.dimensions):
-                    kb, jb, ib = k - int(b == 2), j - int(b == 1), i - int(b == 0)
-                    kc, jc, ic = kl - int(b == 2), jl - int(b == 1), il - int(b == 0)
+                    kb, jb, ib = neighbour(k, j, i, b, -1)
+                    kc, jc, ic = neighbour(kl, jl, il, b, -1)
                     part = 0.0
                     if (
                         wet_mass[a, k, j, i] > 0.0 and wet_mass[a, kb, jb, ib] > 0.0
@@ -166,16 +164,14 @@ def _compute_strain_weights(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _apply_strain(spec, root, root_dt, u, out, start, stop):  # type: ignore[no-untyped-def]
-    rows_y = spec.ny + 1
     for row in range(start, stop):
-        k = row // rows_y + GHOSTS
-        j = row % rows_y + GHOSTS
+        k, j = row_of_faces(spec, row)
         for a in range(spec.dimensions):
-            ka, ja, ia = int(a == 2), int(a == 1), int(a == 0)
+            ka, ja, ia = unit_step(a)
             for i in range(GHOSTS, GHOSTS + spec.nx + 1):
                 out[a, k, j, i] = root_dt * root[a, k, j, i] * (u[a, k + ka, j + ja, i + ia] - u[a, k, j, i])
             for b in range(a + 1, spec.dimensions):
-                kb, jb, ib = int(b == 2), int(b == 1), int(b == 0)
+                kb, jb, ib = unit_step(b)
                 r = 6 - a - b
                 for i in range(GHOSTS, GHOSTS + spec.nx + 1):
                     shear = u[a, k, j, i] - u[a, k - kb, j - jb, i - ib]
@@ -185,13 +181,11 @@ def _apply_strain(spec, root, root_dt, u, out, start, stop):  # type: ignore[no-
 
 @njit(cache=True, nogil=True)
 def _add_strain_transpose(spec, root, root_dt, z, out, start, stop):  # type: ignore[no-untyped-def]
-    rows_y = spec.ny + 1
     for row in range(start, stop):
-        k = row // rows_y + GHOSTS
-        j = row % rows_y + GHOSTS
+        k, j = row_of_faces(spec, row)
         for a in range(spec.dimensions):
             for b in range(spec.dimensions):
-                kb, jb, ib = int(b == 2), int(b == 1), int(b == 0)
+                kb, jb, ib = unit_step(b)
                 # a cell's row lies above its lower face, an edge's row at its upper one
                 r = a if a == b else 6 - a - b
                 sign = 1 if a == b else -1

@@ -52,7 +52,7 @@ class Tank(Extent):
 
     def transport_velocity(self, u_f: Array, by_f: Array, dt: float, out_f: Array) -> None:
         self.advection.velocity(u_f, by_f, dt, out_f)
-        self.domain.sides.fill_velocity(out_f)
+        self.domain.sides.exchange.fill(out_f)
 
     def sweep(self, u_f: Array, values_c: Array, rest: tuple[float, ...], dt: float) -> bool:
         if self.advection.one_sided is None:
@@ -102,7 +102,7 @@ class Tank(Extent):
         u[face] = kept + (1.0 - part) * u[face]
         self._set_wall_velocity(u_f)
         self.solve.set_carried(u_f)
-        self.domain.sides.fill_velocity(u_f)
+        self.domain.sides.exchange.fill(u_f)
 
     def volume(self) -> float:
         grid = self.domain.grid

@@ -117,7 +117,7 @@ class TwoFluids(LiquidSurface):
             place, normal = self._faces(axis, cell)
             place -= middle.reshape(-1)[cell, None] * normal
             along_f[axis].reshape(-1)[cell] = sample_velocity(grid, by_f, place)[:, axis]
-        self.sides.fill_velocity(along_f)
+        self.sides.exchange.fill(along_f)
         super().advance_surface(along_f, dt)
 
     def _faces(self, axis: int, cell: np.ndarray) -> tuple[Array, Array]:
@@ -151,7 +151,7 @@ class TwoFluids(LiquidSurface):
         np.greater_equal(part_f, 1.0, out=self.known_f)
         self.known_f &= phase.inv_mass_f > 0.0
         self.extrapolation.velocity(own_f, self.known_f, OWN_LAYERS)
-        self.sides.fill_velocity(own_f)
+        self.sides.exchange.fill(own_f)
         self.advection.velocity(own_f, by_f, dt, self.carried_f)
         mass = part_f / (part_f + (1.0 - part_f) * light / heavy)
         self.carried_f -= out_f

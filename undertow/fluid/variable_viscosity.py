@@ -54,7 +54,7 @@ class VariableViscosity(AdvectedField):
 
     def transport(self, by_f: Array, dt: float, work_f: Array) -> None:
         advection, new_c = self.context.advection, self._new_c
-        advection.sides.fill_centred(self.mu_c, self._lowest, self._lowest)
+        advection.sides.exchange.fill(self.mu_c, self._lowest, self._lowest)
         advection.centred(self.mu_c, by_f, dt, new_c, self._lowest, self._lowest)
         np.clip(new_c, self._lowest, self._highest, out=self.mu_c)
         self._extend()

@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 
 from undertow.fluid.domain import FluidDomain, last_face, wrap
-from undertow.grid import GHOSTS, INFLOW, WALL, Array, share, share_face_rows
+from undertow.grid import GHOSTS, INFLOW, WALL, Array, row_of_faces, share, share_face_rows, unit_step
 from undertow.linalg import used_planes, used_ranges
 
 SMALLEST_DISTANCE = 0.01
@@ -262,12 +262,6 @@ def _add_side_exchange(root, solid, solid_factor, velocity, u, out, start, stop)
 
 
 @njit(cache=True)
-def _shift(a):  # type: ignore[no-untyped-def]
-    """Index offset (z, y, x) of one step along axis a."""
-    return (1 if a == 2 else 0), (1 if a == 1 else 0), (1 if a == 0 else 0)
-
-
-@njit(cache=True)
 def _aperture(spec, periodic, area, a, b, k, j, i):  # type: ignore[no-untyped-def]
     """Open fraction of the surface between the dual cells of two faces of component a that are neighbours along b.
 
@@ -275,7 +269,7 @@ def _aperture(spec, periodic, area, a, b, k, j, i):  # type: ignore[no-untyped-d
     the wall instead.
     """
     n = (spec.nx, spec.ny, spec.nz)
-    az, ay, ax = _shift(a)
+    az, ay, ax = unit_step(a)
     if a == b:
         kp = wrap(k + az, spec.nz, periodic[2])
         jp = wrap(j + ay, spec.ny, periodic[1])
@@ -284,7 +278,7 @@ def _aperture(spec, periodic, area, a, b, k, j, i):  # type: ignore[no-untyped-d
         if lo <= 0.0 or hi <= 0.0:
             return 0.0
         return 0.5 * (lo + hi)
-    bz, by, bx = _shift(b)
+    bz, by, bx = unit_step(b)
     at_b = i if b == 0 else (j if b == 1 else k)
     if at_b == GHOSTS and periodic[b] == 0 or at_b == GHOSTS + n[b]:
         return 0.0
@@ -300,7 +294,7 @@ def _aperture(spec, periodic, area, a, b, k, j, i):  # type: ignore[no-untyped-d
 def _edge_opening(spec, periodic, area, a, b, k, j, i):  # type: ignore[no-untyped-def]
     """Mean open fraction of the two b-faces that make up the dual surface at an edge; half of it on a p = 0 side."""
     n = (spec.nx, spec.ny, spec.nz)
-    az, ay, ax = _shift(a)
+    az, ay, ax = unit_step(a)
     at = i if a == 0 else (j if a == 1 else k)
     km = wrap(k - az, spec.nz, periodic[2])
     jm = wrap(j - ay, spec.ny, periodic[1])
@@ -324,8 +318,8 @@ def _cut_shift(spec, area, a, b, k, j, i):  # type: ignore[no-untyped-def]
     if spec.dimensions == 2:
         return 0.5 * (1.0 - phi)
     c = 3 - a - b
-    bz, by, bx = _shift(b)
-    cz, cy, cx = _shift(c)
+    bz, by, bx = unit_step(b)
+    cz, cy, cx = unit_step(c)
     gb = abs(area[a, k + bz, j + by, i + bx] - area[a, k - bz, j - by, i - bx])
     gc = abs(area[a, k + cz, j + cy, i + cx] - area[a, k - cz, j - cy, i - cx])
     if gb + gc <= 0.0:
@@ -337,7 +331,7 @@ def _cut_shift(spec, area, a, b, k, j, i):  # type: ignore[no-untyped-def]
 def _is_cut(spec, periodic, area, a, b, k, j, i):  # type: ignore[no-untyped-def]
     """True when one of the two faces of row (a, b) at (k, j, i) is cut by a solid."""
     sign = 1 if a == b else -1
-    bz, by, bx = _shift(b)
+    bz, by, bx = unit_step(b)
     other = area[
         a,
         wrap(k + sign * bz, spec.nz, periodic[2]),
@@ -350,10 +344,8 @@ def _is_cut(spec, periodic, area, a, b, k, j, i):  # type: ignore[no-untyped-def
 @njit(cache=True, nogil=True)
 def _compute_viscous_weights(spec, periodic, kind, area, flux, cut_factor, out_root, start, stop):  # type: ignore[no-untyped-def]
     d = spec.dimensions
-    ny = spec.ny + 1
     for row in range(start, stop):
-        k = row // ny + GHOSTS
-        j = row % ny + GHOSTS
+        k, j = row_of_faces(spec, row)
         for a in range(d):
             for b in range(d):
                 for i in range(GHOSTS, GHOSTS + spec.nx + 1):
@@ -379,7 +371,7 @@ def _compute_viscous_weights(spec, periodic, kind, area, flux, cut_factor, out_r
                     if inside:
                         weight = _aperture(spec, periodic, area, a, b, k, j, i)
                         if weight > 0.0 and a != b:
-                            bz, by, bx = _shift(b)
+                            bz, by, bx = unit_step(b)
                             kb = wrap(k - bz, spec.nz, periodic[2])
                             jb = wrap(j - by, spec.ny, periodic[1])
                             ib = wrap(i - bx, spec.nx, periodic[0])
@@ -393,13 +385,11 @@ def _compute_viscous_weights(spec, periodic, kind, area, flux, cut_factor, out_r
 @njit(cache=True, nogil=True)
 def _apply_viscous(spec, periodic, root, root_dt, u, out, start, stop):  # type: ignore[no-untyped-def]
     d = spec.dimensions
-    ny = spec.ny + 1
     for row in range(start, stop):
-        k = row // ny + GHOSTS
-        j = row % ny + GHOSTS
+        k, j = row_of_faces(spec, row)
         for a in range(d):
             for b in range(d):
-                bz, by, bx = _shift(b)
+                bz, by, bx = unit_step(b)
                 r = 3 * a + b
                 if a == b:
                     kp = wrap(k + bz, spec.nz, periodic[2])
@@ -415,22 +405,26 @@ def _apply_viscous(spec, periodic, root, root_dt, u, out, start, stop):  # type:
                         out[r, k, j, i] = root_dt * root[r, k, j, i] * (u[a, k, j, i] - u[a, kl, jl, il])
 
 
+@njit(cache=True)
+def _end_of_row(spec, periodic, a, k, j):  # type: ignore[no-untyped-def]
+    """One past the last face of component a in a row that is an unknown of its own; the first one where none is."""
+    out_k = k >= (last_face(spec.nz, periodic[2]) if a == 2 else GHOSTS + spec.nz)
+    out_j = j >= (last_face(spec.ny, periodic[1]) if a == 1 else GHOSTS + spec.ny)
+    if out_k or out_j:
+        return GHOSTS
+    return last_face(spec.nx, periodic[0]) if a == 0 else GHOSTS + spec.nx
+
+
 @njit(cache=True, nogil=True)
 def _add_viscous_transpose(spec, periodic, root, root_dt, z, w, start, stop):  # type: ignore[no-untyped-def]
     """Face f of component a is the high end of the row before it and the low end of the row after it along b."""
     d = spec.dimensions
-    ny = spec.ny + 1
     for row in range(start, stop):
-        k = row // ny + GHOSTS
-        j = row % ny + GHOSTS
+        k, j = row_of_faces(spec, row)
         for a in range(d):
-            if k >= (last_face(spec.nz, periodic[2]) if a == 2 else GHOSTS + spec.nz):
-                continue
-            if j >= (last_face(spec.ny, periodic[1]) if a == 1 else GHOSTS + spec.ny):
-                continue
-            stop = last_face(spec.nx, periodic[0]) if a == 0 else GHOSTS + spec.nx
+            stop = _end_of_row(spec, periodic, a, k, j)
             for b in range(d):
-                bz, by, bx = _shift(b)
+                bz, by, bx = unit_step(b)
                 r = 3 * a + b
                 low = 1 if a == b else 0
                 kl = wrap(k - low * bz, spec.nz, periodic[2])
@@ -448,18 +442,12 @@ def _add_viscous_transpose(spec, periodic, root, root_dt, z, w, start, stop):  #
 @njit(cache=True, nogil=True)
 def _add_viscous_gram(spec, periodic, root, dt, area, skip_cut, u, out, start, stop):  # type: ignore[no-untyped-def]
     d = spec.dimensions
-    ny = spec.ny + 1
     for row in range(start, stop):
-        k = row // ny + GHOSTS
-        j = row % ny + GHOSTS
+        k, j = row_of_faces(spec, row)
         for a in range(d):
-            if k >= (last_face(spec.nz, periodic[2]) if a == 2 else GHOSTS + spec.nz):
-                continue
-            if j >= (last_face(spec.ny, periodic[1]) if a == 1 else GHOSTS + spec.ny):
-                continue
-            stop = last_face(spec.nx, periodic[0]) if a == 0 else GHOSTS + spec.nx
+            stop = _end_of_row(spec, periodic, a, k, j)
             for b in range(d):
-                bz, by, bx = _shift(b)
+                bz, by, bx = unit_step(b)
                 r = 3 * a + b
                 low = 1 if a == b else 0
                 kl, jl = wrap(k - low * bz, spec.nz, periodic[2]), wrap(j - low * by, spec.ny, periodic[1])
@@ -485,18 +473,12 @@ def _add_viscous_gram(spec, periodic, root, dt, area, skip_cut, u, out, start, s
 @njit(cache=True, nogil=True)
 def _add_viscous_gram_diagonal(spec, periodic, root, dt, out, start, stop):  # type: ignore[no-untyped-def]
     d = spec.dimensions
-    ny = spec.ny + 1
     for row in range(start, stop):
-        k = row // ny + GHOSTS
-        j = row % ny + GHOSTS
+        k, j = row_of_faces(spec, row)
         for a in range(d):
-            if k >= (last_face(spec.nz, periodic[2]) if a == 2 else GHOSTS + spec.nz):
-                continue
-            if j >= (last_face(spec.ny, periodic[1]) if a == 1 else GHOSTS + spec.ny):
-                continue
-            stop = last_face(spec.nx, periodic[0]) if a == 0 else GHOSTS + spec.nx
+            stop = _end_of_row(spec, periodic, a, k, j)
             for b in range(d):
-                bz, by, bx = _shift(b)
+                bz, by, bx = unit_step(b)
                 r = 3 * a + b
                 low = 1 if a == b else 0
                 for i in range(GHOSTS, stop):
@@ -518,13 +500,11 @@ def _add_viscous_gram_diagonal(spec, periodic, root, dt, out, start, stop):  # t
 @njit(cache=True, nogil=True)
 def _add_viscous_diagonal(spec, periodic, root, dt, inv_mass, out, start, stop):  # type: ignore[no-untyped-def]
     d = spec.dimensions
-    ny = spec.ny + 1
     for row in range(start, stop):
-        k = row // ny + GHOSTS
-        j = row % ny + GHOSTS
+        k, j = row_of_faces(spec, row)
         for a in range(d):
             for b in range(d):
-                bz, by, bx = _shift(b)
+                bz, by, bx = unit_step(b)
                 r = 3 * a + b
                 sign = 1 if a == b else -1
                 for i in range(GHOSTS, GHOSTS + spec.nx + 1):
@@ -557,12 +537,10 @@ def _compute_solid_walls(  # type: ignore[no-untyped-def]
     """mu A_wall / d of the solid surface inside each dual cell; A_wall closes the area vector of its openings."""
     d = spec.dimensions
     n = (spec.nx, spec.ny, spec.nz)
-    ny = spec.ny + 1
     for row in range(start, stop):
-        k = row // ny + GHOSTS
-        j = row % ny + GHOSTS
+        k, j = row_of_faces(spec, row)
         for a in range(d):
-            az, ay, ax = _shift(a)
+            az, ay, ax = unit_step(a)
             for i in range(GHOSTS, GHOSTS + spec.nx + 1):
                 phi = area[a, k, j, i]
                 if inv_mass[a, k, j, i] == 0.0 or phi <= 0.0:
@@ -579,7 +557,7 @@ def _compute_solid_walls(  # type: ignore[no-untyped-def]
                 total = 0.0
                 along = 0.0
                 for b in range(d):
-                    bz, by, bx = _shift(b)
+                    bz, by, bx = unit_step(b)
                     if a == b:
                         lo = (
                             phi
@@ -620,15 +598,13 @@ def _add_side_walls(spec, periodic, sides, area, flux, inv_mass, weight, weight_
     """No-slip domain sides at half a cell from the faces along them."""
     d = spec.dimensions
     n = (spec.nx, spec.ny, spec.nz)
-    ny = spec.ny + 1
     for row in range(start, stop):
-        k = row // ny + GHOSTS
-        j = row % ny + GHOSTS
+        k, j = row_of_faces(spec, row)
         for a in range(d):
             for b in range(d):
                 if a == b or periodic[b] == 1:
                     continue
-                bz, by, bx = _shift(b)
+                bz, by, bx = unit_step(b)
                 first = 1 if b == 0 else 0
                 second = 1 if b == 2 else 2
                 m1 = n[first] + 2 * GHOSTS

@@ -39,7 +39,7 @@ from numba import njit
 
 from undertow.fluid.measure import largest_difference
 from undertow.fluid.waters import Waters, around, find_nearest_liquid, is_closed, same_component, sees, takes
-from undertow.grid import GHOSTS, Array, Grid, share_rows
+from undertow.grid import GHOSTS, Array, Grid, neighbour, row_of_cells, share_rows, unit_step
 from undertow.grid.jitting import borrowing
 from undertow.linalg import Stencil
 from undertow.part import RATE, VOLUME, Quantity
@@ -319,7 +319,7 @@ class Untracked(VolumeTracker):
 def _flux(spec, phi, volume, error, u, area, closed, c, a, k, j, i):  # type: ignore[no-untyped-def]
     """Volume that crosses a face upwards [cells]. The liquid part of the box that crosses it is that of a plane at the
     distance of its middle; with gradient g the box is sum |g_a| size_a deep."""
-    kl, jl, il = k - int(a == 2), j - int(a == 1), i - int(a == 0)
+    kl, jl, il = neighbour(k, j, i, a, -1)
     v = u[a, k, j, i] * c
     opening = area[a, k, j, i]
     if closed.size > 0:
@@ -335,7 +335,7 @@ def _flux(spec, phi, volume, error, u, area, closed, c, a, k, j, i):  # type: ig
         deep = abs((hi - lo) * v)
         for b in range(spec.dimensions):
             if b != a:
-                kb, jb, ib = int(b == 2), int(b == 1), int(b == 0)
+                kb, jb, ib = unit_step(b)
                 across = phi[k + kb, j + jb, i + ib] - phi[k - kb, j - jb, i - ib]
                 deep += 0.25 * abs(across + phi[kl + kb, jl + jb, il + ib] - phi[kl - kb, jl - jb, il - ib])
         if deep > 0.0:
@@ -353,8 +353,7 @@ def _is_dry(volume, error, k, j, i):  # type: ignore[no-untyped-def]
 def _advect_volume(spec, phi, volume, error, u, area, closed, c, out, start, stop):  # type: ignore[no-untyped-def]
     """out = V + e less what leaves through the faces [cells]."""
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         before, passed = GHOSTS - 1, 0.0
         for i in range(GHOSTS, GHOSTS + spec.nx):
             total = volume[k, j, i] + error[k, j, i]
@@ -390,8 +389,7 @@ def _remove_spurious(  # type: ignore[no-untyped-def]
     out_shape: negative in cells that were changed. Per row: how many these are.
     """
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         changed = 0
         for i in range(GHOSTS, GHOSTS + spec.nx):
             out_shape[k, j, i] = CHANGED * spec.dx
@@ -425,8 +423,7 @@ def _find_error(  # type: ignore[no-untyped-def]
     """
     over = 1 if spec.dimensions == 3 else 0
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         liquid, sharing, unresolved, made = 0, 0, 0, 0.0
         for i in range(GHOSTS, GHOSTS + spec.nx):
             value = phi[k, j, i] if solid.size == 0 else max(phi[k, j, i], -solid[k, j, i])
@@ -476,8 +473,7 @@ def _redistribute(spec, phi, open_c, hidden, share, component, sharing_rows, out
     """
     over = 1 if spec.dimensions == 3 else 0
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         sharing = 0.0
         for kk in range(max(k - over, GHOSTS), min(k + over + 1, GHOSTS + spec.nz)):
             for jj in range(max(j - 1, GHOSTS), min(j + 2, GHOSTS + spec.ny)):
@@ -519,8 +515,7 @@ def _hand_on(spec, phi, open_c, hidden, component, cell, error, out):  # type: i
 def _set_rates(spec, error, label, mean, scale, out, start, stop):  # type: ignore[no-untyped-def]
     """out = scale times the part of a cell that each liquid cell is to make, 0 in other cells."""
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         for i in range(GHOSTS, GHOSTS + spec.nx):
             e = error[k, j, i]
             rate = GAIN * (e - min(max(e, -LEFT), LEFT)) + EVEN * mean[label[k, j, i]]

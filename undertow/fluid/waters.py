@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from undertow.grid import GHOSTS, Array, Grid, share_rows
+from undertow.grid import GHOSTS, Array, Grid, neighbour, row_of_cells, share_rows
 from undertow.grid.jitting import borrowing, inlined
 from undertow.linalg import Stencil
 from undertow.part import VOLUME, Quantity
@@ -114,7 +114,7 @@ def find_nearest_liquid(
     ways = [sign * np.eye(3, dtype=np.int64)[2 - axis] for axis in grid.axes for sign in (-1, 1)]
     found = np.full(cell.shape, -1)
     source, here, before = np.arange(cell.shape[1]), cell, np.zeros(0, dtype=np.int64)
-    size = int(np.prod(grid.padded))
+    size = grid.size
     for _ in range(most):
         if not len(source):
             break
@@ -182,13 +182,12 @@ def sees(hidden, k, j, i, kk, jj, ii):  # type: ignore[no-untyped-def]
 def _join_liquid(spec, phi, open_c, area, closed, out_face, out_cell, start, stop):  # type: ignore[no-untyped-def]
     """Face 1 between liquid cells that an open part of it joins, else 0; cell 1 in liquid cells outside solids."""
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         for i in range(GHOSTS, GHOSTS + spec.nx):
             out_cell[k, j, i] = 1.0 if takes(phi, open_c, k, j, i) else 0.0
             for a in range(3):
                 at = i if a == 0 else (j if a == 1 else k)
-                kl, jl, il = k - int(a == 2), j - int(a == 1), i - int(a == 0)
+                kl, jl, il = neighbour(k, j, i, a, -1)
                 joined = phi[k, j, i] <= 0.0 and at > GHOSTS and a < spec.dimensions
                 if joined:
                     joined = phi[kl, jl, il] <= 0.0 and area[a, k, j, i] > 0.0

@@ -48,7 +48,7 @@ class ThinClosing:
         self.face, self.cell = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self.beside = np.zeros(0, np.int64)
         self._x = np.zeros((0, 3))
-        self._stride = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])
+        self._stride = grid.stride
         corners = np.stack(np.meshgrid(*([0, 1] if a in grid.axes else [0] for a in range(3)), indexing="ij"), axis=-1)
         self._corners = corners.reshape(-1, 3)
 
@@ -147,7 +147,7 @@ class ThinClosing:
             both = self.occlusion.see(place[low[chosen]], at)
             both &= self.occlusion.see(at, place[high[chosen]])
             closed[chosen[both]] = False
-        size = int(np.prod(grid.padded))
+        size = grid.size
         face = axis[closed] * size + upper[closed]
         for a in grid.axes:
             if fields.period[a] > 0.0:
@@ -182,7 +182,7 @@ class ThinClosing:
 
     def _index(self, cell: np.ndarray, offset: float) -> Array:
         """Index coordinates of the lower corners of cells, moved by a part of a cell along the axes in use."""
-        at = np.stack(np.unravel_index(cell, self.grid.padded)[::-1], axis=1).astype(float)
+        at = self.grid.index(cell).astype(float)
         return at + np.where(self._used > 0.0, offset, 0.5)
 
     def _along(self, cell: np.ndarray, axis: int) -> np.ndarray:
@@ -190,7 +190,7 @@ class ThinClosing:
 
     def _is_used(self, face: np.ndarray, axis: int, period: Array) -> np.ndarray:
         """Whether faces lie between two cells of the domain, those of periodic sides once."""
-        used = (face >= 0) & (face < int(np.prod(self.grid.padded)))
+        used = (face >= 0) & (face < self.grid.size)
         for a in self.grid.axes:
             at = self._along(face, a)
             first = GHOSTS + (1 if a == axis and period[a] == 0.0 else 0)
@@ -210,7 +210,7 @@ def find_ahead(
     grid, interior = fields.grid, np.zeros(swept_c.shape, dtype=bool)
     interior[fields.grid.interior] = True
     swept, inside = swept_c.reshape(-1) != 0, interior.reshape(-1)
-    stride = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])
+    stride = grid.stride
     cell = np.flatnonzero(swept & inside & (volume_c.reshape(-1) != 0.0))
     way = (occlusion.x_now - occlusion.x_seen)[np.unique(occlusion.element)].mean(axis=0)
     own = fields.velocity_c.reshape(3, -1)[:, cell].T
@@ -218,7 +218,7 @@ def find_ahead(
     ends = [(axis, side) for axis in grid.axes for side in (1, -1)]
     order = np.argsort([-side * way[:, axis] for axis, side in ends], axis=0, kind="stable")
     found = np.full(len(cell), -1, dtype=np.int64)
-    place: Array = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1).astype(float) + 0.5
+    place: Array = grid.index(cell).astype(float) + 0.5
     for rank in range(len(ends)):
         left = np.flatnonzero(found < 0)
         step = np.array(ends)[order[rank, left]]
@@ -228,7 +228,7 @@ def find_ahead(
             moving &= inside[at] & swept[at]
             if not moving.any():
                 break
-        end: Array = np.stack(np.unravel_index(at, grid.padded)[::-1], axis=1).astype(float) + 0.5
+        end: Array = grid.index(at).astype(float) + 0.5
         reached = ~moving & inside[at] & occlusion.see(place[left], end)
         found[left[reached]] = at[reached]
     return cell[found >= 0], found[found >= 0]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from undertow.grid import GHOSTS, Array, Grid
+from undertow.grid import GHOSTS, Array, Grid, padded
 from undertow.grid.jitting import borrowing, helper
 
 THICKNESS = 1e-4
@@ -58,7 +58,7 @@ class Occlusion:
         self.element = np.ascontiguousarray(np.concatenate([element, last], axis=1)[:, :3])
         self.x_seen, self.x_now = np.zeros((nodes, 3)), np.zeros((nodes, 3))
         self.shift = np.zeros((1, 3))
-        cells = int(np.prod(grid.padded))
+        cells = grid.size
         self._start = np.zeros(cells + 1, np.int64)
         self._item = np.zeros(0, np.int64)
         self._corner, self._box, self._plane = np.zeros((0, 3, 3)), np.zeros((0, 6)), np.zeros((0, 5))
@@ -160,7 +160,7 @@ def _fill_bins(spec, element, x, shift, out):  # type: ignore[no-untyped-def]
     fills ``item`` if there is so much."""
     corner, box, plane, out_start, out_item = out.corner, out.box, out.plane, out.start, out.item
     _set_corners(spec, element, x, shift, corner, box, plane)
-    px, py, pz = spec.nx + 2 * GHOSTS, spec.ny + 2 * GHOSTS, spec.nz + 2 * GHOSTS
+    px, py, pz = padded(spec)
     out_start[:] = 0
     total = 0
     for turn in range(2):
@@ -315,7 +315,7 @@ def gather_elements(spec, occluder, low_x, low_y, low_z, high_x, high_y, high_z,
 
     stamp (m + 1,): when each element was met last, and the number of the search.
     """
-    px, py, pz = spec.nx + 2 * GHOSTS, spec.ny + 2 * GHOSTS, spec.nz + 2 * GHOSTS
+    px, py, pz = padded(spec)
     i0, i1 = max(int(np.floor(low_x - THICKNESS)), 0), min(int(np.floor(high_x + THICKNESS)), px - 1)
     j0, j1 = max(int(np.floor(low_y - THICKNESS)), 0), min(int(np.floor(high_y + THICKNESS)), py - 1)
     k0, k1 = max(int(np.floor(low_z - THICKNESS)), 0), min(int(np.floor(high_z + THICKNESS)), pz - 1)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from undertow.grid import GHOSTS, Array, Grid
+from undertow.grid import GHOSTS, Array, Grid, padded
 from undertow.grid.jitting import helper
 
 SNAP = 1e-9
@@ -78,7 +78,7 @@ class SurfacePieces:
     def measure_openings(self, out_area_f: Array, out_volume_c: Array) -> None:
         """Open fraction of all faces (3, Z, Y, X) and cells (Z, Y, X) around closed surfaces."""
         grid, pieces = self.grid, self.arrays()
-        cells = int(np.prod(grid.padded))
+        cells = grid.size
         for axis in grid.axes:
             s = np.bincount(pieces.cell, pieces.area[:, axis], cells).reshape(grid.padded)
             along = 2 - axis
@@ -188,7 +188,7 @@ def clip_elements(spec, surface, out):  # type: ignore[no-untyped-def]
     room = len(out.cell)
     whole, p, q = np.zeros((4, 6)), np.zeros((12, 6)), np.zeros((12, 6))
     depth = spec.dx if spec.dimensions == 2 else 1.0
-    ny, nx = spec.ny + 2 * GHOSTS, spec.nx + 2 * GHOSTS
+    nx, ny, _ = padded(spec)
     bound = np.zeros((3, 4))
     total, middle = np.zeros(3), np.zeros(6)
     for image in range(len(surface.shift)):

@@ -14,7 +14,7 @@ from numba import njit
 from undertow.geometry.meshes import MeshShape
 from undertow.geometry.occlusion import side_of_edge
 from undertow.geometry.solids import POSITION, Solid, SolidFields
-from undertow.grid import GHOSTS, Array
+from undertow.grid import GHOSTS, Array, strides
 
 TRACED, MET = 16, 1e-3
 """Steps after which a segment that runs along a solid is taken as not crossed, and how near to it one has met it
@@ -98,9 +98,9 @@ class ThinWalls:
 
     def _crossed(self, b: int) -> np.ndarray:
         fields = self.fields
-        grid, solid, size = fields.grid, fields.solids[b], int(np.prod(fields.grid.padded))
+        grid, solid, size = fields.grid, fields.solids[b], fields.grid.size
         near = fields.body_c == b
-        stride = np.array([1, grid.padded[2], grid.padded[1] * grid.padded[2]])
+        stride = grid.stride
         high, axes = [], []
         for a in grid.axes:
             inner = [slice(GHOSTS, GHOSTS + n) for n in reversed(grid.cells)]
@@ -109,14 +109,13 @@ class ThinWalls:
             close = (fields.area_f[a] > 0.0) & (fields.distance_f[a] < CLOSE * grid.dx)
             either = close & (near | np.roll(near, 1, axis=2 - a))
             index = np.argwhere(either[tuple(inner)]) + [part.start for part in inner]
-            high.append(np.ravel_multi_index(tuple(index.T), grid.padded))
+            high.append(grid.number(index[:, ::-1]))
             axes.append(np.full(len(index), a))
         cell, axis = np.concatenate(high), np.concatenate(axes)
         low = cell - stride[axis]
         # every centre is looked at once
         centre, where = np.unique(np.concatenate([low, cell]), return_inverse=True)
-        index = np.stack(np.unravel_index(centre, grid.padded)[::-1], axis=1)
-        place = np.array(grid.lower) + (index - GHOSTS + 0.5) * grid.dx
+        place = grid.position(grid.index(centre))
         gap, first, last = _distances(fields, solid, place), where[: len(cell)], where[len(cell) :]
         # two balls that cover the way between the centres leave no room for the solid
         between = (gap[first] > 0.0) & (gap[last] > 0.0) & (gap[first] + gap[last] < grid.dx)
@@ -159,8 +158,7 @@ def _cut_lines(spec, vertices, triangles, out_face, out_place):  # type: ignore[
     line from one cell before the first centre, negative where the line goes into the mesh.
     """
     n = (spec.nx, spec.ny, spec.nz)
-    row = spec.nx + 2 * GHOSTS
-    plane = row * (spec.ny + 2 * GHOSTS)
+    _, row, plane = strides(spec)
     stride = (1, row, plane)
     size = plane * (spec.nz + 2 * GHOSTS)
     corner = GHOSTS * (plane + row + 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +112,42 @@ class Grid:
         s = slices[2 - axis]
         slices[2 - axis] = slice(s.start, s.stop + 1)
         return (slices[0], slices[1], slices[2])
+
+    # numbers of cells and faces in flattened arrays; those of faces are axis * size + cell ---------------------------
+
+    @cached_property
+    def size(self) -> int:
+        """Cells of the padded array."""
+        pz, py, px = self.padded
+        return pz * py * px
+
+    @cached_property
+    def stride(self) -> NDArray[np.int64]:
+        """What one cell along x, y, z adds to the number of a cell (3,)."""
+        _, py, px = self.padded
+        return np.array([1, px, px * py])
+
+    def index(self, cell: NDArray[Any]) -> NDArray[np.int64]:
+        """Indices (n, 3) along x, y, z in the padded array of cells (n,)."""
+        return np.stack(np.unravel_index(cell, self.padded)[::-1], axis=1)
+
+    def number(self, index: NDArray[Any]) -> NDArray[np.int64]:
+        """Numbers (n,) of the cells with indices (n, 3) along x, y, z."""
+        return np.asarray(np.ravel_multi_index(tuple(index.T[::-1]), self.padded), dtype=np.int64)
+
+    def split(self, face: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Axes (n,) and cells (n,) of faces (n,)."""
+        axis, cell = np.divmod(face, self.size)
+        return axis, cell
+
+    def position(self, index: NDArray[np.int64] | Array, offset: float | Array = 0.5) -> Array:
+        """lower + (index - GHOSTS + offset) dx of indices (n, 3) in the padded array [m]: by default centres."""
+        return np.asarray(np.array(self.lower) + (index - GHOSTS + offset) * self.dx)
+
+    def wrap(self, index: NDArray[np.int64], periodic: tuple[bool, bool, bool]) -> NDArray[np.int64]:
+        """Indices (n, 3) in the domain along periodic axes, the others as they are."""
+        inside = (index - GHOSTS) % np.array(self.cells) + GHOSTS
+        return np.asarray(np.where(periodic, inside, index))
 
     def cell_field(self) -> Array:
         return np.zeros(self.padded)

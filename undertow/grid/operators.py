@@ -1,15 +1,19 @@
-"""Quantities derived from a face velocity, for output and the ledger, and the largest entry of a field.
+"""Quantities derived from a face velocity, for output and the ledger, and sums and largest entries over a grid.
 
 Divergence, gradient and the velocity gradient carry face weights and belong to ``fluid``.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 from undertow.grid.grid import Array, Grid
-from undertow.grid.threads import share
+from undertow.grid.threads import share, share_rows
 
 _PARTS = 64
 """Parts that a field is divided into for its largest entry."""
@@ -75,6 +79,24 @@ def _check_faces(grid: Grid, u_f: Array) -> None:
         raise ValueError(
             f"u_f: shape {u_f.shape}, {grid.cells} cells need {(3, *grid.padded)} (axis, z, y, x and ghosts)"
         )
+
+
+def sum_rows(grid: Grid, shape: tuple[int, ...], kernel: Callable[..., Any], *args: Any) -> Array:
+    """Sums of ``shape`` over the rows of cells: kernel(spec, *args, out (rows, *shape), start, stop) adds to what is 0
+    at first. Rows are added in their order, whatever the threads."""
+    return np.asarray(_over_rows(grid, shape, kernel, args).sum(axis=0))
+
+
+def largest_of_rows(grid: Grid, shape: tuple[int, ...], kernel: Callable[..., Any], *args: Any) -> Array:
+    """The largest, not less than 0, as ``sum_rows``."""
+    return np.asarray(_over_rows(grid, shape, kernel, args).max(axis=0))
+
+
+def _over_rows(grid: Grid, shape: tuple[int, ...], kernel: Callable[..., Any], args: tuple[Any, ...]) -> Array:
+    partial = grid.row_sums(math.prod(shape)).reshape(-1, *shape)
+    partial[...] = 0.0
+    share_rows(grid, kernel, *args, partial)
+    return partial
 
 
 def largest_entry(field: Array) -> float:

@@ -63,6 +63,16 @@ class _Krylov:
         square = self.space.dot(r, r) if weight is None else self.space.weighted_square(r, weight)
         return math.sqrt(square) if square >= 0 else math.nan
 
+    def scales(
+        self, b: Array, weight: Array | None, scale: float | None, tolerance: float
+    ) -> tuple[float, float]:  # fmt: skip
+        """||b||, and what the tolerance is relative to: that, unless it is given."""
+        norm = self.norm(b, weight)
+        scale = norm if scale is None else scale
+        if not (math.isfinite(norm) and math.isfinite(scale)):
+            raise self.fail("the right-hand side is not finite", 0, norm, scale, tolerance)
+        return norm, scale
+
     def true_residual(self, a: Operator, b: Array, x: Array, out: Array) -> None:
         """out = b - A x"""
         a.apply(x, out)
@@ -96,10 +106,7 @@ class ConjugateGradients(_Krylov):
         """
         space = self.space
         r, p, q, z = self.work
-        norm = self.norm(b, weight)
-        scale = norm if scale is None else scale
-        if not (math.isfinite(norm) and math.isfinite(scale)):
-            raise self.fail("the right-hand side is not finite", 0, norm, scale, tolerance)
+        norm, scale = self.scales(b, weight, scale, tolerance)
         if norm == 0.0:
             x[...] = 0.0
             return KrylovStats(0, 0.0, 0.0, 0.0)
@@ -192,10 +199,7 @@ class Minres(_Krylov):
         """
         space = self.space
         true = self.work[8]
-        norm = self.norm(b, weight)
-        scale = norm if scale is None else scale
-        if not (math.isfinite(norm) and math.isfinite(scale)):
-            raise self.fail("the right-hand side is not finite", 0, norm, scale, tolerance)
+        norm, scale = self.scales(b, weight, scale, tolerance)
         if norm == 0.0:
             x[...] = 0.0
             return KrylovStats(0, 0.0, 0.0, 0.0)

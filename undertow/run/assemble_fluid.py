@@ -167,8 +167,7 @@ def _with_nodes(box: _Box) -> Assembly:
     bodies = _make_bodies(box, rigid, notes)
     soft = part.soft
     if scene.fluid.initial_vortices and not scene.has_surface:
-        moved = soft.inv_mass > 0
-        soft.v[moved] += np.stack(build.initial_velocity(scene)(*soft.x[moved].T), axis=1)
+        soft.v += np.where(soft.moves, np.stack(build.initial_velocity(scene)(*soft.x.T), axis=1), 0.0)
     densities = [item.density for item in scene.softs.values() if isinstance(item, SoftBody)]
     settings = NodeSettings(scene.soft.stepper, min(densities, default=np.inf), scene.soft.volume_recovery)
     nodes = NodesInFluid(bodies, part, settings)

@@ -46,7 +46,7 @@ from undertow.solids import SolidSettings
 from undertow.solids.loads import NewLoad
 from undertow.solids.rigid_part import NewJoint, RigidPart
 from undertow.solids.schemes import RigidScheme, SolidsScheme
-from undertow.solids.soft_part import SoftLook, SoftNodes, SoftPart, SoftSettings
+from undertow.solids.soft_part import Holding, SoftLook, SoftNodes, SoftPart, SoftSettings
 
 
 def assemble_solids(scene: Scene, table: BodyTable, starts: bool) -> Assembly:
@@ -319,7 +319,7 @@ def _read_solid(found: SoftNodes, name: str, item: SoftBody, torn: Pairs) -> Sof
 
 def _read_cloth(found: SoftNodes, name: str, item: Cloth, torn: Pairs) -> SoftMesh:
     soft = found.soft
-    regions = [(_region(name, hold, soft.dimensions), hold.until is None) for hold in item.holds]
+    regions = [(_region(name, hold, soft.dimensions), hold.clamps) for hold in item.holds]
     mesh = making.add_cloth(
         soft,
         name,
@@ -382,9 +382,12 @@ def _read_hold(found: SoftNodes, mesh: SoftMesh, hold: Hold) -> None:
         )
     if hold.body is not None:
         found.attach(where, hold.body, inside)
+        found.holds.setdefault(mesh.name, []).append(Holding(inside))
         return
     motion = build.make_motion(hold)
-    found.soft.hold(inside, None if isinstance(motion, geometry.Static) else motion, hold.until)
+    x, y, z = (axis in hold.axes for axis in "xyz")
+    found.soft.hold(inside, None if isinstance(motion, geometry.Static) else motion, hold.until, (x, y, z))
+    found.holds.setdefault(mesh.name, []).append(Holding(inside, (x, y, z)))
 
 
 def _read_load(name: str, load: ForceLoad | TorqueLoad | TractionLoad | PressureLoad, dimensions: int) -> NewLoad:

@@ -26,8 +26,9 @@ class Body:
     position (3,) [m]; matrix (3, 3), body to world, and ``rotation``, the same as a quaternion; velocity (3,) [m/s] and
     angular_velocity (3,) [rad/s]; force of the fluid on it (3,) [N; 2D N/m] and its torque (3,) [N m; 2D N] over the
     last step, about the centre of mass, or about the position where the motion is given; contact_force and joint_force
-    (3,) of other solids; load_force (3,) of loads on it; reaction_force (3,) of what holds nodes of a soft body; time
-    [s].
+    (3,) of other solids; load_force (3,) of loads on it; reaction_force (3,) of what holds nodes of a soft body, and
+    hold_forces (k, 3) of each of its holds, in the order of the scene, nan where the step does not tell them apart;
+    time [s].
     """
 
     name: str
@@ -41,6 +42,7 @@ class Body:
     joint_force: Array
     load_force: Array
     reaction_force: Array
+    hold_forces: Array
     time: float
     _part: Part = field(repr=False, compare=False)
 

@@ -339,6 +339,7 @@ class Simulation:
             np.array(forces.joint),
             np.array(forces.load),
             np.array(forces.reaction),
+            part.hold_forces(name),
             self.time,
             part,
         )

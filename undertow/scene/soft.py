@@ -74,6 +74,9 @@ class Hold(Model):
     shape: Shape = Field(description="the shape, such as { type = 'box', size = [0.1, 0.1, 0.1] }")
     position: Point = Field(description="position of the centre [m]")
     rotation: Rotation = Field(Rotation(), description="rotation")
+    axes: Literal["x", "y", "z", "xy", "xz", "yz", "xyz"] = Field(
+        "xyz", description="axes of the world along which the nodes are held; along the others they slide freely"
+    )
     motion: Motion = Field(Static(), description="static, velocity or keyframes: how the nodes are moved")
     body: Text | None = Field(None, description="name of a rigid body that carries the nodes, and feels them")
     until: Instant | None = Field(None, description="time at which the nodes are let go [s]; absent: never")
@@ -84,9 +87,19 @@ class Hold(Model):
             raise complain("until: nodes that a rigid body carries stay with it; remove until or body")
         if isinstance(self.motion, Driven):
             raise complain("motion.type = 'driven': rigid bodies are driven; bind the nodes to one with body = NAME")
+        if self.body is not None and self.axes != "xyz":
+            raise complain(
+                f"axes = {self.axes!r}: nodes that a rigid body carries move with it along all axes; remove axes or "
+                "body, or join two rigid bodies by a prismatic or planar joint"
+            )
         if self.body is not None and not isinstance(self.motion, Static):
             raise complain("the nodes follow a motion or a body; remove one of them")
         return self
+
+    @property
+    def clamps(self) -> bool:
+        """Whether a sheet keeps its slope where it ends: its nodes are held for ever, along all axes."""
+        return self.until is None and self.axes == "xyz"
 
 
 class SoftBody(Model):
@@ -327,6 +340,11 @@ def check_soft(scene: Scene) -> None:
         check_loads(path, item.loads, dimensions, isinstance(item, Rope), rigid=False)
         for hold in item.holds:
             hold.shape.check_dimensions(f"{path}.holds.shape", dimensions)
+            if dimensions == 2 and hold.axes != "xyz" and "z" in hold.axes:
+                raise complain(
+                    f"{path}.holds: axes = {hold.axes!r}: in a 2D scene nodes move along x and y alone; give 'x' or "
+                    "'y', or remove axes"
+                )
             if hold.body is not None and hold.body not in scene.bodies:
                 names = ", ".join(scene.bodies) or "(none)"
                 raise complain(f"{path}.holds: body = {hold.body!r} is no rigid body of the scene, which has {names}")

@@ -33,18 +33,29 @@ class SoftMesh:
         return slice(self.first, self.stop)
 
 
+ALL_AXES = (True, True, True)
+"""Of nodes that are held in every direction."""
+
+
 @dataclass(frozen=True)
 class Handle:
-    """Nodes that stay, or follow a motion: where they are in its frame (k, 3) [m]; until: when they are let go [s]."""
+    """Nodes that stay, or follow a motion: where they are in its frame (k, 3) [m]; until: when they are let go [s];
+    axes: along which of x, y, z they are held, free along the others."""
 
     nodes: Any
     motion: Motion | None
     place: Array
     until: float
+    axes: tuple[bool, bool, bool] = ALL_AXES
+
+    def holds_at(self, time: float, dt: float) -> bool:
+        """Whether it holds in the step from ``time`` by ``dt`` [s]."""
+        return time < self.until - 1e-9 * dt
 
 
 class SoftBodies:
-    """Nodes x (n, 3) [m], v (n, 3) [m/s], mass (n,) [kg; 2D kg/m] and inv_mass (n,), 0 where a node is held; rest (n,
+    """Nodes x (n, 3) [m], v (n, 3) [m/s], mass (n,) [kg; 2D kg/m] and inv_mass (n,), 0 where a node is held in
+    every direction; free_axes (n, 3): 1 along the axes in which a node moves, 0 in those in which it is held; rest (n,
     3) the positions without stress; origin (n,): the node that one was before its body tore, itself where it did not.
     In a 2D scene nodes stay in the plane z = 0."""
 
@@ -53,11 +64,13 @@ class SoftBodies:
         self.parts: list[SoftMesh] = []
         self.handles: list[Handle] = []
         self.x, self.v, self.rest = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3))
-        self.mass, self.inv_mass = np.zeros(0), np.zeros(0)
+        self.mass, self.inv_mass, self.free_axes = np.zeros(0), np.zeros(0), np.zeros((0, 3))
         self.origin: Any = np.zeros(0, dtype=np.int64)
         self.air = Air()
         self.when_let_go: list[Callable[[], None]] = []
         """Called after nodes have been let go, by those who keep what follows from ``inv_mass``."""
+        self._let_go: set[int] = set()
+        """Handles that hold no longer."""
         self._groups: list[Group] = []
         self._forces: Forces | None = None
 
@@ -94,6 +107,7 @@ class SoftBodies:
         self.origin = np.concatenate([self.origin, first + (np.arange(len(position)) if origin is None else origin)])
         self.mass = np.concatenate([self.mass, mass])
         self.inv_mass = np.concatenate([self.inv_mass, 1.0 / np.asarray(mass)])
+        self.free_axes = np.concatenate([self.free_axes, np.ones(np.shape(position))])
         self._groups += [group._replace(nodes=group.nodes + first) for group in groups]
         self._forces = None
         return part
@@ -107,30 +121,63 @@ class SoftBodies:
             f"soft body {name!r}: no such body; the soft bodies are {', '.join(p.name for p in self.parts) or '(none)'}"
         )
 
-    def hold(self, nodes: Any, motion: Motion | None = None, until: float | None = None) -> None:
-        """Hold nodes (k,) where they are, or let them follow a motion from where they are at t = 0; ``until`` [s]."""
+    def hold(
+        self, nodes: Any, motion: Motion | None = None, until: float | None = None,
+        axes: tuple[bool, bool, bool] = ALL_AXES,
+    ) -> Handle:  # fmt: skip
+        """Hold nodes (k,) where they are, or let them follow a motion from where they are at t = 0; ``until`` [s], and
+        along the given axes alone."""
         nodes = np.asarray(nodes, dtype=np.int64)
-        self.inv_mass[nodes] = 0.0
-        self.v[nodes] = 0.0
-        if motion is not None or until is not None:
-            position, rotation = motion.pose(0.0) if motion is not None else (np.zeros(3), np.eye(3))
-            place = (self.x[nodes] - position) @ rotation
-            self.handles.append(Handle(nodes, motion, place, np.inf if until is None else until))
+        position, rotation = motion.pose(0.0) if motion is not None else (np.zeros(3), np.eye(3))
+        place = (self.x[nodes] - position) @ rotation
+        handle = Handle(nodes, motion, place, np.inf if until is None else until, axes)
+        self.handles.append(handle)
+        self._hold_by(handle)
+        self.v[nodes] *= self.free_axes[nodes]
+        return handle
+
+    def _hold_by(self, handle: Handle) -> None:
+        """Nodes of a handle are held, by others too."""
+        nodes = handle.nodes
+        self.free_axes[nodes] *= 1.0 - np.array(handle.axes, dtype=float)
+        still = nodes[~self.free_axes[nodes, : self.dimensions].any(axis=1)]
+        self.free_axes[still] = self.inv_mass[still] = 0.0
 
     def move_handles(self, time: float, dt: float) -> None:
         """Velocities of held nodes so that they are where their motion is after the step from ``time`` by ``dt``
         [s]."""
-        for handle in self.handles:
-            if time >= handle.until - 1e-9 * dt:
-                if not self.inv_mass[handle.nodes].all():
-                    self.inv_mass[handle.nodes] = 1.0 / self.mass[handle.nodes]
-                    for note in self.when_let_go:
-                        note()
+        holding = [handle for handle in self.handles if handle.holds_at(time, dt)]
+        for k, handle in enumerate(self.handles):
+            if k in self._let_go or handle.holds_at(time, dt):
                 continue
+            self._let_go.add(k)
+            self.free_axes[handle.nodes] = 1.0
+            self.inv_mass[handle.nodes] = 1.0 / self.mass[handle.nodes]
+            for other in holding:
+                self._hold_by(other)
+            for note in self.when_let_go:
+                note()
+        for handle in holding:
             if handle.motion is None:
                 continue
             position, rotation = handle.motion.pose(time + dt)
-            self.v[handle.nodes] = (handle.place @ rotation.T + position - self.x[handle.nodes]) / dt
+            led = (handle.place @ rotation.T + position - self.x[handle.nodes]) / dt
+            self.v[handle.nodes] = np.where(handle.axes, led, self.v[handle.nodes])
+
+    @property
+    def moves(self) -> Any:
+        """Along which axes nodes move (n, 3), held along the others."""
+        return (self.inv_mass[:, None] * self.free_axes) > 0.0
+
+    @property
+    def slides(self) -> Any:
+        """Nodes (n,) that are held along some axes, and free along others."""
+        return (self.inv_mass > 0.0) & (self.free_axes == 0.0).any(axis=1)
+
+    @property
+    def inv_mass_along(self) -> Array:
+        """Inverse masses (n, 3) [1/kg] along the axes, 0 where nodes are held."""
+        return self.inv_mass[:, None] * self.free_axes
 
     @property
     def forces(self) -> Forces:
@@ -151,7 +198,7 @@ class SoftBodies:
         forces.assemble(self.x, 1.0, 0.0, blocks)
         rng = np.random.default_rng(0)
         u, omega_sq = rng.normal(size=(self.count, 3)), 0.0
-        root = np.sqrt(self.inv_mass)[:, None]
+        root = np.sqrt(self.inv_mass_along)
         for _ in range(40):
             size = float(np.sqrt((u * u).sum()))
             if not size > 0:

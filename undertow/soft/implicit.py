@@ -24,6 +24,9 @@ from undertow.soft.bodies import SoftBodies
 from undertow.soft.gradients import Gradients, NodeSystem
 from undertow.soft.touching import Touching, point_rows
 
+HELD_ALONG = 1e-12
+"""Square of the part of a normal in the free axes of a node below which the node is held along it [-]."""
+
 
 def _nothing() -> Any:
     return np.zeros(0, dtype=np.int64)
@@ -58,6 +61,13 @@ class Held:
     [m/s] is the rest of the prescribed velocity. Sliding nodes rub with the impulse rub (m,) [N s]: the gradient of
     rub f(|u|), u their velocity across the normal relative to the carrier (or to base (m, 3) [m/s]), f(u) = u, and
     u^2 / (2 creep) + creep / 2 below the speed ``creep`` [m/s] (Li et al. 2020).
+
+    axes (n, 3): free axes of all nodes, of which some slide along axes; None: none does. What is prescribed along the
+    normal n of such a node acts on its free axes alone. With P the projection onto these it moves along
+
+        a = P n / |P n|^2,      n . a = 1,      and an impulse f of it comes from n (a . f),
+
+    what n has beside P n being of what holds the node.
     """
 
     fixed: Any = field(default_factory=_nothing)
@@ -71,12 +81,25 @@ class Held:
     arm: Array = field(default_factory=lambda: np.zeros((0, 3)))
     carriers: Carriers = field(default_factory=Carriers)
     careful: bool = False
+    axes: Array | None = None
+
+    def along(self, nodes: Any, normal: Array) -> Array:
+        """a (m, 3) of nodes (m,) with normals (m, 3); 0 where a node is held along the normal."""
+        if self.axes is None:
+            return normal
+        on = self.axes[nodes] * normal
+        size = (on * on).sum(axis=1)
+        return np.asarray(np.where((size > HELD_ALONG)[:, None], on / np.maximum(size, HELD_ALONG)[:, None], 0.0))
+
+    def _freed(self, v: Array, nodes: Any) -> Array:
+        """v (k, 3) of nodes (k,) along their free axes."""
+        return v if self.axes is None else v * self.axes[nodes]
 
     def remove(self, v: Array) -> None:
         """v (n, 3) without what is prescribed."""
-        v[self.fixed] = 0.0
+        v[self.fixed] -= self._freed(v[self.fixed], self.fixed)
         part = v[self.slip]
-        v[self.slip] = part - np.einsum("ki,ki->k", part, self.normal)[:, None] * self.normal
+        v[self.slip] = part - np.einsum("ki,ki->k", part, self.normal)[:, None] * self.along(self.slip, self.normal)
 
     def place(self, v: Array) -> None:
         """Give v (n, 3) its prescribed part."""
@@ -96,13 +119,14 @@ class Held:
         out[...] = 0.0
         if len(self.body):
             part = f[self.slip]
-            along = np.einsum("ki,ki->k", part, self.normal)[:, None] * self.normal
-            self._collect(np.concatenate([f[self.fixed], along]), out)
+            along = np.einsum("ki,ki->k", part, self.along(self.slip, self.normal))[:, None] * self.normal
+            self._collect(np.concatenate([self._freed(f[self.fixed], self.fixed), along]), out)
 
     def _add(self, v: Array, whole: Array) -> None:
         k = len(self.fixed)
-        v[self.fixed] += whole[:k]
-        v[self.slip] += np.einsum("ki,ki->k", whole[k:], self.normal)[:, None] * self.normal
+        v[self.fixed] += self._freed(whole[:k], self.fixed)
+        along = self.along(self.slip, self.normal)
+        v[self.slip] += np.einsum("ki,ki->k", whole[k:], self.normal)[:, None] * along
 
     def _carried(self, w: Array) -> Array:
         """Velocities (k + m, 3) of the carriers at the held nodes; 0 where there is none."""
@@ -298,7 +322,7 @@ class NodeBlock:
         self._mass[...], self._one[...] = bodies.mass if extra is None else bodies.mass + extra, 1.0
         self.inverse[...] = 0.0
         np.divide(1.0, self._mass, out=self.inverse, where=bodies.inv_mass > 0)
-        self.inv_mass_alone[...] = self.inverse[:, None]
+        np.multiply(self.inverse[:, None], bodies.free_axes, out=self.inv_mass_alone)
         self.inv_mass_alone[:, bodies.dimensions :] = 0.0
         self._own[:, ::4] = self.inv_mass_alone > 0
         self.hold(self.held)
@@ -309,6 +333,9 @@ class NodeBlock:
         self.free[...] = self._own
         self.free[held.fixed] = 0.0
         n = held.normal * (self.bodies.inv_mass[held.slip, None] > 0)
+        if held.axes is not None:
+            n = held.along(held.slip, n)
+            n /= np.maximum(np.linalg.norm(n, axis=1), HELD_ALONG)[:, None]
         self.free[held.slip] -= (n[:, :, None] * n[:, None, :]).reshape(-1, 9)
         np.multiply(self.inv_mass_alone, self.free[:, ::4], out=self.inv_mass)
 
@@ -489,7 +516,10 @@ class _CarriedSystem:
         blocks = system.rows.blocks[system.rows.forces.pattern.diagonal[nodes]].reshape(-1, 3, 3).copy()
         blocks[:, range(3), range(3)] += system.bodies.mass[nodes, None]
         along = np.concatenate(
-            [np.broadcast_to(np.eye(3), (len(held.fixed), 3, 3)), held.normal[:, :, None] * held.normal[:, None, :]]
+            [
+                np.broadcast_to(np.eye(3), (len(held.fixed), 3, 3)),
+                held.along(held.slip, held.normal)[:, :, None] * held.normal[:, None, :],
+            ]
         )[chosen]
         J = along @ (point_rows(held.arm[chosen]) * carriers.free[held.body[chosen], None, :])
         np.add.at(total, held.body[chosen], np.swapaxes(J, 1, 2) @ blocks @ J)

@@ -93,13 +93,14 @@ class LinearisedEuler(BackwardEuler):
         """As ``BackwardEuler``, each guess with nodes led out of rigid bodies as far as they press on these as in the
         last step: rows active from the start, and no potential by the way of a step along a curved body."""
         touching, w = self.system.touching, held.carriers.w
-        lowest, best = np.inf, v.copy()
-        inv_mass = self.bodies.inv_mass[:, None]
-        stopped = np.where(inv_mass > 0.0, -before, 0.0)
+        lowest, best, slide = np.inf, v.copy(), np.flatnonzero(self.bodies.slides)
+        inv_mass, moves = self.bodies.inv_mass_along, self.bodies.moves
+        stopped = np.where(moves, -before, 0.0)
         for change in (np.zeros_like(v), stopped, dt * external * inv_mass, dt * self.acceleration):
             held.remove(change)
             np.add(v, change, out=self._v)
             touching.lead(self._v, w, self.pressed)
+            self._v[slide] = np.where(moves[slide], self._v[slide], v[slide])
             found = self._evaluate(dt, external, held, before, self._v)[0]
             if found < lowest:
                 lowest, best[...] = found, self._v

@@ -31,14 +31,6 @@ def place(pose: Pose, x: Array) -> Array:
     return np.asarray(x @ rotation.T + position)
 
 
-def box_mesh(size: Sequence[float], spacing: float, dimensions: int) -> meshes.Mesh:
-    """A box of elements of about ``spacing`` [m]."""
-    counts = [max(1, round(s / spacing)) for s in size[:dimensions]]
-    if dimensions == 2:
-        return meshes.grid_triangles((size[0], size[1]), (counts[0], counts[1]))
-    return meshes.grid_tetrahedra((size[0], size[1], size[2]), (counts[0], counts[1], counts[2]))
-
-
 def check_filled(where: str, mesh: meshes.Mesh, volume: float, size: float) -> list[str]:
     """Elements of ``size`` [m] must fill a solid of a volume [m3]: they lose what is thinner than they are, and what
     its triangles turn inside out counts as outside. Notes on what they miss."""

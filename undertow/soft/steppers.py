@@ -92,7 +92,7 @@ class _Explicit(ABC):
         bodies = self.bodies
         energy = bodies.forces.measure(x, self.force)
         self.force += external
-        self.force *= dt * bodies.inv_mass[:, None]
+        self.force *= dt * bodies.inv_mass_along
         v += self.force
         self.middle, self.part = x, dt
         if self._system is not None:
@@ -134,7 +134,7 @@ class Newmark(_Explicit):
         self._sum[...] = bodies.v
         self.kick(self._x, self._sum, external, 0.5 * dt)
         self.energy = bodies.forces.measure(bodies.x, self.force)
-        free = bodies.inv_mass > 0
+        free = bodies.moves
         before = bodies.v[free]
         bodies.v[free] = 2.0 * self._sum[free] - before
         # damping acts on the mean of both velocities over the step, on their sum over half of it
@@ -219,9 +219,9 @@ class BackwardEuler:
     def _choose_guess(self, dt: float, external: Array, held: Held, before: Array, v: Array) -> None:
         """v (n, 3), which holds v^n: kept, stopped, in free fall, or accelerated as in the last step, what is best."""
         best, guess = self._evaluate(dt, external, held, before, v)[0], v.copy()
-        inv_mass = self.bodies.inv_mass[:, None]
+        inv_mass = self.bodies.inv_mass_along
         # held nodes have the velocities of what holds them
-        stopped = np.where(inv_mass > 0.0, -before, 0.0)
+        stopped = np.where(self.bodies.moves, -before, 0.0)
         for change in (stopped, dt * external * inv_mass, dt * self.acceleration):
             held.remove(change)
             np.add(before, change, out=self._v)
@@ -281,12 +281,12 @@ class BackwardEuler:
         system.hold(held)
         potential, energy = self._evaluate(dt, external, held, before, v)
         total, moved, stuck = 0, 0.0, 0
-        still = self.reaction * self.bodies.inv_mass[:, None]
+        still = self.reaction * self.bodies.inv_mass_along
         held.remove(still)
         quiet = not len(self.push) or float(np.abs(self.push).max()) == 0.0
         quiet = quiet and (self.rings is None or self.rings.holds)
         # a way that is short in a short step may be all of a fall
-        fall = dt * dt * float(np.abs(external * self.bodies.inv_mass[:, None]).max(initial=0.0))
+        fall = dt * dt * float(np.abs(external * self.bodies.inv_mass_along).max(initial=0.0))
         least = 0.01 * self.tolerance * (min(self.length, fall) if fall > 0.0 else self.length)
         if quiet and dt * float(np.abs(still).max(initial=0.0)) <= least:
             return SoftReport(0, 0, energy)  # elasticity and damping only make the change smaller
@@ -386,7 +386,7 @@ class BackwardEuler:
         motion[...] = 0.0
         taken = np.zeros_like(left)
         held = self.system.nodes.held
-        touched = np.concatenate([held.fixed, held.slip, np.flatnonzero(bodies.inv_mass == 0)])
+        touched = np.concatenate([held.fixed, held.slip, np.flatnonzero((bodies.inv_mass == 0) | bodies.slides)])
         for part in bodies.parts:
             free = part.first + np.flatnonzero(bodies.inv_mass[part.nodes] > 0)
             if not len(free):
@@ -413,10 +413,13 @@ class BackwardEuler:
         still = first + np.flatnonzero(self.bodies.inv_mass[first:stop] == 0)
         fixed = np.union1d(still, held.fixed[(held.fixed >= first) & (held.fixed < stop)]).astype(np.int64)
         own = (held.slip >= first) & (held.slip < stop)
-        nodes = np.concatenate([fixed, held.slip[own]])
+        touch = np.concatenate([fixed, held.slip[own]])
+        slides = np.setdiff1d(first + np.flatnonzero(self.bodies.slides[first:stop]), touch)
+        nodes = np.concatenate([touch, slides])
         ways = np.zeros((len(nodes), 3, 3))
         ways[: len(fixed)] = np.eye(3)
-        ways[len(fixed) :, 0] = held.normal[own]
+        ways[len(fixed) : len(touch), 0] = held.along(held.slip[own], held.normal[own])
+        ways[len(touch) :] = np.eye(3) * (1.0 - self.bodies.free_axes[slides])[:, None, :]
         return nodes, ways
 
     def _set_stiffness(self, dt: float) -> None:
@@ -499,7 +502,7 @@ class ImplicitMidpoint:
         report = self.half.step(0.5 * dt, external)
         bodies.x *= 2.0
         bodies.x -= x
-        free = bodies.inv_mass > 0
+        free = bodies.moves
         bodies.v[free] = 2.0 * bodies.v[free] - v[free]
         return report
 
@@ -518,7 +521,7 @@ def find_equilibrium(
     forces = bodies.forces
     blocks = forces.make_matrix()
     freedom = np.zeros((bodies.count, 3), dtype=bool)
-    freedom[:, : bodies.dimensions] = (bodies.inv_mass > 0)[:, None]
+    freedom[:, : bodies.dimensions] = bodies.moves[:, : bodies.dimensions]
     free = freedom.reshape(-1)
     force, trial = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
     extent = float(np.ptp(bodies.rest, axis=0).max())

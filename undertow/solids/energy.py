@@ -119,8 +119,8 @@ def work_on_bodies(bodies: RigidBodies, way: Array, outside: Array, between: Arr
 def work_of_holds(
     soft: SoftBodies, held: Any, before: tuple[Array, Array], outside: Array, dt: float,
 ) -> float:  # fmt: skip
-    """Work [J] on the nodes ``held`` (m,) of what moves them: what they gained, less that of the forces ``outside`` (n,
-    3) [N], of elasticity and of damping. before: x and v (n, 3) at the start of the step."""
+    """Work [J] of what moves nodes along the axes in which they are ``held`` (n, 3): what they gained, less that of the
+    forces ``outside`` (n, 3) [N], of elasticity and of damping. before: x and v (n, 3) at the start of the step."""
     x, v = before
     way = soft.x - x
     if not way[held].any() and not (soft.v[held] - v[held]).any():
@@ -134,7 +134,7 @@ def work_of_holds(
         soft.forces.assemble(soft.x, 0.0, 1.0, blocks)
         soft.forces.add_product(blocks, np.ascontiguousarray(way / dt), drag)
         force -= drag
-    gained = 0.5 * soft.mass[held] @ ((soft.v[held] ** 2).sum(axis=1) - (v[held] ** 2).sum(axis=1))
+    gained = 0.5 * soft.mass @ ((soft.v**2 - v**2) * held).sum(axis=1)
     return float(gained) - float((force[held] * way[held]).sum())
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from undertow.grid import Array
+from undertow.soft import Held
 from undertow.solids.soft_contacts import FREE, SLIDES, STICKS, SoftContacts
 
 SETTLE = 10
@@ -88,11 +89,18 @@ class NodeStates:
         coming = np.einsum("ki,ki->k", v[contacts.nodes] - contacts.velocity, self.normal) < self.closing
         self.state = np.where(self.near & coming & (self.state == FREE), self.touches, self.state)
 
-    def observe(self, reaction: Array, v: Array, creep: float) -> Seen:
-        """At the velocities v (n, 3), which need the impulses reaction (n, 3) [N s] on the nodes."""
+    def observe(self, reaction: Array, v: Array, creep: float, held: Held) -> Seen:
+        """At the velocities v (n, 3), which need the impulses reaction (n, 3) [N s] on the nodes; of nodes that are
+        held along some axes, what they need along the others says what contact does."""
         contacts, reaction = self.contacts, reaction[self.contacts.nodes]
-        press = np.where(self.state > FREE, np.einsum("ki,ki->k", reaction, self.normal), 0.0)
-        shear = np.linalg.norm(reaction - press[:, None] * self.normal, axis=1)
+        normal = self.normal
+        if held.axes is not None:
+            reaction, normal = reaction * held.axes[contacts.nodes], held.along(contacts.nodes, normal)
+        press = np.where(self.state > FREE, np.einsum("ki,ki->k", reaction, normal), 0.0)
+        across = reaction - press[:, None] * self.normal
+        if held.axes is not None:
+            across *= held.axes[contacts.nodes]
+        shear = np.linalg.norm(across, axis=1)
         relative = v[contacts.nodes] - contacts.velocity - self.closing[:, None] * self.normal
         approach = np.einsum("ki,ki->k", relative, self.normal)
         slow = np.linalg.norm(relative - approach[:, None] * self.normal, axis=1) < creep

@@ -85,12 +85,21 @@ class SoftLook:
     tear: TearLimit | None = None
 
 
+@dataclass(frozen=True)
+class Holding:
+    """Nodes (k,) that something holds: along ``axes`` of the world, or a rigid body, None."""
+
+    nodes: Any
+    axes: tuple[bool, bool, bool] | None = None
+
+
 @dataclass
 class SoftNodes:
     """The nodes of a simulation before it has rigid bodies: soft bodies with their looks, then thin rigid shells.
 
     attached: by name of a rigid body the nodes (k,) that move with it. heavier: the bodies whose mass they are parts
-    of; in fluid there are none, and nodes weigh on their bodies in the solve of all solids. loads: by soft body.
+    of; in fluid there are none, and nodes weigh on their bodies in the solve of all solids. loads: by soft body; holds:
+    by soft body what holds its nodes.
     """
 
     soft: SoftBodies
@@ -99,6 +108,7 @@ class SoftNodes:
     heavier: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     loads: list[tuple[str, NewLoad]] = field(default_factory=list)
+    holds: dict[str, list[Holding]] = field(default_factory=dict)
 
     def attach(self, where: str, body: str, nodes: Any) -> None:
         """Nodes (k,) move with a rigid body; ``where``: the object that says so. A node has one body."""
@@ -209,6 +219,9 @@ class SoftPart(Part):
         self.soft_forces = ForceTable(len(self.looks))
         self.reaction: Array = np.zeros((len(self.looks), 3))
         """Mean force (m, 3) [N] over the last step of what holds nodes of the bodies."""
+        self.holds = {name: nodes.holds.get(name, []) for name in self.looks}
+        self.hold_force: Array = np.zeros((sum(map(len, self.holds.values())), 3))
+        """The same of every hold, body after body, nan where what is known of the step does not tell holds apart."""
         self.soft_report, self.elastic_energy = SoftStepReport(), soft.forces.measure(soft.x, np.zeros_like(soft.x))
         self._stable = soft.stable_step() if settings.stepper in ("newmark", "leapfrog") else math.inf
         if self.soft_parts:
@@ -334,12 +347,13 @@ class SoftPart(Part):
         self.soft_forces.contact[...] = solids.contact_p[:count] / dt
         if solids.implicit is not None:
             self.reaction[...] = solids.reaction_p()[:count] / dt
+            self._measure_holds(solids.holding / dt, solids.implicit.reaction / dt)
         else:
             self.balance_reactions(np.stack([external[part.nodes].sum(axis=0) for part in self.soft_parts]), dt)
 
     def reported(self) -> list[Array]:
         """Forces of the last step, or kick."""
-        return [self.soft_forces.values, self.reaction, self.acting, self.loads.mean]
+        return [self.soft_forces.values, self.reaction, self.hold_force, self.acting, self.loads.mean]
 
     def take_acting(self, force: Array) -> None:
         """Forces from outside on the nodes (n, 3) [N] in a step, or in a kick."""
@@ -360,15 +374,16 @@ class SoftPart(Part):
         force = lag * self._acted + (1.0 - lag) * self.acting
         n = max((part.stop for part in self.soft_parts), default=0)
         work = float((force[:n] * (soft.x - x)[:n]).sum())
-        held = np.setdiff1d(np.flatnonzero(soft.inv_mass[:n] == 0.0), solids.bound)
+        held = ~soft.moves
+        held[solids.bound] = held[n:] = held[:, soft.dimensions :] = False
         if self.rigid.in_fluid:
             led = solids.bound[self.rigid.bodies.kind_b[solids.bone] != DYNAMIC]
-            held = np.union1d(held, led[led < n])
+            held[led[led < n]] = True
             work += self.led_work + work_of_holds(soft, held, (x, v), force, dt)
         elif solids.implicit is None:
             work += self._work_of_turning() + work_of_holds(soft, held, (x, v), force, dt) + solids.led_by_rings
         else:
-            work += self._work_of_turning() + float((solids.implicit.reaction[held] * soft.v[held]).sum())
+            work += self._work_of_turning() + float((solids.holding * soft.v).sum())
         self._balance.end(work, soft.kinetic_energy(), dt * float(np.linalg.norm(self.gravity)))
 
     def _work_of_turning(self) -> float:
@@ -382,9 +397,34 @@ class SoftPart(Part):
     def balance_reactions(self, force: Array, dt: float) -> None:
         """Reactions of bodies with held nodes by Newton's law: what their momenta gained over dt [s] beside contact and
         forces (m, 3) [N]."""
-        held = np.array([not self.soft.inv_mass[part.nodes].all() for part in self.soft_parts])
+        still = [~self.soft.moves[part.nodes].all(axis=0) for part in self.soft_parts]
+        held = np.array(still, dtype=bool).reshape(-1, 3)
+        held[:, self.soft.dimensions :] = False
         gained = (self._momenta() - self._start) / dt
-        self.reaction[...] = np.where(held[:, None], gained - force - self.soft_forces.contact, 0.0)
+        self.reaction[...] = np.where(held, gained - force - self.soft_forces.contact, 0.0)
+        self._share_reactions()
+
+    def _measure_holds(self, force: Array, bound: Array) -> None:
+        """Forces of holds by those on the nodes (n, 3) [N], of rigid bodies by those on the nodes they carry."""
+        row = 0
+        for holds in self.holds.values():
+            taken = np.zeros(force.shape, dtype=bool)
+            for hold in holds:
+                mine = np.zeros_like(taken)
+                mine[hold.nodes] = True if hold.axes is None else hold.axes
+                # where holds overlap the first has the force
+                self.hold_force[row] = np.where(mine & ~taken, bound if hold.axes is None else force, 0.0).sum(axis=0)
+                taken |= mine
+                row += 1
+
+    def _share_reactions(self) -> None:
+        """Forces of holds where those of bodies alone are known: along an axis, of the one hold that there is."""
+        row = 0
+        for reaction, holds in zip(self.reaction, self.holds.values(), strict=True):
+            given = np.array([hold.axes or (True, True, True) for hold in holds], dtype=bool).reshape(-1, 3)
+            alone = given.sum(axis=0) == 1
+            self.hold_force[row : row + len(holds)] = np.where(given, np.where(alone, reaction, np.nan), 0.0)
+            row += len(holds)
 
     def _momenta(self) -> Array:
         """Of the soft bodies (m, 3) [kg m/s]."""
@@ -450,6 +490,14 @@ class SoftPart(Part):
         row, load = list(self.looks).index(name), vector(self.loads.mean[nodes].sum(axis=0))
         return replace(self.soft_forces.of(row), load=load, reaction=vector(self.reaction[row]))
 
+    def hold_forces(self, name: str) -> Array:
+        start = 0
+        for body, holds in self.holds.items():
+            if body == name:
+                return self.hold_force[start : start + len(holds)].copy()
+            start += len(holds)
+        return super().hold_forces(name)
+
     def contact_set(self) -> ContactSet:
         """Contacts of soft bodies without fluid in the last step."""
         return self.soft_solids.contact_set()
@@ -496,6 +544,7 @@ class SoftPart(Part):
         """Forces of the last step."""
         loads = {"soft_load": self.loads.mean, "soft_load_owed": self.loads.owed}
         last = {"soft_forces": self.soft_forces.values, "soft_reaction": self.reaction, "soft_acting": self.acting}
+        last |= {"soft_hold_force": self.hold_force} if len(self.hold_force) else {}
         return {**last, **loads}
 
     def numbers(self) -> dict[str, Any]:

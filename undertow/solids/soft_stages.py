@@ -195,7 +195,7 @@ class ExplicitStages:
         v_b, omega_b = (bodies.v_b.copy(), bodies.omega_b.copy()) if self.rigid is None else self.rigid.way
         rows = self._find(dt, way, np.concatenate([v_b, omega_b], axis=1))
         arm = rows.arm(soft.x, bodies)
-        impulse = rows.exchange(soft.inv_mass, bodies, arm, way, v_b, omega_b)
+        impulse = rows.exchange(solids.loose, bodies, arm, way, v_b, omega_b)
         solids.forget_contacts()
         self._rows = rows.take((impulse != 0).any(axis=1))
         solids.force_b, solids.torque_b = np.zeros((bodies.count, 3)), np.zeros((bodies.count, 3))
@@ -206,7 +206,7 @@ class ExplicitStages:
             self._give(*rows.on_bodies(impulse, arm, bodies.count), dt)
             solids.add_contact(*rows.on_nodes(impulse))
         if solids.surfaces is not None:
-            solids.surfaces.repel(soft.x, way, other, dt, soft.inv_mass)
+            solids.surfaces.repel(soft.x, way, other, dt, solids.loose)
         solids.keep_apart(way, other, dt)
 
     def _give(self, p: Array, L: Array, dt: float) -> None:
@@ -229,10 +229,10 @@ class ExplicitStages:
         """Work [J] that nodes which are led do on free ones through rings that are kept, these having had the
         velocities ``before`` (n, 3): all impulses of rings together do none at velocities that keep them."""
         soft = self.solids.soft
-        free = soft.inv_mass > 0.0
+        free = soft.moves
         if not soft.v[~free].any():
             return 0.0
-        return float((soft.mass[free, None] * (soft.v - before)[free] * soft.v[free]).sum())
+        return float((soft.mass[:, None] * (soft.v - before) * soft.v)[free].sum())
 
     def _find(self, dt: float, way: Array, twist: Array) -> ImpulseRows:
         """Rows of the nodes near rigid bodies, and of points of these that meet soft faces when nodes move with ``way``
@@ -272,7 +272,7 @@ class ExplicitStages:
         v_b, omega_b = (bodies.v_b.copy(), bodies.omega_b.copy()) if self.rigid is None else self.rigid.way
         rows, arm = self._rows, self._rows.arm(soft.x, bodies)
         rows.wanted[...] = 0.0
-        impulse = rows.exchange(soft.inv_mass, bodies, arm, soft.v, v_b, omega_b)
+        impulse = rows.exchange(solids.loose, bodies, arm, soft.v, v_b, omega_b)
         self._give(*rows.on_bodies(impulse, arm, bodies.count), dt)
         solids.add_contact(*rows.on_nodes(impulse))
         own = rows.contact >= 0

@@ -126,6 +126,8 @@ class SoftSolids:
         self.press = np.zeros(k)
         """Normal impulse on the nodes over the last step (k,) [N s]."""
         self.impulse = np.zeros((k, 3))
+        self._normal_impulse = np.zeros((k, 3))
+        """Of contacts that slide (k, 3) [N s], in the last implicit step."""
         self._arm, self._lever = np.zeros((k, 3)), np.zeros((0, 3))
         self._chosen, self._expected = np.zeros(0, dtype=np.int64), np.zeros((0, 6))
         self._pointed, self._carrier_of = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -186,10 +188,23 @@ class SoftSolids:
     def reaction_p(self) -> Array:
         """Impulses (parts, 3) [N s] of what holds nodes where they are or moves them, over the last implicit step."""
         assert self.implicit is not None
-        driven = self.soft.inv_mass == 0
-        driven[self.bound] = False
-        held = np.where(driven[:, None], self.implicit.reaction, 0.0)
+        held = self.holding
         return np.stack([held[part.nodes].sum(axis=0) for part in self.soft.parts])
+
+    @property
+    def holding(self) -> Array:
+        """Impulses (n, 3) [N s] of what holds nodes along axes or moves them, over the last implicit step."""
+        assert self.implicit is not None
+        driven = ~self.soft.moves
+        driven[self.bound] = False
+        found = np.where(driven, self.implicit.reaction, 0.0)
+        slide = self.soft.slides[self.contacts.nodes]
+        if slide.any():
+            # what presses on a node that is held along some axes is taken by what holds it there
+            nodes = self.contacts.nodes[slide]
+            found[nodes] -= np.where(driven[nodes], self._normal_impulse[slide], 0.0)
+        found[:, self.soft.dimensions :] = 0.0
+        return found
 
     def bind(self, nodes: Any, bodies: Any) -> None:
         """Nodes (b,) move with rigid bodies (b,) from where they are, and weigh on them (thesis 4.6, embedding).
@@ -219,8 +234,9 @@ class SoftSolids:
 
     @property
     def loose(self) -> Array:
-        """Inverse masses of nodes that neither a hold nor a rigid body leads, 0 of the others (n,) [1/kg]."""
-        found = self.soft.inv_mass.copy()
+        """Inverse masses of nodes that neither a hold, along any axis, nor a rigid body leads, 0 of the others (n,)
+        [1/kg]."""
+        found = np.where(self.soft.slides, 0.0, self.soft.inv_mass)
         found[self.bound] = 0.0
         return found
 
@@ -301,7 +317,7 @@ class SoftSolids:
             done = placed or stepper.solve(dt, external, held, before, v, 1)
             iterations, stuck = iterations + done.iterations, stuck + done.stuck
             contacts.follow(carriers.w)
-            seen, far = states.observe(stepper.reaction, v, creep), not done.moved < 0.3 * stepper.length
+            seen, far = states.observe(stepper.reaction, v, creep, held), not done.moved < 0.3 * stepper.length
             changes = states.decide(seen, deepest / dt, far, newton)
             news = 0 if far else self._look(v, carriers)
             if placed is not None:
@@ -325,7 +341,11 @@ class SoftSolids:
         else:
             raise stepper.failure(replace(done, newton=PASSES))
         along = seen.press[:, None] * states.normal
-        self.impulse[...] = np.where(states.sticks[:, None], stepper.reaction[contacts.nodes], along)
+        stuck_by = stepper.reaction[contacts.nodes]
+        if held.axes is not None:
+            stuck_by = stuck_by * held.axes[contacts.nodes]
+        self.impulse[...] = np.where(states.sticks[:, None], stuck_by, along)
+        self._normal_impulse[...] = np.where(states.slides[:, None], along, 0.0)
         self.impulse[states.slides] += held.friction(v)
         depth = float(np.max(-(contacts.gap + dt * (seen.approach + states.closing))[states.near], initial=0.0))
         done = replace(done, newton=newton, iterations=iterations, stuck=stuck)
@@ -382,7 +402,7 @@ class SoftSolids:
                 rows.rub = np.minimum(rub, 0.5 * (rows.rub + rub))
         stepper.go_back(dt, external, held, before, v)
         contacts.follow(carriers.w)
-        self.impulse[...] = 0.0
+        self.impulse[...] = self._normal_impulse[...] = 0.0
         found = np.zeros(len(nodes))
         self.impulse[near], found[near] = self.touches.on_nodes(v, carriers.w, int(near.sum()))
         approach = np.einsum("ki,ki->k", v[nodes] - contacts.velocity, contacts.normal)
@@ -398,7 +418,10 @@ class SoftSolids:
     def _give_left_over(self, stepper: LinearisedEuler, pressing: Any, found: Array) -> None:
         """What passes have left of the momentum of a body that presses (contacts (k,), with normal impulses ``found``)
         on something rigid is part of that contact: given to the body itself it would throw a sheet up."""
-        soft, nodes, left = self.soft, self.contacts.nodes, stepper.reaction
+        soft, nodes, given = self.soft, self.contacts.nodes, stepper.reaction
+        # what nodes that slide need along the axes in which they are held is their hold's
+        borne = soft.slides[:, None] & ~soft.moves
+        left = np.where(borne, 0.0, given)
         self.impulse[pressing] += left[nodes[pressing]]
         left[nodes[pressing]] = 0.0
         for part in soft.parts:
@@ -407,15 +430,16 @@ class SoftSolids:
             if len(own):
                 self.impulse[own] += found[own, None] / found[own].sum() * left[free].sum(axis=0)
                 left[free] = 0.0
+        given[...] = np.where(borne, given, left)
 
-    def _pushed_out(self, out: Any, dt: float) -> Array:
+    def _pushed_out(self, out: Any, dt: float, held: Held) -> Array:
         """Velocity (m, 3) with which chosen nodes (k,) leave the bodies they overlapped: what they have of it."""
         contacts = self.contacts
         normal, closing = contacts.normal[out], -contacts.gap[out] / dt
         if self.implicit is not None and not self.implicit.lawful:
             leaving = self.soft.v[contacts.nodes[out]] - contacts.velocity[out]
             closing = np.clip(np.einsum("ki,ki->k", leaving, normal), 0.0, closing)
-        return np.asarray(closing[:, None] * normal)
+        return np.asarray(closing[:, None] * held.along(contacts.nodes[out], normal))
 
     def _conclude(
         self, dt: float, external: Array, before: Array, held: Held, state: Any, press: Array, depth: float,
@@ -430,16 +454,15 @@ class SoftSolids:
         self.forget_contacts()
         pressing, work = self.touches.give(v, carriers.w, *self._point_push)
         self.add_contact(*self.touches.on_faces(v, carriers.w))
-        self.impulse += stepper.balance(v)[nodes]
+        self.impulse += np.where(soft.slides[nodes, None], 0.0, stepper.balance(v)[nodes])
         self._bound_impulse = stepper.reaction[self.bound]
-        driven, led = soft.inv_mass == 0, near & (contacts.carrier < 0)
-        driven[self.bound] = False
-        work += float((stepper.reaction[driven] * v[driven]).sum())
+        led = near & (contacts.carrier < 0)
+        work += float((self.holding * v).sum())
         work += float((self.impulse[led] * contacts.velocity[led]).sum())
         allowed = self._energy_allowed(before, carriers, work)
         # the push out of an overlap moves positions alone: in a short step it is fast, and volume would go with it
         out, push = (state > FREE) & (contacts.gap < 0), np.zeros_like(v)
-        push[nodes[out]] = self._pushed_out(out, dt)
+        push[nodes[out]] = self._pushed_out(out, dt, held)
         v -= push
         self.impulse[out] -= (soft.mass[:, None] * push)[nodes[out]]
         solves, energy_excess = self._move(v, push, dt, held, state, external, allowed)
@@ -516,7 +539,7 @@ class SoftSolids:
             carrier, arm = np.concatenate([mine, carrier]), np.concatenate([lever, arm])
         return Held(
             fixed, nodes[slides], contacts.normal[slides], rub, contacts.velocity[slides], creep, speed, carrier, arm,
-            carriers,
+            carriers, axes=self.soft.free_axes if self.soft.slides.any() else None,
         )  # fmt: skip
 
     def _energy_allowed(self, before: Array, carriers: Carriers, work: float) -> float:
@@ -640,8 +663,7 @@ class SoftSolids:
         if gained_p.sum() <= 0:
             return excess
         free = self.loose > 0
-        free[held.fixed] = False
-        free[held.slip] = False
+        free[held.fixed] = free[held.slip] = False
         removed = 0.0
         for part, energy in zip(soft.parts, gained_p * min(1.0, excess / gained_p.sum()), strict=True):
             chosen = part.first + np.flatnonzero(free[part.nodes])

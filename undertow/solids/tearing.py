@@ -80,7 +80,7 @@ class TearPart(Part):
     def judge(self, torn: Mapping[str, Pairs]) -> list[Overload]:
         """What is beyond its limit now, of bodies that have ``torn`` between pairs of elements, by name."""
         soft, found = self.soft.soft, list[Overload]()
-        free = soft.inv_mass > 0.0
+        free = (soft.inv_mass > 0.0) & ~soft.slides
         free[self.soft.soft_solids.bound] = False
         for part, limit in self.limited():
             share, direction = self.shares(part, limit)

@@ -85,7 +85,7 @@ class InterfaceFinder:
     def __init__(self, grid: Grid, order: int = 4) -> None:
         self.grid = grid
         self.crossings = EdgeCrossings(grid, order)
-        self.size = int(np.prod(grid.padded))
+        self.size = grid.size
 
     def find(self, phi_c: Array) -> Interface:
         """The interface of phi [m], a distance near its zeros, negative in the liquid, ghosts filled."""
@@ -188,8 +188,7 @@ class InterfaceFinder:
         """Liquid part (n,) of squares: half the turn of the place along its edge."""
         first, second = (axis + 1) % 3, (axis + 2) % 3
         cross = self.crossings
-        theta = np.stack([cross.theta_e[edge // self.size, *np.unravel_index(edge % self.size, self.grid.padded)]
-                          for edge in squares.edge.T], axis=1)  # fmt: skip
+        theta = cross.theta_e.reshape(-1)[squares.edge]
         corner = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
         way = np.roll(corner, -1, axis=0) - corner
         along = theta * np.array([1.0, 1.0, -1.0, -1.0]) + np.array([0.0, 0.0, 1.0, 1.0])
@@ -221,8 +220,7 @@ class InterfaceFinder:
         vector, middle = interface.area_vectors()[own], interface.centres()[own]
         size = np.linalg.norm(vector, axis=1)
         total = np.maximum(np.bincount(index, size, minlength=len(cell)), 1e-300)
-        z, y, x = np.unravel_index(cell, grid.padded)
-        own_centre = np.array(grid.lower) + grid.dx * (np.stack([x, y, z], axis=1) - 2.5)
+        own_centre = grid.position(grid.index(cell))
         own_centre[:, grid.dimensions :] = 0.0
         moment = np.einsum("ij,ij->i", vector, middle - own_centre[index])
         centre = np.stack([np.bincount(index, size * m, minlength=len(cell)) for m in middle.T], axis=1)

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from undertow.errors import PhysicsError, UserError
-from undertow.grid import GHOSTS, OPEN, SIDE_NAMES, Array, Grid, Sides, largest_entry, share, share_rows
+from undertow.grid import GHOSTS, OPEN, SIDE_NAMES, Array, Grid, Sides, largest_entry, row_of_cells, share, share_rows
 from undertow.grid.jitting import borrowing, helper, inlined
 from undertow.surface.contact_angle import RIGHT_ANGLES, SideAngles
 from undertow.surface.marching import FAR, KNOWN, SIDE, _march_sides, bucket_count
@@ -88,7 +88,7 @@ class LevelSet:
 
     def mirror(self, distance_c: Array) -> None:
         """Mirror a distance at every side."""
-        self._mirrors.fill_centred(distance_c)
+        self._mirrors.exchange.fill(distance_c)
 
     def fill_ghosts(self, phi_c: Array) -> None:
         """Phi beyond every side, as the surface goes on there."""
@@ -210,8 +210,7 @@ def _advect_level_set(spec, phi, u, c, reach, out, start, stop):  # type: ignore
     phi_flat = phi.reshape(phi.size)
     u_flat = u.reshape(u.size)
     for line in range(start, stop):
-        k = GHOSTS + line // spec.ny
-        j = GHOSTS + line % spec.ny
+        k, j = row_of_cells(spec, line)
         for i in range(GHOSTS, GHOSTS + spec.nx):
             if abs(phi[k, j, i]) > reach:
                 out[k, j, i] = phi[k, j, i]
@@ -343,8 +342,7 @@ def _find_near(spec, phi, reach, out_distance, out_status, start, stop):  # type
     over = 1 if spec.dimensions == 3 else 0
     far = np.empty(spec.nx + 2 * GHOSTS, dtype=np.uint8)
     for line in range(start, stop):
-        k = GHOSTS + line // spec.ny
-        j = GHOSTS + line % spec.ny
+        k, j = row_of_cells(spec, line)
         mid, south, north, below, above = phi[k, j], phi[k, j - 1], phi[k, j + 1], phi[k - over, j], phi[k + over, j]
         for i in range(GHOSTS, GHOSTS + spec.nx):
             x = _steeper(mid[i - 1], mid[i], mid[i + 1])
@@ -367,8 +365,7 @@ def _find_near(spec, phi, reach, out_distance, out_status, start, stop):  # type
 @njit(cache=True, nogil=True)
 def _set_distance(spec, distance, status, band, out_phi, start, stop):  # type: ignore[no-untyped-def]
     for line in range(start, stop):
-        k = GHOSTS + line // spec.ny
-        j = GHOSTS + line % spec.ny
+        k, j = row_of_cells(spec, line)
         for i in range(GHOSTS, GHOSTS + spec.nx):
             value = band
             if status[k, j, i] & (FAR | KNOWN) == KNOWN:

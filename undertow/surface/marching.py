@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from undertow.grid import GHOSTS
+from undertow.grid import GHOSTS, strides
 from undertow.grid.jitting import borrowing
 
 FAR, TRIAL, KNOWN = 0, 1, 2
@@ -115,8 +115,7 @@ def _reach_neighbours(  # type: ignore[no-untyped-def]
 ):
     """Solve for the neighbours in sight of the known cell p in the round ``count`` and put them into their buckets."""
     side = status[p] & SIDE
-    row = spec.nx + 2 * GHOSTS
-    plane = row * (spec.ny + 2 * GHOSTS)
+    _, row, plane = strides(spec)
     k = p // plane - GHOSTS
     j = (p % plane) // row - GHOSTS
     i = p % row - GHOSTS
@@ -163,8 +162,7 @@ def _march_sides(spec, d, status, hidden, firsts, buckets, before, after, start,
     status & SIDE is the side; d is given where status is KNOWN: those values are final. firsts: per side
     the first cell of each bucket. buckets: how many are asked for. hidden: as in ``is_seen``.
     """
-    row = spec.nx + 2 * GHOSTS
-    plane = row * (spec.ny + 2 * GHOSTS)
+    _, row, plane = strides(spec)
     for number in range(start, stop):
         known = KNOWN | SIDE * number
         first = firsts[number]

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from undertow.geometry.occlusion import THICKNESS, find_nearest, gather_elements, is_hidden, is_swept
-from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_rows
+from undertow.grid import GHOSTS, Array, Grid, Sides, neighbour, row_of_cells, share, share_rows, strides
 from undertow.grid.jitting import borrowing, helper
 from undertow.surface.contact_angle import RIGHT_ANGLES
 from undertow.surface.level_set import (
@@ -259,12 +259,10 @@ def _find_seen(spec, phi, hidden, away, out_distance, out_status, start, stop): 
     """Distances about the surface [cells] near shells, in the place of those that were found: |phi| / |grad phi| of
     neighbours in sight, at most that to a cut of a grid line; of cells with no cut in sight none."""
     flat, hidden_flat = phi.reshape(phi.size), hidden.reshape(hidden.size)
-    row = spec.nx + 2 * GHOSTS
-    plane = row * (spec.ny + 2 * GHOSTS)
+    _, row, plane = strides(spec)
     bound = 3.0
     for line in range(start, stop):
-        k = GHOSTS + line // spec.ny
-        j = GHOSTS + line % spec.ny
+        k, j = row_of_cells(spec, line)
         for i in range(GHOSTS, GHOSTS + spec.nx):
             if away[k, j, i] > MARCHED:
                 continue
@@ -372,8 +370,7 @@ def _measure_room(spec, occluder, hidden, away, out_room, start, stop):  # type:
     """
     stamp, near = np.zeros(len(occluder.corner) + 1, np.int64), np.zeros(len(occluder.corner) + 1, np.int64)
     for row in range(start, stop):
-        k = row // spec.ny + GHOSTS
-        j = row % spec.ny + GHOSTS
+        k, j = row_of_cells(spec, row)
         for i in range(GHOSTS, GHOSTS + spec.nx):
             out_room[k, j, i] = 0.0
             if away[k, j, i] > 1:
@@ -381,7 +378,7 @@ def _measure_room(spec, occluder, hidden, away, out_room, start, stop):  # type:
             x, y, z, more = i + 0.5, j + 0.5, k + 0.5, 0.0
             for axis in range(spec.dimensions):
                 for end in range(2):
-                    kk, jj, ii = k + end * int(axis == 2), j + end * int(axis == 1), i + end * int(axis == 0)
+                    kk, jj, ii = neighbour(k, j, i, axis, end)
                     if hidden[kk, jj, ii] & (1 << axis) == 0:
                         continue
                     out = 2.0 * end - 1.0

@@ -22,7 +22,20 @@ import numpy as np
 from numba import njit
 
 from undertow.errors import UserError
-from undertow.grid import GHOSTS, INFLOW, OPEN, OUTFLOW, WALL, Array, Grid, Sides, largest_entry, share, share_face_rows
+from undertow.grid import (
+    GHOSTS,
+    INFLOW,
+    OPEN,
+    OUTFLOW,
+    WALL,
+    Array,
+    Grid,
+    Sides,
+    largest_entry,
+    row_of_faces,
+    share,
+    share_face_rows,
+)
 from undertow.grid.jitting import borrowing, helper, inlined_contracting
 from undertow.transport.interpolation import CENTRE, FACES, _check_field, _interpolate_at
 
@@ -75,7 +88,7 @@ class Advection:
         """Transport every face component of u by the velocity ``by`` [m/s] over dt [s].
 
         Ghosts of u and by must be filled. Boundary faces with a prescribed velocity (walls, inflow) are copied;
-        ghosts of out, and the high face of a periodic axis, are left to ``sides.fill_velocity``. distance_c: signed
+        ghosts of out, and the high face of a periodic axis, are left to ``Exchange.fill``. distance_c: signed
         distance [m] from where velocities are needed, so that rows far from it may keep what they have.
         """
         self._check(u_f, by_f, dt, out_f, (3, *self.grid.padded))
@@ -88,7 +101,7 @@ class Advection:
                 near = self._near_span
                 share_face_rows(self.grid, _widen_spans, 1, self._own_span, near)
         self._find_band(FACES, by_f, dt)
-        self._transport(u_f, FACES, by_f, dt, out_f, self.sides.fill_velocity, (span, near))
+        self._transport(u_f, FACES, by_f, dt, out_f, self.sides.exchange.fill, (span, near))
 
     def leave_uncorrected(self, distance_c: Array, out_f: Array) -> None:
         """After ``velocity``: faces with a cell on either side whose distance is more than -NEAR cells keep what was
@@ -111,7 +124,7 @@ class Advection:
         """Transport a cell field (Z, Y, X), or several (n, Z, Y, X) along the same paths, by ``by`` [m/s] over dt [s].
 
         Ghosts of q and by must be filled; ``inflow`` and ``ambient`` (one, or one per field) are the values beyond
-        inflow and open sides, as in ``sides.fill_centred``. Ghosts of out are left to the caller.
+        inflow and open sides, as in ``Exchange.fill``. Ghosts of out are left to the caller.
         """
         shape = self.grid.padded if q_c.ndim == 3 else (len(q_c), *self.grid.padded)
         self._check(q_c, by_f, dt, out_c, shape)
@@ -120,7 +133,7 @@ class Advection:
 
         def fill(fields: Array) -> None:
             for field, enters, rests in zip(fields, *beyond, strict=True):
-                self.sides.fill_centred(field, float(enters), float(rests))
+                self.sides.exchange.fill(field, float(enters), float(rests))
 
         self._find_band(CENTRE, by_f, dt)
         span = self._find_span(q, beyond[1], by_f, dt, below=False)
@@ -311,11 +324,9 @@ def _find_own_spans(q, rest, below, out_span, start, stop):  # type: ignore[no-u
 @njit(cache=True, nogil=True)
 def _widen_spans(spec, reach, own, out_span, start, stop):  # type: ignore[no-untyped-def]
     """The union of the spans of all rows within ``reach``, widened by as much."""
-    rows_y = spec.ny + 1
     padded = spec.ny + 2 * GHOSTS
     for line in range(start, stop):
-        k = GHOSTS + line // rows_y
-        j = GHOSTS + line % rows_y
+        k, j = row_of_faces(spec, line)
         across = reach if spec.dimensions == 3 else 0
         first, end = spec.nx + 2 * GHOSTS, 0
         for kk in range(max(k - across, 0), min(k + across + 1, spec.nz + 2 * GHOSTS)):
@@ -469,10 +480,8 @@ def _advect_semi_lagrangian(spec, frame, kind, span, q, first, by, c, out, start
     by_flat = by.reshape(by.size)
     out_flat = out.reshape(out.size)
     lines = np.empty((_LINES, q.shape[3]))
-    rows_y = spec.ny + 1
     for line in range(start, stop):
-        k = GHOSTS + line // rows_y
-        j = GHOSTS + line % rows_y
+        k, j = row_of_faces(spec, line)
         row = np.uint64(k) * frame.plane + np.uint64(j) * frame.row
         for group in range(groups):
             location = first + group
@@ -524,10 +533,8 @@ def _correct_maccormack(  # type: ignore[no-untyped-def]
     out_flat = out.reshape(out.size)
     predicted_flat = predicted.reshape(predicted.size)
     lines = np.empty((_LINES, q.shape[3]))
-    rows_y = spec.ny + 1
     for line in range(start, stop):
-        k = GHOSTS + line // rows_y
-        j = GHOSTS + line % rows_y
+        k, j = row_of_faces(spec, line)
         row = np.uint64(k) * frame.plane + np.uint64(j) * frame.row
         for group in range(groups):
             location = first + group
@@ -565,10 +572,8 @@ def _correct_maccormack(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _leave_uncorrected(spec, distance, level, predicted, out, start, stop):  # type: ignore[no-untyped-def]
-    rows_y = spec.ny + 1
     for line in range(start, stop):
-        k = GHOSTS + line // rows_y
-        j = GHOSTS + line % rows_y
+        k, j = row_of_faces(spec, line)
         for a in range(spec.dimensions):
             if (j == GHOSTS + spec.ny and a != 1) or (k == GHOSTS + spec.nz and a != 2):
                 continue
@@ -618,10 +623,8 @@ def _advance_eno3(spec, frame, kind, span, q_start, q, first, by, c, keep, out, 
     q_flat = q.reshape(q.size)
     by_flat = by.reshape(by.size)
     out_flat = out.reshape(out.size)
-    rows_y = spec.ny + 1
     for line in range(start, stop):
-        k = GHOSTS + line // rows_y
-        j = GHOSTS + line % rows_y
+        k, j = row_of_faces(spec, line)
         row = np.uint64(k) * frame.plane + np.uint64(j) * frame.row
         reach_y = np.uint64(2 if j == GHOSTS + spec.ny else 3)
         reach_z = np.uint64(2 if k == GHOSTS + spec.nz else 3)

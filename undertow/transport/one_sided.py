@@ -29,7 +29,7 @@ from undertow.geometry.occlusion import (
     is_hidden,
     select_elements,
 )
-from undertow.grid import GHOSTS, Array, share
+from undertow.grid import GHOSTS, Array, padded, share
 from undertow.grid.jitting import borrowing, helper
 from undertow.transport.advection import (
     Advection,
@@ -191,7 +191,7 @@ def _is_apart(spec, frame, by, p, location, k, j, i, c, away):  # type: ignore[n
 def _find_band(spec, frame, kind, occluder, first, by, c, reach, beyond, away, out_value):  # type: ignore[no-untyped-def]
     """Values that transport must look at: in cells within ``reach`` of an element, and, unless ``beyond``, with paths
     that do not keep clear of elements; as far as there is room, and their number. away: scratch."""
-    px, py, pz = spec.nx + 2 * GHOSTS, spec.ny + 2 * GHOSTS, spec.nz + 2 * GHOSTS
+    px, py, pz = padded(spec)
     across = reach if spec.dimensions == 3 else 0
     none = np.uint8(255)
     away[:] = none

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from undertow.geometry.occlusion import THICKNESS, Occlusion, gather_elements, is_hidden
-from undertow.grid import GHOSTS, Array, Grid, Sides, share, share_face_rows
+from undertow.grid import GHOSTS, Array, Grid, Sides, padded, share, share_face_rows, unit_step
 from undertow.transport.advection import Advection, _find_offsets
 from undertow.transport.extrapolation import UNKNOWN, Extrapolation, _count_places
 from undertow.transport.interpolation import CENTRE
@@ -87,7 +87,7 @@ class OneSidedExtrapolation(Extrapolation):
 
 @njit(cache=True)
 def _measure_away(spec, occluder, out_away):  # type: ignore[no-untyped-def]
-    px, py, pz = spec.nx + 2 * GHOSTS, spec.ny + 2 * GHOSTS, spec.nz + 2 * GHOSTS
+    px, py, pz = padded(spec)
     across = REACH if spec.dimensions == 3 else 0
     out_away[:] = FAR
     for cell in range(len(occluder.start) - 1):
@@ -142,7 +142,7 @@ def _fill_seen_layer(spec, q, first, hidden, current, out_layer, start, stop):  
                 total, known = 0.0, 0
                 for axis in range(spec.dimensions):
                     bit = 1 << axis
-                    ks, js, is_ = int(axis == 2), int(axis == 1), int(axis == 0)
+                    ks, js, is_ = unit_step(axis)
                     if out_layer[c, kk - ks, jj - js, ii - is_] < current and hidden[c, kk, jj, ii] & bit == 0:
                         total += q[c, kk - ks, jj - js, ii - is_]
                         known += 1

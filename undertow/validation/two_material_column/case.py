@@ -46,7 +46,7 @@ def interface_error(coupling: str, ratio: float) -> float:
     flow = ut.Simulation(scene).flow
     u, z = flow.state.u, flow.grid.cell_field()
     u[0, :, :, : GHOSTS + PLATE - 2] = 1.0
-    flow.sides.fill_velocity(u)
+    flow.sides.exchange.fill(u)
     flow.solve.solve(u, z, 1.0)
     left, middle, right = z[GHOSTS, GHOSTS + 1, GHOSTS + PLATE - 1 : GHOSTS + PLATE + 2]
     # voxels have no pressure inside the plate, where it falls linearly
