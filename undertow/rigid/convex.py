@@ -25,6 +25,9 @@ NEAR_FACE = 0.98
 """Crossed edges whose normal is closer than this (cosine) to that of the best face touch as faces: more points, and
 the clipped points have the right gap to first order."""
 
+_WITHIN = 0.99
+"""Part of a ball that is within a body beyond all rounding."""
+
 _PREFER_A = 1e-5
 """b's face must be better than a's by this part of the size, so that the choice does not flicker."""
 
@@ -60,7 +63,7 @@ def collide_convex(spec, sa, sb, x, y, z, reach, flat, work):  # type: ignore[no
     ex, ey, ez = 0.0, 0.0, 0.0
     if not flat:
         _load_directions(spec, sb, work)
-        i, j, sep, ex, ey, ez = _find_edges(spec, sa, sb, max(sep_a, sep_b), work)
+        i, j, sep, ex, ey, ez = _find_edges(spec, sa, sb, x, y, z, max(sep_a, sep_b), work)
         if i >= 0 and sep > reach:
             return 0
     crossed = i >= 0
@@ -163,31 +166,41 @@ def _find_face(planes, f0, faces, vertices, v0, count, reach):  # type: ignore[n
 
 
 @helper
-def _find_edges(spec, sa, sb, least, work):  # type: ignore[no-untyped-def]
-    """(edge of a, edge of b, separation, axis out of a) of the crossed edges that separate most, beyond ``least``."""
+def _find_edges(spec, sa, sb, x, y, z, least, work):  # type: ignore[no-untyped-def]
+    """(edge of a, edge of b, separation, axis out of a) of the crossed edges that separate most, beyond ``least``; b is
+    at (x, y, z).
+
+    An axis n between the normals of two faces of a that are both turned away from the middle of b, which has a ball of
+    radius r within it, separates by min n . b - max n . a <= n . (middle of b) - r - n . (edge of a) <= -r. Edges
+    between such faces are left out where that is no more than ``least``, of b likewise: of two pieces beside each other
+    about three of four edges of each.
+    """
     ea, eb = spec.index[sa, EDGE], spec.index[sb, EDGE]
     edges_a, edges_b = spec.index[sa, EDGE_END] - ea, spec.index[sb, EDGE_END] - eb
-    fa = spec.index[sa, FACE]
+    fa, fb = spec.index[sa, FACE], spec.index[sb, FACE]
+    faces_a, faces_b = spec.index[sa, FACE_END] - fa, spec.index[sb, FACE_END] - fb
     va = spec.index[sa, VERTEX]
     none, one = np.int64(0), np.int64(1)
-    _project(
-        work.planes,
-        none,
-        spec.index[sb, FACE_END] - spec.index[sb, FACE],
-        spec.directions,
-        ea,
-        edges_a,
-        none,
-        work.along,
-    )
-    _project(spec.planes, fa, spec.index[sa, FACE_END] - fa, work.directions, none, edges_b, one, work.along)
+    all_a = least <= -_WITHIN * _inner_radius(spec.planes, fb, faces_b)
+    all_b = least <= -_WITHIN * _inner_radius(spec.planes, fa, faces_a)
+    count_b = 0
+    for j in range(edges_b):
+        if all_b or work.planes[spec.edges[eb + j, 2], 3] < 0.0 or work.planes[spec.edges[eb + j, 3], 3] < 0.0:
+            work.kept[count_b] = j
+            count_b += 1
+            _project(spec.planes, fa, faces_a, work.directions, j, one, j, work.along)
     best_i, best_j, largest = -1, -1, least
     bx, by, bz = 0.0, 0.0, 0.0
     for i in range(edges_a):
         a1, a2 = spec.edges[ea + i, 2], spec.edges[ea + i, 3]
+        if not (all_a or _height_over(spec.planes, fa + a1, x, y, z) > 0.0
+                or _height_over(spec.planes, fa + a2, x, y, z) > 0.0):  # fmt: skip
+            continue
+        _project(work.planes, none, faces_b, spec.directions, ea + i, none, i, work.along)
         ux, uy, uz = spec.directions[ea + i, 0], spec.directions[ea + i, 1], spec.directions[ea + i, 2]
         p = va + spec.edges[ea + i, 0]
-        for j in range(edges_b):
+        for k in range(count_b):
+            j = work.kept[k]
             c = work.along[0, i, spec.edges[eb + j, 2]]
             if not c * work.along[0, i, spec.edges[eb + j, 3]] < 0.0:
                 continue
@@ -218,12 +231,26 @@ def _find_edges(spec, sa, sb, least, work):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _project(planes, f0, faces, directions, e0, edges, which, out_along):  # type: ignore[no-untyped-def]
-    """out[which, e, f] = normal of face f . direction of edge e"""
-    for e in range(edges):
-        x, y, z = directions[e0 + e, 0], directions[e0 + e, 1], directions[e0 + e, 2]
-        for f in range(faces):
-            out_along[which, e, f] = planes[f0 + f, 0] * x + planes[f0 + f, 1] * y + planes[f0 + f, 2] * z
+def _inner_radius(planes, f0, faces):  # type: ignore[no-untyped-def]
+    """Of the ball about the origin within planes n . x <= d; 0 where that lies outside."""
+    found = 1e300
+    for f in range(f0, f0 + faces):
+        found = min(found, planes[f, 3])
+    return max(found, 0.0)
+
+
+@helper
+def _height_over(planes, f, x, y, z):  # type: ignore[no-untyped-def]
+    """n . x - d of a plane."""
+    return planes[f, 0] * x + planes[f, 1] * y + planes[f, 2] * z - planes[f, 3]
+
+
+@helper
+def _project(planes, f0, faces, directions, e, which, row, out_along):  # type: ignore[no-untyped-def]
+    """out[which, row, f] = normal of face f . direction of edge e"""
+    x, y, z = directions[e, 0], directions[e, 1], directions[e, 2]
+    for f in range(faces):
+        out_along[which, row, f] = planes[f0 + f, 0] * x + planes[f0 + f, 1] * y + planes[f0 + f, 2] * z
 
 
 @helper

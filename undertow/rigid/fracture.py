@@ -9,7 +9,7 @@ volume, mass, momenta and inertia: debris, which costs least in contact and does
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -86,6 +86,11 @@ class Moving(NamedTuple):
     inertia: Array
 
 
+def root_of(name: str) -> str:
+    """The body of the scene that a piece came of."""
+    return name.partition("/")[0]
+
+
 def pattern_of(rule: Brittle, dimensions: int) -> Pattern:
     """The pattern of a rule, made once and kept."""
     if rule.pieces == 0:
@@ -122,7 +127,7 @@ def cut_body(shape: Shape, rule: Brittle, blow: Blow, dimensions: int, most: int
 
 
 def make_pieces(
-    parent: BodyDescription, moving: Moving, blow: Blow, dimensions: int, most: int, taken: Sequence[str] = ()
+    parent: BodyDescription, moving: Moving, blow: Blow, dimensions: int, most: int, taken: Collection[str] = ()
 ) -> tuple[list[BodyDescription], BrokenBody]:
     """The pieces of a body in motion as descriptions, none where the pattern does not part it; what happened.
 

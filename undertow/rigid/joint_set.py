@@ -157,6 +157,11 @@ class JointSet:
         pairs = zip(self._joints, self.broken_j, strict=True)
         return [j for j, broken in pairs if not broken and (j.parent in identities or j.child in identities)]
 
+    def held(self) -> list[int]:
+        """Identities of the bodies that joints hold."""
+        pairs = zip(self._joints, self.broken_j, strict=True)
+        return [end for joint, broken in pairs if not broken for end in (joint.parent, joint.child)]
+
     def release(self, name: str) -> None:
         """A joint holds nothing from now on, as if it had broken."""
         self.broken_j[self.index(name)] = 1

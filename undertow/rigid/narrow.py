@@ -80,7 +80,7 @@ class ContactSpec(NamedTuple):
 
 class _Work(NamedTuple):
     """Scratch of one pair: candidates, points whose distance is asked, the second polyhedron in the frame of the first,
-    polygons being clipped."""
+    its edges that may touch, polygons being clipped."""
 
     point: Array
     normal: Array
@@ -90,6 +90,7 @@ class _Work(NamedTuple):
     vertices: Array
     planes: Array
     directions: Array
+    kept: Any
     along: Array
     polygon: Array
     corner: Any
@@ -212,6 +213,7 @@ def _make_work(shapes: CollisionSpec) -> _Work:
         vertices=np.zeros((vertices, 3)),
         planes=np.zeros((faces, 4)),
         directions=np.zeros((edges, 3)),
+        kept=np.zeros(edges, dtype=np.int64),
         along=np.zeros((2, edges, faces)),
         polygon=np.zeros((2, 4 * loop + 8, 3)),
         corner=np.zeros((2, 4 * loop + 8, 2), dtype=np.int64),

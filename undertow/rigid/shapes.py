@@ -68,14 +68,14 @@ class CollisionShapes:
 
     def __init__(self, dimensions: int = 3) -> None:
         self.dimensions = dimensions
-        self._entries: list[CollisionEntry] = []
+        self._waiting: list[CollisionEntry] = []
+        """Not packed yet."""
         self._known: dict[object, int] = {}
         self._parts: dict[int, list[int]] = {}
-        self._spec = _pack([])
-        self._packed = 0
+        self._spec = self._room = _pack([])
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._spec.index) + len(self._waiting)
 
     def add(self, shape: Shape, centre: Array | None = None, rotation: Array | None = None) -> int:
         """Index of the shape; centre (3,) [m] and rotation (4,) of the principal frame in the frame of the shape."""
@@ -90,8 +90,8 @@ class CollisionShapes:
         return self._known[key]
 
     def _put(self, entry: CollisionEntry) -> int:
-        self._entries.append(entry)
-        return len(self._entries) - 1
+        self._waiting.append(entry)
+        return len(self) - 1
 
     def parts(self, index: int) -> list[int]:
         """Shapes by which a shape collides with other bodies: its parts, or itself."""
@@ -99,14 +99,17 @@ class CollisionShapes:
 
     def arrays(self) -> CollisionSpec:
         """The packed shapes."""
-        if self._packed < len(self._entries):
-            self._spec = _append(self._spec, _pack(self._entries[self._packed :]))
-            self._packed = len(self._entries)
+        if self._waiting:
+            new, self._waiting = _moved_behind(self._spec, _pack(self._waiting)), []
+            parts = zip(self._room, self._spec, new, strict=True)
+            self._room = CollisionSpec(*(_append(room, len(old), more) for room, old, more in parts))
+            ends = (len(old) + len(more) for old, more in zip(self._spec, new, strict=True))
+            self._spec = CollisionSpec(*(room[:end] for room, end in zip(self._room, ends, strict=True)))
         return self._spec
 
     def kind_name(self, index: int) -> str:
         """plane, sphere, capsule, convex or field."""
-        return KIND_NAMES[self._entries[index].kind]
+        return KIND_NAMES[int(self.arrays().index[index, KIND])]
 
 
 def _make_clusters(points: Array) -> tuple[Array, list[int], Array]:
@@ -198,14 +201,25 @@ def _pack(entries: list[CollisionEntry]) -> CollisionSpec:
     )
 
 
-def _append(old: CollisionSpec, new: CollisionSpec) -> CollisionSpec:
-    """Packed shapes behind others: what counts from the start of an array goes on where the old one ends."""
+def _append(room: Any, count: int, more: Any) -> Any:
+    """An array whose first ``count`` rows are those of ``room`` and then ``more``: the same with those written into it
+    where they have room, which it gets for half as many again as are needed."""
+    need = count + len(more)
+    if need > len(room):
+        room, old = np.empty((need + need // 2, *more.shape[1:]), dtype=more.dtype), room
+        room[:count] = old[:count]
+    room[count:need] = more
+    return room
+
+
+def _moved_behind(old: CollisionSpec, new: CollisionSpec) -> CollisionSpec:
+    """Packed shapes as they are behind others: what counts from the start of an array goes on where the old one
+    ends."""
     index = new.index.copy()
     index[:, VERTEX : VERTEX_END + 1] += len(old.vertices)
     index[:, FACE : FACE_END + 1] += len(old.planes)
     index[:, EDGE : EDGE_END + 1] += len(old.edges)
     index[:, CLUSTER : CLUSTER_END + 1] += len(old.clusters)
     index[:, TABLE_START] += len(old.tables)
-    moved = new._replace(index=index, loop_start=new.loop_start[1:] + len(old.loop),
-                         probe_start=new.probe_start[1:] + len(old.probes))  # fmt: skip
-    return CollisionSpec(*(np.concatenate([a, b]) for a, b in zip(old, moved, strict=True)))
+    return new._replace(index=index, loop_start=new.loop_start[1:] + len(old.loop),
+                        probe_start=new.probe_start[1:] + len(old.probes))  # fmt: skip

@@ -75,6 +75,7 @@ def make_rigid(
         clamp=chosen.clamp,
         iterations=chosen.iterations,
         tolerance=chosen.tolerance,
+        sleep=math.inf if chosen.sleep is None else chosen.sleep,
     )
     joints = [read_joint(name, joint) for name, joint in scene.joints.items()]
     made = [read_joint(one.joint.name, Joint.model_validate(dict(one.source))) for one in table.joints]

@@ -8,6 +8,7 @@ it: every round breaks bodies that were there before, and the rounds end.
 
 from __future__ import annotations
 
+from collections import Counter
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,11 +20,13 @@ from undertow.fluid import Flow, measure
 from undertow.grid import Array
 from undertow.part import Part, StepOutcome, Vector
 from undertow.rigid.bursting import Pressure
-from undertow.rigid.fracture import Blow, BrokenBody, make_pieces
+from undertow.rigid.fracture import Blow, BrokenBody, make_pieces, root_of
 from undertow.rigid.table import BodyDescription
 from undertow.run.assembly import Assembly
+from undertow.run.handles import HasContacts
 from undertow.run.sampling import sample
 from undertow.solids.breaking import FracturePart
+from undertow.solids.contact_record import ContactSet, join_contacts
 from undertow.solids.rigid_part import RigidPart
 
 if TYPE_CHECKING:
@@ -45,7 +48,7 @@ def step_and_break(sim: Simulation, dt: float, next_step: float) -> StepOutcome:
         fracture = sim.part(FracturePart)
         fracture.begin_step()
         done = sim.scheme.step(sim.time, dt, next_step)
-        blows = fracture.judge(sim.contacts(), sim.time + dt, dt, born, *_pressure(sim))
+        blows = fracture.judge(_other_contacts(sim), sim.time + dt, dt, born, *_pressure(sim))
         if not blows:
             fracture.end_step()
             events = (*(str(one) for one in broken), *fracture.whole(), *done.events)
@@ -59,6 +62,12 @@ def step_and_break(sim: Simulation, dt: float, next_step: float) -> StepOutcome:
         born |= {entry.identity for entry in sim.bodies} - before
         # what no pattern could part is whole
         born |= {sim.bodies[blow.name].identity for blow in blows if blow.name in sim.bodies}
+
+
+def _other_contacts(sim: Simulation) -> ContactSet:
+    """Contacts of the last step but those of rigid bodies among themselves."""
+    others = (part for part in sim.parts if not isinstance(part, RigidPart))
+    return join_contacts(part.contact_set() for part in others if isinstance(part, HasContacts))
 
 
 def _pressure(sim: Simulation) -> tuple[Pressure | None, float]:
@@ -98,13 +107,17 @@ def break_now(sim: Simulation, name: str, at: Vector, along: Vector) -> BrokenBo
 def _break(sim: Simulation, fracture: FracturePart, blows: list[Blow]) -> list[BrokenBody]:
     """Pieces in the place of bodies, where they are; what has broken."""
     gone, whole, made, broken = list[str](), list[str](), list[BodyDescription](), list[BrokenBody]()
+    taken = set(sim.bodies.entries)
+    pieces_of = Counter(root_of(name) for name in taken)
     with sim.scheme.synchronised():
         for blow in blows:
-            taken = [*sim.bodies.entries, *(one.name for one in made)]
-            body, room = sim.bodies[blow.name].description, fracture.room(blow.name, taken)
+            body = sim.bodies[blow.name].description
+            room = fracture.room(blow.name, pieces_of[root_of(blow.name)])
             pieces, done = make_pieces(body, fracture.moving(blow.name), blow, sim.scene.dimensions, room, taken)
             (gone if pieces else whole).append(blow.name)
             made += pieces
+            taken.update(one.name for one in pieces)
+            pieces_of[root_of(blow.name)] += len(pieces)
             broken += [done] if pieces else []
     if gone:
         sim.exchange(gone, made)

@@ -250,6 +250,11 @@ class Solids(Model):
     joint_solver: Literal["global", "pairwise"] = Field(
         "global", description="all joints at once (appendix C), or one after the other in sweeps (4.5.1)"
     )
+    sleep: Seconds | None = Field(
+        None,
+        description="groups of touching bodies that have rested for so long are left alone until something reaches "
+        "them [s]; absent: never; of rigid bodies without fluid and soft bodies",
+    )
 
 
 class Output(Model):
@@ -549,6 +554,12 @@ class Scene(Model):
             if not isinstance(item, Joint | SoftBody | Cloth | Rope | Zone):
                 item.shape.check_dimensions(f"objects.{name}.shape", dimensions)
         check_groups(self.bodies)
+        if self.solids.sleep is not None and (self.domain is not None or self.softs):
+            what = "a fluid" if self.domain is not None else f"objects.{next(iter(self.softs))}"
+            raise complain(
+                f"solids.sleep = {self.solids.sleep:g}: bodies that {what} may move at any time are not left alone; "
+                "remove it, it is for rigid bodies alone"
+            )
         for name, body in self.bodies.items():
             check_loads(f"objects.{name}", body.loads, dimensions)
         for name, joint in self.joints.items():

@@ -15,7 +15,7 @@ from undertow.rigid.brittle import FLUID, PARTING, LoadHistory, Loads, Meeting
 from undertow.rigid.bursting import Pressure, SurfaceSamples, find_parting, sample_surface
 from undertow.rigid.fracture import Blow, BrokenBody, Moving
 from undertow.rigid.table import BodyEntry
-from undertow.solids.contact_record import ContactSet
+from undertow.solids.contact_record import ContactSet, Solved
 from undertow.solids.rigid_part import RigidPart
 
 BEYOND = 1 << 40
@@ -37,12 +37,11 @@ class FracturePart(Part):
         self._begun = _Begun.of(rigid, False)
         self._whole: dict[str, bool] = {}
 
-    def room(self, name: str, taken: Iterable[str]) -> int:
-        """How many pieces a body may have, with all others that came of the same body of the scene; taken: names of all
-        bodies."""
-        root, rule = name.partition("/")[0], self.rigid.table[name].description.brittle
+    def room(self, name: str, there: int) -> int:
+        """How many pieces a body may have; there: bodies that came of the same body of the scene."""
+        rule = self.rigid.table[name].description.brittle
         assert rule is not None
-        return rule.most + 1 - sum(other.partition("/")[0] == root for other in taken)
+        return rule.most + 1 - there
 
     def whole(self) -> list[str]:
         """What is to be said of bodies that did not break where they should have; once per run."""
@@ -60,23 +59,23 @@ class FracturePart(Part):
         self._begun = _Begun.of(self.rigid, len(self.history.rows) == 0)
 
     def judge(
-        self, contacts: ContactSet, until: float, dt: float, spared: Collection[int] = (),
+        self, others: ContactSet, until: float, dt: float, spared: Collection[int] = (),
         pressure: Pressure | None = None, spacing: float = 0.0,
     ) -> list[Blow]:  # fmt: skip
-        """What the step of dt [s] that has ended at a time [s] breaks, a body each; spared: identities that it does
-        not; pressure of the fluid on surfaces, where it is known, which are looked at every ``spacing`` [m]."""
+        """What the step of dt [s] that has ended at a time [s] breaks, a body each; others: contacts that are not those
+        of rigid bodies with each other; spared: identities that it does not break; pressure of the fluid on surfaces,
+        where it is known, which are looked at every ``spacing`` [m]."""
         able = self.brittle()
         parting = [] if pressure is None else self._parting_loads(able, pressure, spacing, dt)
-        loads = _join([self._contact_loads(able, contacts, dt), self._fluid_loads(able, dt), _loads(parting)])
-        rules = {e.identity: e.description.brittle for e in able}
-        strength = np.array([(r.impulse, r.force, r.time) for r in map(rules.get, loads.own) if r is not None])
-        judged = self.history.judge(loads, strength.reshape(-1, 3), until, dt)
+        loads = _join([self._contact_loads(able, others, dt), self._fluid_loads(able, dt), _loads(parting)])
+        judged = self.history.judge(loads, _strengths(able, loads.own), until, dt)
         names = {e.identity: e.name for e in able}
         blows: dict[int, Blow] = {}
         # a blow goes through a body to what carries it: it breaks where it was met
-        for m in np.lexsort((-judged.share, ~judged.met)):
+        order = np.lexsort((-judged.share, ~judged.met))
+        for m in order[judged.share[order] > 1.0]:
             own = int(loads.own[m])
-            if judged.share[m] <= 1.0 or own in blows or own in spared:
+            if own in blows or own in spared:
                 continue
             position, R = self.rigid.bodies.shape_pose(self.rigid.bodies.index(names[own]))
             point, direction = R.T @ (loads.point[m] - position), R.T @ loads.impulse[m]
@@ -84,27 +83,28 @@ class FracturePart(Part):
             blows[own] = Blow(names[own], loads.by[m], impulse, force, point, direction)
         return [blows[own] for own in sorted(blows)]
 
-    def _contact_loads(self, able: Sequence[BodyEntry], contacts: ContactSet, dt: float) -> Loads:
+    def _contact_loads(self, able: Sequence[BodyEntry], others: ContactSet, dt: float) -> Loads:
         """Impulse of every other solid on bodies, the sum of its contacts, at their mean point."""
         bodies, record = self.rigid.bodies, self.rigid.solids.record
-        number = {name: n for n, name in enumerate(bodies.names)}
-        brittle = [number[entry.name] for entry in able]
-        sets = contacts, record.contacts(bodies.names, MET), record.contacts(bodies.names, BOUNCED)
-        touched, met, bounced = (_both_ways(one, number, brittle) for one in sets)
+        brittle = np.isin(bodies.identity_b, [entry.identity for entry in able])
+        names = list(bodies.names)
+        every = [one for one in (record.solved(), _numbered(others, names)) if one is not None]
+        touched = _both_ways(Solved(*(np.concatenate(parts) for parts in zip(*every, strict=True))), brittle)
+        met, bounced = (_both_ways(record.solved(solves), brittle) for solves in (MET, BOUNCED))
         keys, place = np.unique(touched.key, return_inverse=True)
         size = np.linalg.norm(touched.impulse, axis=1)
         weight, total = np.bincount(place, size, len(keys)), _sum_rows(place, touched.impulse, len(keys))
         point = _sum_rows(place, size[:, None] * touched.point, len(keys))
         loaded = weight > 0.0
         keys, total, point = keys[loaded], total[loaded], point[loaded] / weight[loaded, None]
-        own, other, names = keys >> 32, keys & 0xFFFFFFFF, list(number)
+        own, other = keys >> 32, keys & 0xFFFFFFFF
         meeting = self._meeting(own, other, total, point, dt)
         meeting = meeting._replace(gap=met.least_gap(keys), bounce=bounced.size(keys))
-        identity = {n: self._identity(names[n]) for n in np.unique([own, other]).tolist()}
+        beyond = [BEYOND + crc32(name.encode()) for name in names[bodies.count :]]
+        identity = np.concatenate([bodies.identity_b, np.array(beyond, dtype=np.int64)])
         return Loads(
-            np.array([identity[n] for n in own.tolist()], dtype=np.int64),
-            np.array([identity[n] for n in other.tolist()], dtype=np.int64),
-            total, point, meeting.lasting(np.linalg.norm(total, axis=1), dt), tuple(names[n] for n in other.tolist()),
+            identity[own], identity[other], total, point, meeting.lasting(np.linalg.norm(total, axis=1), dt),
+            tuple(names[n] for n in other.tolist()),
         )  # fmt: skip
 
     def _meeting(self, own: Any, other: Any, impulse: Array, point: Array, dt: float) -> Meeting:
@@ -120,12 +120,6 @@ class FracturePart(Part):
         new = begun.first | ~self.history.knows(self.rigid.bodies.identity_b[a])
         nothing = np.zeros(len(own))
         return Meeting(np.where(rigid, speed, 0.0), np.where(rigid, added, 0.0), nothing, mass, nothing, rigid & new)
-
-    def _identity(self, name: str) -> int:
-        table = self.rigid.table
-        if name in table:
-            return table[name].identity
-        return table.walls[name] if name in table.walls else BEYOND + crc32(name.encode())
 
     def _fluid_loads(self, able: Sequence[BodyEntry], dt: float) -> Loads:
         """Impulse of the fluid on bodies, on the side of them from which it comes along its line of action."""
@@ -271,14 +265,35 @@ class _Touched(NamedTuple):
         return np.asarray(np.linalg.norm(total[:-1], axis=1))
 
 
-def _both_ways(contacts: ContactSet, number: dict[str, int], brittle: Sequence[int]) -> _Touched:
-    """Contacts from both sides where these are brittle; names that have no number yet get one."""
-    one, two = (
-        np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
-        for names in (contacts.first, contacts.second)
-    )
+def _strengths(able: Sequence[BodyEntry], own: Any) -> Array:
+    """Impulse [N s], force [N] and time [s] (m, 3) of bodies with identities (m,)."""
+    rules = [(e.identity, e.description.brittle) for e in able if e.description.brittle is not None]
+    known = np.array([identity for identity, _ in rules], dtype=np.int64)
+    table = np.array([(rule.impulse, rule.force, rule.time) for _, rule in rules]).reshape(-1, 3)
+    order = np.argsort(known)
+    return table[order[np.searchsorted(known[order], own)]] if len(own) else np.zeros((0, 3))
+
+
+def _numbered(contacts: ContactSet, names: list[str]) -> Solved:
+    """Contacts by the numbers of their bodies; names that have none are put behind the others."""
+    number = {name: n for n, name in enumerate(names)} if len(contacts.gap) else {}
+    pairs = []
+    for pair in zip(contacts.first, contacts.second, strict=True):
+        for name in pair:
+            if name not in number:
+                number[name] = len(names)
+                names.append(name)
+        pairs.append([number[name] for name in pair])
+    return Solved(np.array(pairs, dtype=np.int64).reshape(-1, 2), *contacts[2:])
+
+
+def _both_ways(contacts: Solved | None, brittle: Any) -> _Touched:
+    """Contacts from both sides where these are of brittle (n,) rigid bodies."""
+    if contacts is None:
+        return _Touched(np.zeros(0, dtype=np.int64), np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0))
+    one, two = contacts.pair[:, 0], contacts.pair[:, 1]
     own, other = np.concatenate([one, two]), np.concatenate([two, one])
-    chosen = np.isin(own, brittle)
+    chosen = (own < len(brittle)) & brittle[np.minimum(own, len(brittle) - 1)]
     impulse = np.concatenate([contacts.impulse, -contacts.impulse])
     point, gap = np.concatenate([contacts.point] * 2), np.concatenate([contacts.gap] * 2)
     return _Touched((own << 32)[chosen] + other[chosen], impulse[chosen], point[chosen], gap[chosen])

@@ -80,15 +80,25 @@ class ContactRecord:
     def contacts(self, names: Sequence[str], solves: Sequence[str] | None = None) -> ContactSet:
         """Each place once: where solves have a contact of the same pair, what an earlier one did counts with the
         nearest contact of the later one. solves: those alone that are named, None: all."""
+        kept = self.solved(solves)
+        if kept is None or not len(kept.gap):
+            return no_contacts()
+        return ContactSet(name_array(names, kept.pair[:, 0]), name_array(names, kept.pair[:, 1]), *kept[1:])
+
+    def keep(self, solve: str, solved: Solved) -> None:
+        """Contacts that are as if a solve had found them."""
+        self._solved[solve] = solved
+
+    def solved(self, solves: Sequence[str] | None = None) -> Solved | None:
+        """The same with numbers of bodies, sorted by pairs; None without any."""
         kept: Solved | None = None
         chosen = [one for name, one in self._solved.items() if solves is None or name in solves]
         for solved in reversed(chosen):
             kept = solved if kept is None else _merge(kept, solved)
-        if kept is None or not len(kept.gap):
-            return no_contacts()
+        if kept is None:
+            return None
         order = np.lexsort((kept.pair[:, 1], kept.pair[:, 0]))
-        pair, *arrays = (array[order] for array in kept)
-        return ContactSet(name_array(names, pair[:, 0]), name_array(names, pair[:, 1]), *arrays)
+        return Solved(*(array[order] for array in kept))
 
 
 def _merge(later: Solved, earlier: Solved) -> Solved:

@@ -455,6 +455,9 @@ class RigidPart(Part):
         yield Quantity(f"iterations{of}", 0 if done is None else done.iterations)
         yield Quantity(f"residual{of}", 0.0 if done is None else done.residual, SPEED, "max")
         yield Quantity("unconverged", 0 if done is None else done.unconverged)
+        if math.isfinite(self.solids.settings.sleep):
+            yield Quantity("asleep", self.solids.sleepers.count)
+            yield Quantity("energy_asleep", self.solids.sleepers.lost, ENERGY)
         yield Quantity("appeared_mass", self.table.appeared_mass, MASS)
         yield from components("appeared_momentum", self.table.appeared_momentum, MOMENTUM)
         if self.in_fluid:

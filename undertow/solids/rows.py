@@ -37,6 +37,15 @@ class Memory:
             self.keys = np.zeros((room, 2), dtype=np.int64)
             self.point, self.impulse = np.zeros((room, 3)), np.zeros((room, 6))
 
+    def put_in(self, keys: Any, point: Array, force: Array) -> None:
+        """Contacts (m,) more, with forces (m, 3) [N] on their first bodies, among those that are remembered."""
+        n, self.dt = self.count, self.dt or 1.0
+        every = np.concatenate([self.keys[:n], keys])
+        order = np.lexsort((every[:, 1], every[:, 0]))
+        impulse = np.concatenate([self.dt * force, np.zeros_like(force)], axis=1)
+        points, impulses = np.concatenate([self.point[:n], point]), np.concatenate([self.impulse[:n], impulse])
+        self.restore(every[order], points[order], impulses[order], np.array([self.dt]))
+
     def arrays(self) -> dict[str, Array]:
         """What evolves; dt (1,) [s]."""
         n = self.count

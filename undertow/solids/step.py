@@ -12,6 +12,7 @@ their momenta; it gives back what that changes of the angular momentum and energ
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -49,6 +50,7 @@ from undertow.solids.rows import (
 )
 from undertow.solids.scheme import advance
 from undertow.solids.settings import SolidSettings
+from undertow.solids.sleep import Sleepers, reached
 from undertow.solids.work import Work, _advance_momenta, _derive_momenta, _evolve_velocities, _measure_energy
 
 COLLISION_PASSES = 25
@@ -133,6 +135,7 @@ class Solids:
         self.finder = ContactFinder(bodies, shapes)
         self.gravity = np.array(self.settings.gravity, dtype=float)
         self._positions, self._velocities = Memory(), Memory()
+        self.sleepers = Sleepers(bodies, self.settings.sleep)
         self._overlaps = Overlaps()
         self._rows = make_rows(0)
         self._work = Work(bodies, shapes, self.settings)
@@ -168,14 +171,16 @@ class Solids:
         return np.where(self.bodies.kind_b == DYNAMIC, self._work.size, 0.0)
 
     def arrays(self) -> dict[str, Array]:
-        """What evolves beside the bodies: the impulses the next contact solves start from."""
+        """What evolves beside the bodies: the impulses the next contact solves start from, and who sleeps."""
         memories = self._memories.items()
-        return {f"solids_{m}_{key}": array for m, memory in memories for key, array in memory.arrays().items()}
+        found = {f"solids_{m}_{key}": array for m, memory in memories for key, array in memory.arrays().items()}
+        return {**found, **self.sleepers.arrays()}
 
     def restore(self, arrays: dict[str, Array]) -> None:
         """Take over what ``arrays`` gave."""
         for name, memory in self._memories.items():
             memory.restore(*(arrays[f"solids_{name}_{key}"] for key in ("keys", "point", "impulse", "dt")))
+        self.sleepers.restore(arrays)
 
     @property
     def _memories(self) -> dict[str, Memory]:
@@ -197,8 +202,15 @@ class Solids:
     def step(self, time: float, dt: float, force_b: Array | None = None, torque_b: Array | None = None) -> SolidsReport:
         """Advance from ``time`` by ``dt`` [s] under gravity, forces (n, 3) [N] and torques (n, 3) [N m]."""
         stages = RigidStages(self, force_b, torque_b)
-        advance([stages], time, dt)
-        return stages.report()
+        if not math.isfinite(self.settings.sleep):
+            advance([stages], time, dt)
+            return stages.report()
+        self._rouse(stages, time, dt)
+        with self.sleepers.held():
+            advance([stages], time, dt)
+            report = stages.report()
+        self._let_sleep(stages, dt)
+        return report
 
     def collide(self, time: float, dt: float) -> tuple[int, int]:
         """Steps I and II alone, of a step dt [s]: collisions on the momenta; pairs that bounced and were clamped."""
@@ -254,6 +266,22 @@ class Solids:
             self._work.reserve(len(self._rows.source))
         if self.joints is not None:
             self.finder.exclude(map(tuple, self.joints.excluded_pairs().tolist()))
+
+    def _rouse(self, stages: RigidStages, time: float, dt: float) -> None:
+        """Bodies that sleep wake if there is a reason for it before the step from ``time`` by dt [s]."""
+        self.prepare()
+        self.bodies.move_kinematic(time + 0.5 * dt, place=False)
+        moving = reached(self.bodies, self._work.around + self._work.near, dt)
+        loads, memories = np.concatenate(stages.given, axis=1), tuple(self._memories.values())
+        self.sleepers.begin(self.gravity, loads, moving, self.joints, memories)
+
+    def _let_sleep(self, stages: RigidStages, dt: float) -> None:
+        """What sleeps has the contacts it had; what has rested long enough falls asleep."""
+        self.record.keep("asleep", self.sleepers.solved(dt))
+        force, torque = self.sleepers.forces()
+        self._work.contact_force += force
+        self._work.contact_torque += torque
+        self.sleepers.end(*stages.contacts, self.record, self.gravity, self._work.around, dt)
 
     def _find_contacts(self, reach: Array) -> tuple[ContactSpec, int]:
         """Contacts at the poses of now within ``reach`` (n,) [m] of the bodies, and the inertia there."""
@@ -565,8 +593,12 @@ class RigidStages:
         """I, kinematic bodies at the velocities of t + dt/2."""
         solids = self.solids
         self._before, self._force, self._torque = solids._begin(dt, *self._given)
-        work, spec = solids._work, solids.bodies.spec
         solids.bodies.move_kinematic(time + 0.5 * dt, place=False)
+        self._evolve(dt)
+
+    def _evolve(self, dt: float) -> None:
+        """Velocities at the middle of a step dt [s]."""
+        solids, work, spec = self.solids, self.solids._work, self.solids.bodies.spec
         part = 0.0 if self.in_fluid else 0.5 * dt
         _evolve_velocities(spec, solids.gravity, self._force, self._torque, part, work.v, work.omega)
         if self.half is not None:
@@ -576,7 +608,11 @@ class RigidStages:
     def collide(self, dt: float) -> None:
         """II, on v^n; v^n+1/2 goes along."""
         solids, spec = self.solids, self.solids.bodies.spec
-        self._rows = solids._build_rows(*solids._find_contacts(solids._work.reach_of(spec, dt)), False, dt)
+        found = solids._find_contacts(solids._work.reach_of(spec, dt))
+        while solids.sleepers.wake_touched(*found):
+            self._evolve(dt)
+            found = solids._find_contacts(solids._work.reach_of(spec, dt))
+        self._rows = solids._build_rows(*found, False, dt)
         self._collided = solids._collide(self._rows, dt)
         solids._work.keep_velocities(spec)
 
@@ -601,7 +637,10 @@ class RigidStages:
         advance_poses(spec, work.v, work.omega, dt, *solids._update, spec.x, spec.q)
         solids.bodies.move_kinematic(time + dt, place=True)
         solids._follow(dt)
-        self.contacts = FoundContacts(*solids._find_contacts(work.near))
+        found = solids._find_contacts(work.near)
+        while solids.sleepers.wake_touched(*found):
+            found = solids._find_contacts(work.near)
+        self.contacts = FoundContacts(*found)
         self._resolved, self._penetration = solids._resolve(*self.contacts, PUSH)
 
     def advance(self, time: float, dt: float) -> None:

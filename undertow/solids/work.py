@@ -11,7 +11,7 @@ from undertow.errors import UserError
 from undertow.grid import Array
 from undertow.rigid.bodies import DYNAMIC, BodySpec, RigidBodies, apply_inverse_inertia, rotate, rotate_back
 from undertow.rigid.orientation import rotational_energy
-from undertow.rigid.shapes import BOUND, CollisionShapes
+from undertow.rigid.shapes import BOUND, MIDDLE, CollisionShapes
 from undertow.solids.contact import BODY, DEPTH
 from undertow.solids.settings import SolidSettings
 
@@ -32,10 +32,12 @@ class Work:
         self.apart, self.no_mobility = np.full(n, -1, dtype=np.int64), np.zeros((0, 0))
         self.inv_inertia, self.packed = np.zeros((n, 6)), np.zeros((n, BODY))
         # bounding radii [m], infinite for planes, and the lengths that follow from them; near: how far contacts are
-        # looked for where nothing moves, which for a plane is up to the other body
+        # looked for where nothing moves, which for a plane is up to the other body; around: radii about the centres
         self.size = np.ascontiguousarray(shapes.arrays().number[self.shape, BOUND]) if n else np.zeros(0)
         self.touch, self.allowed, self.reach = settings.touch * self.size, settings.allowed * self.size, np.zeros(n)
         self.near = np.where(np.isfinite(self.touch), self.touch, 0.0)
+        middle = shapes.arrays().number[self.shape, MIDDLE : MIDDLE + 3] if n else np.zeros((0, 3))
+        self.around = self.size + np.linalg.norm(middle, axis=1)
         self.gram = np.zeros((DEPTH, DEPTH + 1))
         self.energy, self.slope, self.scale = np.zeros(n), np.zeros(n), np.zeros(n)
         self.level, self.parent = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
