@@ -49,7 +49,7 @@ COUPLING: dict[str, str] = {
     "secant indefinite patches pockets poles rigid_walls solid_walls rigid_viscosity unsplit",
     "solids in the solve": "hydrostatic added_mass rigid_solids soft_drag soft_preconditioner soft_viscosity "
     "node_solids",
-    "solves": "projection lumped rigid_fluid forcing_contacts forcing_solves direct_forcing",
+    "solves": "projection lumped rigid_fluid forcing_contacts forcing_solves crack_points direct_forcing",
     "schemes": "bodies_in_fluid nodes_in_fluid contact_in_fluid leapfrog schemes forcing_schemes",
 }
 """The modules of ``coupling`` in their order: each imports of its own line or of lines above, and never in a circle. A

@@ -37,6 +37,7 @@ from typing import Any
 
 import numpy as np
 
+from undertow.coupling.crack_points import CrackPoints
 from undertow.coupling.forcing_contacts import (
     NEXT_TO,
     NOTHING,
@@ -130,6 +131,8 @@ class DirectForcing:
         self.velocity_error = 0.0
         self.rounds, self.disagreement = 0, 0.0
         self.unfinished_rounds, self.unfinished_turns = False, False
+        self.cracks: CrackPoints | None = None
+        """Boundary particles of pieces that count by how far cracks are open."""
         self._size = np.zeros(n)
         np.maximum.at(self._size, self.body, np.linalg.norm(self.local, axis=1))
         self._built = -1
@@ -148,6 +151,8 @@ class DirectForcing:
     def begin(self) -> None:
         """Tell the fluid where the bodies are."""
         self.fluid.move_bodies(self._place, self._velocity)
+        if self.cracks is not None and self.displaces:
+            self.fluid.weigh_bodies(self.cracks.rows, self.cracks.volumes())
 
     def limits(self) -> dict[str, float]:
         """Longest step [s] beside those of the fluid: a body may come nearer to a particle by half its radius."""
@@ -178,7 +183,7 @@ class DirectForcing:
         report = self._move_bodies(time, dt)
         self.fluid.drift(dt)
         self.place_bodies()
-        self.fluid.move_bodies(self._place, self._velocity)
+        self.begin()
         self._correct()
         return report
 
@@ -206,7 +211,7 @@ class DirectForcing:
         distance += np.where(distance < self._reach(dt), dt * gained, 0.0)
         fluid.drift(dt)
         self.place_bodies()
-        fluid.move_bodies(self._place, self._velocity)
+        self.begin()
         self._push_once()
         return report
 

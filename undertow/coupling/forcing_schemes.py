@@ -86,7 +86,8 @@ class _ForcingScheme(Scheme):
         self.forcing.restore(arrays)
 
     def adopt(self, before: Part | None, time: float) -> None:
-        """Forces by identity; bodies that are new take the place of the particles that are there."""
+        """Forces by identity; bodies that are new take the place of the particles that are there, but for pieces, which
+        have the place of the body that broke."""
         fluid, forcing, new = self.particles.fluid, self.forcing, self.rigid.bodies.identity_b
         old = before.rigid.bodies.identity_b if isinstance(before, _ForcingScheme) else np.zeros(0, dtype=np.int64)
         if isinstance(before, _ForcingScheme):
@@ -97,7 +98,7 @@ class _ForcingScheme(Scheme):
         x = fluid.points.spec.place[: fluid.count, :3]
         taken = np.zeros(fluid.count, dtype=bool)
         for entry in self.rigid.table:
-            if entry.identity not in old:
+            if entry.identity not in old and not entry.description.is_piece:
                 pose = self.rigid.bodies.shape_pose(self.rigid.bodies.index(entry.name))
                 solid = Solid(entry.name, entry.description.shape, Static(*pose))
                 taken |= solid.distance(x, time, fluid.dimensions) < fluid.radius

@@ -126,7 +126,7 @@ class NodesInFluid(Part):
         ignored = np.zeros(shape, dtype=np.int64)
         rows, columns = contacts.ignored.shape
         ignored[:rows, :columns] = contacts.ignored
-        contacts.ignored = ignored
+        contacts.ignored, before = ignored, ignored.copy()
         deep = np.full(len(contacts.nodes), -EMBEDDED * self._length)
         # of cloth and ropes, which keep a distance from solids: those that start at or behind the surface
         thick = contacts.radius > 0.0
@@ -137,8 +137,8 @@ class NodesInFluid(Part):
             if not len(inside):
                 break
             contacts.ignored[inside, contacts.body[inside]] = 1
-        made = [entry.identity for entry in self.rigid.table.made]
-        contacts.ignored[:, np.isin(self.bodies.identity_b, made)] = 0
+        made = np.isin(self.bodies.identity_b, [entry.identity for entry in self.rigid.table.made])
+        contacts.ignored[:, made] = before[:, made]
         points = self.part.soft_solids.touches.points
         if points is not None:
             own, body = np.nonzero(contacts.ignored)

@@ -101,13 +101,15 @@ class Shares:
 
 
 def conserve(
-    mass: float, centre: object, momentum: object, angular_momentum: object, fragments: Sequence[Fragment]
-) -> Shares:
+    mass: float, centre: object, momentum: object, angular_momentum: object, fragments: Sequence[Fragment],
+    points: Array | None = None, masses: Array | None = None,
+) -> Shares:  # fmt: skip
     """Masses and velocities of fragments of a body, whose sums are its mass [kg; 2D kg/m], momentum (3,) [kg m/s] and
     angular momentum (3,) about its ``centre`` of mass (3,) [m]; all in the frame of the parent's shape.
 
     Masses are shares of the volume. All fragments move with one twist, found from the six sums: v_f = v + omega x r_f
-    and omega_f = omega (thesis 2.4.2), where v and omega are the parent's if the fragments fill it exactly.
+    and omega_f = omega (thesis 2.4.2), where v and omega are the parent's if the fragments fill it exactly. points
+    (k, 3) [m] of masses (k,) that fragments carry move with the same twist, and their momenta are among the sums.
     """
     volume = np.array([f.volume for f in fragments])
     mass_b = mass * volume / volume.sum()
@@ -119,7 +121,11 @@ def conserve(
     length = float(np.sqrt(np.einsum("nii->", tensors) / mass + np.sum(mass_b[:, None] * arm**2) / mass))
     units = np.array([1.0, 1.0, 1.0, 1.0 / length, 1.0 / length, 1.0 / length])
     wanted = units * np.concatenate([np.asarray(momentum, dtype=float), np.asarray(angular_momentum, dtype=float)])
-    sums = [units * _sum_momentum(mass_b, arm, tensors, *np.split(unit, 2)) for unit in np.diag(units)]
+    moved, arms, turned = mass_b, arm, tensors
+    if points is not None and masses is not None:
+        moved, arms = np.concatenate([mass_b, masses]), np.concatenate([arm, points - np.asarray(centre, dtype=float)])
+        turned = np.concatenate([tensors, np.zeros((len(masses), 3, 3))])
+    sums = [units * _sum_momentum(moved, arms, turned, *np.split(unit, 2)) for unit in np.diag(units)]
     matrix = np.column_stack(sums) / mass
     # in 2D bodies turn about z alone: the least of all solutions
     inverse = np.linalg.pinv(matrix, rcond=1e-14)

@@ -21,9 +21,10 @@ from undertow.geometry.fracture import Fragment, FragmentMesh, align_pattern, br
 from undertow.geometry.fracture_contact import Carved
 from undertow.geometry.fracture_patterns import Pattern, from_folder, make_pattern
 from undertow.grid import Array
-from undertow.part import vector
+from undertow.part import Vector, vector
 from undertow.rigid.brittle import Brittle
-from undertow.rigid.table import BodyDescription
+from undertow.rigid.inheritance import ON_SURFACES, HeldLoad, NodesOn, share_loads, share_nodes
+from undertow.rigid.table import BodyDescription, CarriedNodes
 
 SURFACE_STEPS = 4
 """Newton steps of a point onto a surface."""
@@ -43,7 +44,8 @@ class Blow(NamedTuple):
 
 class BrokenBody(NamedTuple):
     """A body that broke: its name; by whom; impulse [N s; 2D N s/m], force [N; 2D N/m], point (3,) [m] in the world;
-    how many pieces, debris among them; debris_mass [kg; 2D kg/m]; notes: what a user should know."""
+    how many pieces, debris among them; debris_mass [kg; 2D kg/m]; let_go: nodes of soft bodies that it carried and no
+    piece holds; notes: what a user should know."""
 
     name: str
     by: str
@@ -53,23 +55,18 @@ class BrokenBody(NamedTuple):
     pieces: int
     debris: int
     debris_mass: float
+    let_go: int = 0
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         place = ", ".join(f"{x:.4g}" for x in self.point)
         debris = f", {self.debris} of them debris of {self.debris_mass:.4g} kg" if self.debris else ""
-        more = "".join(f"; {note}" for note in self.notes)
+        more = f"; {self.let_go} nodes that were attached to it are let go" if self.let_go else ""
+        more += "".join(f"; {note}" for note in self.notes)
         return (
             f"objects.{self.name} broke into {self.pieces} pieces{debris} at ({place}) m, hit by {self.by} with an "
             f"impulse of {self.impulse:.4g} N s, a force of {self.force:.4g} N{more}"
         )
-
-
-class HeldLoad(NamedTuple):
-    """A load of a piece, and its number among those of the body of the scene."""
-
-    number: int
-    load: Any
 
 
 class Moving(NamedTuple):
@@ -84,6 +81,7 @@ class Moving(NamedTuple):
     mass: float
     centre: Array
     inertia: Array
+    softs: tuple[NodesOn, ...] = ()
 
 
 def root_of(name: str) -> str:
@@ -139,14 +137,24 @@ def make_pieces(
     if parent.source is not None and not isinstance(parent.source, PieceSource):
         _forget(fragments)
     R, at = moving.rotation, moving.position
-    done = BrokenBody(blow.name, blow.by, blow.impulse, blow.force, at + R @ blow.point, 0, 0, 0.0, tuple(notes))
+    done = BrokenBody(blow.name, blow.by, blow.impulse, blow.force, at + R @ blow.point, 0, 0, 0.0, 0, tuple(notes))
     if len(fragments) < 2:
         return [], done
-    momenta = moving.mass * (R.T @ moving.velocity), moving.inertia @ (R.T @ moving.angular_velocity)
-    shares = conserve(moving.mass, moving.centre, *momenta, fragments)
+    shared = share_nodes(moving.softs, parent.shape, moving.centre, fragments)
+    shares = conserve(
+        moving.mass, moving.centre, moving.mass * (R.T @ moving.velocity) + shared.momentum,
+        moving.inertia @ (R.T @ moving.angular_velocity) + shared.angular_momentum, fragments,
+        shared.points, shared.masses,
+    )  # fmt: skip
+    numbers, end = _numbers_of_loads(parent), tuple(notes)
+    if parent.loads and not numbers:
+        end = (*end, "the loads on it end with it, as it was made during the run")
+    loads = list(zip(numbers, parent.loads, strict=False))
+    start = parent.motion.pose(0.0)
+    held = share_loads(loads, parent.shape, start, moving.centre, fragments, (at, R), dimensions)
     pieces, number = list[BodyDescription](), 0
-    for fragment, mass, v, omega in zip(
-        fragments, shares.mass_b, shares.velocity_b, shares.angular_velocity_b, strict=True
+    for n, (fragment, mass, v, omega) in enumerate(
+        zip(fragments, shares.mass_b, shares.velocity_b, shares.angular_velocity_b, strict=True)
     ):
         number += 1
         while f"{parent.name}/{number}" in taken:
@@ -154,43 +162,36 @@ def make_pieces(
         one = replace(
             parent, name=f"{parent.name}/{number}", mass=float(mass), density=None, inertia=None,
             motion=Static(at + R @ fragment.offset, R @ fragment.rotation), static=True, loads=(),
-            velocity=vector(R @ v), angular_velocity=vector(R @ omega), source={},
+            velocity=vector(R @ v), angular_velocity=vector(R @ omega), carried=shared.carried[n],
+            cut_from=_cut_from(parent, fragment), source={},
         )  # fmt: skip
-        pieces.append((_as_debris if fragment.is_debris else _as_piece)(one, fragment, dimensions))
-    held = _share_loads(parent, moving, pieces)
+        one = (_as_debris if fragment.is_debris else _as_piece)(one, fragment, dimensions)
+        pieces.append(_with_source(one, held.get(n, ())))
     small = [mass for fragment, mass in zip(fragments, shares.mass_b, strict=True) if fragment.is_debris]
-    return [_with_source(one, held.get(n, ())) for n, one in enumerate(pieces)], done._replace(
-        pieces=len(pieces), debris=len(small), debris_mass=float(sum(small))
+    return pieces, done._replace(
+        pieces=len(pieces), debris=len(small), debris_mass=float(sum(small)), let_go=shared.let_go, notes=end
     )
 
 
-HELD = ("force", "torque")
-"""Loads that go over to a piece; those on a surface end."""
+def _cut_from(parent: BodyDescription, fragment: Fragment) -> tuple[Vector, Vector, Vector, Vector] | None:
+    """Where a fragment is in the body of the scene that its parent was, as of a description; none of a body that was
+    made during the run."""
+    if parent.source is None:
+        offset, axes = fragment.offset, fragment.rotation.T
+    elif parent.cut_from is not None:
+        frame = np.array(parent.cut_from[1:])
+        offset = np.array(parent.cut_from[0]) + fragment.offset @ frame
+        axes = fragment.rotation.T @ frame
+    else:
+        return None
+    return (vector(offset), *(vector(axis) for axis in axes))  # type: ignore[return-value]
 
 
-def _share_loads(
-    parent: BodyDescription, moving: Moving, pieces: Sequence[BodyDescription]
-) -> dict[int, tuple[HeldLoad, ...]]:
-    """Forces and torques on a body, by the number of the piece that holds their point, or is next to it."""
-    made = parent.source is not None and not isinstance(parent.source, PieceSource)
-    numbers = parent.source.loads if isinstance(parent.source, PieceSource) else range(len(parent.loads))
-    start, turn = parent.motion.pose(0.0)
-    held: dict[int, tuple[HeldLoad, ...]] = {}
-    for number, load in zip(numbers, () if made else parent.loads, strict=not made):
-        if load.kind not in HELD:
-            continue
-        own = moving.centre if load.at is None else turn.T @ (np.asarray(load.at) - start)
-        point = moving.position + moving.rotation @ own
-        away = [_distance_from(one, point) for one in pieces]
-        nearest = int(np.argmin(away))
-        held[nearest] = (*held.get(nearest, ()), HeldLoad(int(number), replace(load, at=point)))
-    return held
-
-
-def _distance_from(one: BodyDescription, point: Array) -> float:
-    """Signed distance [m] of a point (3,) of the world from a body where it is described to be."""
-    position, rotation = one.motion.pose(0.0)
-    return float(one.shape.distance(((point - position) @ rotation)[None])[0])
+def _numbers_of_loads(parent: BodyDescription) -> Sequence[int]:
+    """Of the loads of a body among those of the body of the scene that it was; none of one made during the run."""
+    if parent.source is None:
+        return range(len(parent.loads))
+    return parent.source.loads if isinstance(parent.source, PieceSource) else ()
 
 
 def _with_source(one: BodyDescription, held: Sequence[HeldLoad]) -> BodyDescription:
@@ -255,6 +256,9 @@ def onto_surface(shape: Shape, point: Array) -> Array:
 APART = ("key", "shape", "motion", "source", "loads", "brittle")
 """Fields of a description that are not plain."""
 
+TABLES = ("fragment", "shape", "brittle", "loads")
+"""What describes a piece."""
+
 
 class PieceSource(Mapping[str, Any]):
     """The plain tables from which a piece can be described again, made when they are first asked for; loads: numbers of
@@ -266,9 +270,12 @@ class PieceSource(Mapping[str, Any]):
 
     def _found(self) -> dict[str, Any]:
         if not self._tables:
-            at = [np.asarray(load.at).tolist() for load in self._piece.loads]
-            self._tables = {**_source_of(self._piece), "loads": [list(self.loads), at]}
+            places = [_place_of(load).tolist() for load in self._piece.loads]
+            self._tables = {**_source_of(self._piece), "loads": [list(self.loads), places]}
         return self._tables
+
+    def __contains__(self, key: object) -> bool:
+        return key in TABLES
 
     def __getitem__(self, key: str) -> Any:
         return self._found()[key]
@@ -297,6 +304,7 @@ def read_source(source: Mapping[str, Any], roots: Mapping[str, BodyDescription])
     """The piece that a ``PieceSource`` described; roots: the bodies of the scene, by name."""
     values = {name: _frozen(value) for name, value in source["fragment"].items()}
     pose = Static(np.array(values.pop("position")), np.array(values.pop("rotation")))
+    values["carried"] = tuple(CarriedNodes(*nodes) for nodes in values.get("carried", ()))
     given, rule = source["shape"], source["brittle"]
     values["brittle"] = None if rule is None else Brittle(**{name: _frozen(value) for name, value in rule.items()})
     key: tuple[Any, ...]
@@ -316,8 +324,20 @@ def read_source(source: Mapping[str, Any], roots: Mapping[str, BodyDescription])
     numbers, places = source["loads"]
     given = roots[one.name.partition("/")[0]].loads if numbers else ()
     return _with_source(
-        one, [HeldLoad(n, replace(given[n], at=np.array(at))) for n, at in zip(numbers, places, strict=True)]
+        one, [HeldLoad(n, _placed_at(given[n], np.array(place))) for n, place in zip(numbers, places, strict=True)]
     )
+
+
+def _place_of(load: Any) -> Array:
+    """Where a load of a piece acts: a point (3,), or elements of its surface (m, k, 3) [m]."""
+    return np.asarray(load.at if load.elements is None else load.elements)
+
+
+def _placed_at(load: Any, place: Array) -> Any:
+    """A load of the scene at what ``_place_of`` gave."""
+    if load.kind in ON_SURFACES:
+        return replace(load, elements=place, region=None)
+    return replace(load, at=place)
 
 
 def _plain(value: Any) -> Any:

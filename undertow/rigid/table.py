@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,16 @@ from undertow.rigid.shapes import CollisionShapes
 Origin = Literal["scene", "run"]
 
 
+class CarriedNodes(NamedTuple):
+    """Nodes of a soft body, by its name and their numbers in it, that move with a body: points in the frame of its
+    shape [m]; inside: nodes of it that do not touch the body, as they lay in it when it appeared."""
+
+    soft: str
+    nodes: tuple[int, ...]
+    points: tuple[Vector, ...]
+    inside: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class BodyDescription:
     """A rigid body as it is put in.
@@ -35,10 +45,10 @@ class BodyDescription:
     centre_of_mass (in the frame of the shape) in the place of those of uniform density: of dynamic bodies. velocity
     [m/s] and angular_velocity [rad/s] are those of a dynamic body at the start. collides_with: groups, None for all.
     loads: forces on it, as ``solids.loads`` has them. slip: viscous fluid slides along it. contact_angle [degrees]: at
-    which a surface of water meets it; None: as it was. detail: how finely its
-    surface is drawn; extent [m]: how far, without end. brittle: how it breaks. source: plain tables from which the body
-    can be described again, for checkpoints; None: the scene has it. Nothing here evolves: what drives a motion leads a
-    copy of it.
+    which a surface of water meets it; None: as it was. detail: how finely its surface is drawn; extent [m]: how far,
+    without end. brittle: how it breaks. carried: nodes of soft bodies that a piece of a broken body has taken over;
+    those of the scene's bodies are in the scene. source: plain tables from which the body can be described again, for
+    checkpoints; None: the scene has it. Nothing here evolves: what drives a motion leads a copy of it.
     """
 
     name: str
@@ -67,7 +77,14 @@ class BodyDescription:
     detail: int = 48
     extent: float = 1.0
     brittle: Brittle | None = None
+    carried: tuple[CarriedNodes, ...] = ()
+    cut_from: tuple[Vector, Vector, Vector, Vector] | None = None
     source: Mapping[str, Any] | None = None
+
+    @property
+    def is_piece(self) -> bool:
+        """Whether it came into being when another body broke, in whose place it is."""
+        return self.source is not None and "fragment" in self.source
 
 
 @dataclass(frozen=True)

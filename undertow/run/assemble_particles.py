@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 import undertow.geometry as geometry
+from undertow.coupling.crack_points import (
+    CrackPoints,
+    Layer,
+    OldLayer,
+    old_layer,
+    piece_layer,
+    share_layer,
+    whole_layer,
+)
 from undertow.coupling.direct_forcing import DirectForcing, ForcingSettings, PenaltyForcing, body_frames
 from undertow.coupling.forcing_schemes import DirectForcingScheme, PenaltyScheme
 from undertow.errors import UserError
@@ -29,7 +39,6 @@ from undertow.sph import (
     SphDrain,
     SphSettings,
     SphSource,
-    boundary_volumes,
     make_source,
     region_distance,
     sample_solid,
@@ -171,9 +180,9 @@ def _solid(entry: BodyEntry) -> geometry.Solid:
 def _make_forcing(scene: Scene, rigid: RigidPart, fluid: Fluid, method: type[DirectForcing]) -> DirectForcing:
     """Solids with their boundary particles; walls of the domain stop bodies too."""
     box, sph = fluid.box, scene.sph
-    position = [_sample(scene, entry, box) for entry in rigid.table]
+    layers = _layers(scene, rigid.table, box)
+    position, volume = [one.points for one in layers], np.concatenate([one.volume for one in layers])
     local, owner = body_frames(rigid.bodies, position)
-    volume = np.concatenate([boundary_volumes(p, box.spacing, box.dimensions) for p in position])
     stick = np.array([_stick(scene, entry.description.slip) for entry in rigid.table])
     if any(entry.description.dynamic for entry in rigid.table):
         for s in range(2 * box.dimensions):
@@ -181,7 +190,50 @@ def _make_forcing(scene: Scene, rigid: RigidPart, fluid: Fluid, method: type[Dir
                 rigid.add_wall(f"domain.{SIDE_NAMES[s]}", s // 2, s % 2 == 1, (box.lower, box.upper)[s % 2][s // 2])
     fluid.set_bodies(np.concatenate(position), volume if method.displaces else 0.0 * volume, stick[owner])
     settings = ForcingSettings(sph.slip, sph.restitution, sph.scheme, one_way=sph.one_way)
-    return method(fluid, rigid.solids, local, owner, settings)
+    forcing = method(fluid, rigid.solids, local, owner, settings)
+    cracked = np.flatnonzero(np.concatenate([one.cracked for one in layers]))
+    if len(cracked):
+        surface = body_frames(rigid.bodies, [one.surface for one in layers])[0]
+        forcing.cracks = CrackPoints(
+            rigid.bodies, rigid.shapes, cracked, surface[cracked], owner[cracked], volume[cracked], box.spacing
+        )
+    return forcing
+
+
+def _layers(scene: Scene, table: BodyTable, box: SphBox) -> list[Layer]:
+    """Boundary particles of the bodies of a table at t = 0; pieces have those of the bodies of the scene that broke."""
+    numbers = box.spacing, box.dimensions
+    pieces = [entry for entry in table if entry.description.is_piece]
+    taken: dict[str, tuple[OldLayer, Any]] = {}
+    for root in {entry.name.partition("/")[0] for entry in pieces}:
+        own = [entry for entry in pieces if _root(entry) == root]
+        first = next((entry for entry in table.first if entry.name == root), None)
+        if not own or first is None:
+            continue
+        layer = old_layer(_solid(first), _sample(scene, first, box), *numbers)
+        shares = share_layer(layer, [(e.description.shape, *_place_in_root(e)) for e in own], box.spacing)
+        taken |= {entry.name: (layer, points) for entry, points in zip(own, shares, strict=True)}
+    found = list[Layer]()
+    for entry in table:
+        if not entry.description.is_piece:
+            found.append(whole_layer(_sample(scene, entry, box), *numbers))
+            continue
+        old, mine = taken.get(entry.name, (None, None))
+        cut_from = None if old is None else _place_in_root(entry)
+        found.append(piece_layer(_solid(entry), cut_from, old, mine, *numbers))
+    return found
+
+
+def _root(entry: BodyEntry) -> str | None:
+    """The body of the scene that a piece was cut from."""
+    return None if entry.description.cut_from is None else entry.name.partition("/")[0]
+
+
+def _place_in_root(entry: BodyEntry) -> tuple[Array, Array]:
+    """Place [m] and axes, as rows, of a piece in the frame of the body of the scene that it was cut from."""
+    cut = entry.description.cut_from
+    assert cut is not None
+    return np.array(cut[0]), np.array(cut[1:])
 
 
 def _sample(scene: Scene, entry: BodyEntry, box: SphBox) -> Array:

@@ -92,9 +92,13 @@ def make_soft(scene: Scene, table: BodyTable, starts: bool) -> tuple[RigidPart, 
     some. In fluid thin rigid shells have nodes too. With notes on the rigid ones."""
     chosen, nodes = scene.soft, _read_nodes(scene, table)
     if scene.domain is None:
-        nodes.heavier = {entry.name for entry in table.first if entry.description.dynamic}
+        nodes.heavier = {entry.name for entry in (*table.first, *table.made) if entry.description.dynamic}
     attached = {entry.name: nodes.carried_by(entry.name) for entry in table.first}
     nodes.let_go(entry.name for entry in table.gone)
+    for entry in table.made:
+        if entry.description.carried:
+            nodes.carry(entry.name, entry.description.motion.pose(0.0), entry.description.carried)
+            attached[entry.name] = nodes.carried_by(entry.name)
     if scene.domain is not None:
         _add_shells(nodes, table)
     rigid, notes = make_rigid(scene, table, starts, attached)

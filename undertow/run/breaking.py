@@ -9,6 +9,7 @@ it: every round breaks bodies that were there before, and the rounds end.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from undertow.grid import Array
 from undertow.part import Part, StepOutcome, Vector
 from undertow.rigid.bursting import Pressure
 from undertow.rigid.fracture import Blow, BrokenBody, make_pieces, root_of
+from undertow.rigid.inheritance import NodesOn
 from undertow.rigid.table import BodyDescription
 from undertow.run.assembly import Assembly
 from undertow.run.handles import HasContacts
@@ -28,6 +30,7 @@ from undertow.run.sampling import sample
 from undertow.solids.breaking import FracturePart
 from undertow.solids.contact_record import ContactSet, join_contacts
 from undertow.solids.rigid_part import RigidPart
+from undertow.solids.soft_part import SoftPart
 
 if TYPE_CHECKING:
     from undertow.run.simulation import Simulation
@@ -104,16 +107,23 @@ def break_now(sim: Simulation, name: str, at: Vector, along: Vector) -> BrokenBo
     return broken[0]
 
 
+def _softs_on(sim: Simulation) -> Callable[[str], tuple[NodesOn, ...]]:
+    """The soft bodies of which a body carries nodes, by its name."""
+    found = next((part for part in sim.parts if isinstance(part, SoftPart)), None)
+    return (lambda name: ()) if found is None else found.nodes_on
+
+
 def _break(sim: Simulation, fracture: FracturePart, blows: list[Blow]) -> list[BrokenBody]:
     """Pieces in the place of bodies, where they are; what has broken."""
     gone, whole, made, broken = list[str](), list[str](), list[BodyDescription](), list[BrokenBody]()
-    taken = set(sim.bodies.entries)
+    taken, softs = set(sim.bodies.entries), _softs_on(sim)
     pieces_of = Counter(root_of(name) for name in taken)
     with sim.scheme.synchronised():
         for blow in blows:
             body = sim.bodies[blow.name].description
             room = fracture.room(blow.name, pieces_of[root_of(blow.name)])
-            pieces, done = make_pieces(body, fracture.moving(blow.name), blow, sim.scene.dimensions, room, taken)
+            moving = fracture.moving(blow.name)._replace(softs=softs(blow.name))
+            pieces, done = make_pieces(body, moving, blow, sim.scene.dimensions, room, taken)
             (gone if pieces else whole).append(blow.name)
             made += pieces
             taken.update(one.name for one in pieces)

@@ -76,10 +76,10 @@ def water_rows(sim: Simulation) -> list[list[Cell]]:
 
 EVENT_NUMBERS = {
     "impulse": Unit("N s", "N s/m"), "force": FORCE, "x": LENGTH, "y": LENGTH, "z": LENGTH,
-    "pieces": NUMBER, "debris": NUMBER, "debris_mass": MASS, "stretch": NUMBER, "stress": Unit("Pa", "Pa"),
-    "facets": NUMBER, "released": ENERGY,
+    "pieces": NUMBER, "debris": NUMBER, "debris_mass": MASS, "let_go": NUMBER, "stretch": NUMBER,
+    "stress": Unit("Pa", "Pa"), "facets": NUMBER, "released": ENERGY,
 }  # fmt: skip
-"""What events.csv says of a body that broke or tore; 0 where it is of no meaning."""
+"""What events.csv says of a body that broke or tore, 0 where it is of no meaning; let_go: nodes attached to it."""
 
 
 def event_columns(dimensions: int) -> list[str]:
@@ -93,11 +93,11 @@ def event_rows(report: StepReport) -> list[list[Cell]]:
     start = report.time - report.time_step
     broken: list[list[Cell]] = [
         [report.step, start, "fracture", one.name, one.by, one.impulse, one.force, *(float(x) for x in one.point),
-         one.pieces, one.debris, one.debris_mass, 0.0, 0.0, 0, 0.0]
+         one.pieces, one.debris, one.debris_mass, one.let_go, 0.0, 0.0, 0, 0.0]
         for one in report.broken
     ]  # fmt: skip
     torn: list[list[Cell]] = [
-        [report.step, start, "tear", one.name, "", 0.0, 0.0, *one.point, one.pieces, 0, 0.0,
+        [report.step, start, "tear", one.name, "", 0.0, 0.0, *one.point, one.pieces, 0, 0.0, 0,
          *((one.value, 0.0) if one.kind == "stretch" else (0.0, one.value)), one.facets, one.released]
         for one in report.torn
     ]  # fmt: skip

@@ -15,18 +15,14 @@ import numpy as np
 
 from undertow.errors import UserError
 from undertow.geometry import Curve, Shape
+from undertow.geometry.elements import area_vectors, chosen_elements, surface_elements
 from undertow.grid import Array
+from undertow.part import vector
 from undertow.rigid.bodies import DYNAMIC, RigidBodies, rotation_matrix_of
 from undertow.soft import SoftBodies, SoftMesh
 
 NEXT_STEP = -1.0
 """Duration of what acts over the next step, however long."""
-
-FINE = 96
-"""How finely the surface of a rigid body is cut into triangles that traction and pressure act on."""
-
-INSIDE = 1e-9
-"""Distance [m] from a region up to which a surface element lies in it."""
 
 
 @dataclass(frozen=True)
@@ -36,39 +32,15 @@ class NewLoad:
     kind: force [N; 2D N/m], torque [N m; 2D N], traction [Pa] by the area at the start, along the axes of the world, or
     pressure [Pa] against the normals of now. at (3,) [m]: where a force acts at the start, None: at the centre of mass.
     region: distance (n,) [m] of points (n, 3) from where traction and pressure act at the start, None: everywhere.
+    elements: triangles (m, 3, 3) [m], in 2D edges (m, 2, 3), in the frame of the shape, on which traction and pressure
+    act in the place of its surface, as of a piece of a body that broke.
     """
 
     kind: Literal["force", "torque", "traction", "pressure"]
     curve: Curve
     at: Array | None = None
     region: Callable[[Array], Array] | None = None
-
-
-def area_vectors(p: Array) -> Array:
-    """Area times outward normal (m, 3) of triangles (m, 3, 3) [m2], or of edges (m, 2, 3) of 2D outlines that run
-    counterclockwise [m]."""
-    if p.shape[1] == 3:
-        return np.asarray(0.5 * np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]))
-    along = p[:, 1] - p[:, 0]
-    return np.stack([along[:, 1], -along[:, 0], 0.0 * along[:, 0]], axis=1)
-
-
-def chosen_elements(where: str, p: Array, region: Callable[[Array], Array] | None) -> Any:
-    """Which of the elements (m, k, 3) have their centre in a region (m,)."""
-    inside = np.ones(len(p), dtype=bool) if region is None else region(p.mean(axis=1)) <= INSIDE
-    if not inside.any():
-        raise UserError(f"{where}: no element of the surface has its centre in the region; move or enlarge it")
-    return inside
-
-
-def surface_elements(shape: Shape, position: Array, rotation: Array, dimensions: int) -> Array:
-    """The surface of a shape in a pose: triangles (m, 3, 3), in 2D edges (m, 2, 3) of its outline [m]."""
-    if dimensions == 3:
-        vertices, triangles = shape.surface(FINE)
-        return np.asarray((vertices @ rotation.T + position)[triangles])
-    loops = shape.section(rotation).as_loops()
-    edges = [np.stack([loop, np.roll(loop, -1, axis=0)], axis=1) for loop in loops]
-    return np.asarray(np.concatenate(edges) + position)
+    elements: Array | None = None
 
 
 def mean_of(curve: Curve, time: float, dt: float) -> Array:
@@ -138,6 +110,12 @@ class Pending:
         """A body has gone."""
         self.items = [item for item in self.items if item.name != name]
 
+    def take(self, name: str) -> list[Applied]:
+        """What acts on a body, which is let go."""
+        found = [item for item in self.items if item.name == name]
+        self.drop(name)
+        return found
+
     def move_nodes(self, now: Mapping[int, int]) -> None:
         """Nodes have other numbers, by those before."""
         self.items = [
@@ -164,6 +142,16 @@ class Pending:
             )
             for name, start, duration, force, torque, place, since in numbers
         ]  # fmt: skip
+
+
+def _loaded_elements(
+    body: str, shape: Shape, load: NewLoad, position: Array, rotation: Array, dimensions: int
+) -> Array:
+    """Elements (m, k, 3) [m] of the surface of a body in a pose, on which a traction or a pressure acts."""
+    if load.elements is not None:
+        return load.elements @ rotation.T + position
+    p = surface_elements(shape, position, rotation, dimensions)
+    return np.asarray(p[chosen_elements(f"objects.{body}.loads", p, load.region)])
 
 
 class RigidLoads:
@@ -216,8 +204,7 @@ class RigidLoads:
                 place = np.zeros(3) if load.at is None else self.place_in(body, load.at)
                 self.given.append(BodyLoad(body, load.curve, one, none, place))
                 continue
-            p = surface_elements(shape, *bodies.shape_pose(b), bodies.dimensions)
-            p = p[chosen_elements(f"objects.{body}.loads", p, load.region)]
+            p = _loaded_elements(body, shape, load, *bodies.shape_pose(b), bodies.dimensions)
             area, middle = area_vectors(p), p.mean(axis=1)
             if load.kind == "traction":
                 size = np.linalg.norm(area, axis=1)
@@ -233,6 +220,31 @@ class RigidLoads:
         if self.bodies.kind_b[self.bodies.index(item.name)] != DYNAMIC:
             raise UserError(f"body {item.name!r}: moves as prescribed, no force moves it; give it a density or mass")
         self.pending.add(item)
+
+    def point_of(self, item: Applied) -> Array:
+        """Where on its body of now something applied acts (3,) [m]."""
+        b = self.bodies.index(item.name)
+        place = np.zeros(3) if item.place is None else np.array(item.place)
+        return np.asarray(self.bodies.x_b[b] + rotation_matrix_of(self.bodies.q_b[b]) @ place)
+
+    def hand_over(self, item: Applied, body: str, point: Array) -> None:
+        """What was applied to a body that is gone acts on another one, at a point (3,) [m]."""
+        self.pending.add(replace(item, name=body, place=vector(self.place_in(body, point))))
+
+    def begin_as_before(self, new: Sequence[str]) -> None:
+        """Bodies that are new (their names) have the velocities of now: their means are what acts on them now, of which
+        a scheme takes back what it had ahead."""
+        mean, bodies = self.mean_b, self.bodies
+        for load in self.given:
+            if load.body in new:
+                b = bodies.index(load.body)
+                force, torque = load.wrench(rotation_matrix_of(bodies.q_b[b]), self.until, 0.0)
+                mean[b] += np.concatenate([force, torque])
+        for item in self.pending.items:
+            if item.name in new and 0.0 < item.acted_by(self.until) < item.duration:
+                b, force = bodies.index(item.name), np.array(item.force)
+                arm = self.point_of(item) - bodies.x_b[b]
+                mean[b] += np.concatenate([force, np.array(item.torque) + np.cross(arm, force)])
 
     def begin_step(self, time: float, dt: float) -> None:
         """The means of the step from ``time`` by dt [s]; bodies are at its start."""

@@ -6,7 +6,7 @@ In a fluid, what the ledger has of both ends in ``_solids`` for the solids.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -122,7 +122,7 @@ class RigidPart(Part):
                 self._join(joint)
         self.bodies.keep(np.array([entry.identity for entry in table]))
         for entry in table.made:
-            self._place(entry, 0.0)
+            self._place(entry, 0.0, (attached or {}).get(entry.name))
         for made in table.joints:
             self.joints.put(made.joint)
         for control in made_controls:
@@ -141,6 +141,7 @@ class RigidPart(Part):
 
     def exchange(self, gone: Sequence[str], made: Sequence[BodyEntry], time: float) -> None:
         """Put bodies of the table at a time [s] in the place of others; joints that held these are broken."""
+        applied = self._applied_to(gone)
         for name in gone:
             b, forces = self.bodies.index(name), self.force_table
             self.loads.remove(b, name)
@@ -148,7 +149,22 @@ class RigidPart(Part):
             forces.remove(b)
         for entry in made:
             self._place(entry, time)
+        self._hand_over(applied, made)
         self.solids.prepare()
+
+    def _applied_to(self, gone: Iterable[str]) -> list[tuple[Applied, Array]]:
+        """What a user has applied to bodies and still acts, and where (3,) [m]."""
+        loads, names = self.loads, set(gone)
+        return [(item, loads.point_of(item)) for item in loads.pending.items if item.name in names]
+
+    def _hand_over(self, applied: Sequence[tuple[Applied, Array]], made: Sequence[BodyEntry]) -> None:
+        """What was applied to a body acts on the piece of it that holds the point, or is next to it."""
+        for item, point in applied:
+            pieces = [entry for entry in made if entry.name.startswith(f"{item.name}/")]
+            ends = [JointEnd.of(one.identity, one.description, self.table.form(one).found) for one in pieces]
+            if ends:
+                nearest = min(range(len(ends)), key=lambda n: ends[n].distance(point))
+                self.loads.hand_over(item, pieces[nearest].name, point)
 
     def moved_joints(self, gone: Sequence[str], made: Sequence[BodyEntry]) -> list[Joint]:
         """The joints that hold bodies, at the bodies of the table that are put in their place: each at that which holds
@@ -183,6 +199,8 @@ class RigidPart(Part):
             if name in kept:
                 motion.restore(before._driven()[name].numbers())
         self.loads.pending.items = [item for item in before.loads.pending.items if item.name in kept]
+        gone = [entry.name for entry in before.table if entry.name not in kept]
+        applied, made = before._applied_to(gone), [entry for entry in self.table if entry.name not in kept]
         self.bodies.move_kinematic(time, place=True)
         old, new = before.bodies.identity_b, self.bodies.identity_b
         known = np.isin(new, old)
@@ -192,6 +210,8 @@ class RigidPart(Part):
         for own, load in zip(self.loads.arrays().values(), before.loads.arrays().values(), strict=True):
             own[...] = carry_rows(load, old, new)
         self.loads.until = before.loads.until
+        self._hand_over(applied, [entry for entry in made if entry.name not in before.table])
+        self.loads.begin_as_before([entry.name for entry in made])
         self._driven_b[...] = carry_rows(before._driven_b, old, new)
         self._balance = before._balance
         self.joints.adopt(before.joints)

@@ -48,6 +48,20 @@ def _find_nearest(nodes, x, radius, reach, ignored, shapes, bodies, out_body, ou
                 out_body[k], out_gap[k] = b, gap
 
 
+def gaps_to_others(x: Array, own: Any, reach: float, colliders: Colliders, shapes: CollisionShapes) -> Array:
+    """Distance (k,) [m] of points (k, 3) from the nearest body, at most ``reach`` [m], but for that of their own
+    (k,)."""
+    bodies, k = colliders.bodies, len(x)
+    colliders.update()
+    ignored = (colliders.owner[None, :] == np.asarray(own)[:, None]).astype(np.int64)
+    gap, least = np.full(k, reach), np.full(k, reach)
+    share(
+        _find_nearest, k, 32 * k * bodies.count, np.arange(k), np.ascontiguousarray(x), np.zeros(k), least, ignored,
+        shapes.arrays(), colliders.spread(bodies.spec), np.zeros(k, dtype=np.int64), gap, np.zeros((k, 3)),
+    )  # fmt: skip
+    return gap
+
+
 class SoftContacts:
     """The nodes of soft bodies that can touch rigid bodies, and the contacts of now.
 

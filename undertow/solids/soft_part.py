@@ -6,7 +6,7 @@ In fluid thin rigid shells have nodes too, for the fluid to see: their bodies ca
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -36,6 +36,8 @@ from undertow.part import (
     vector,
 )
 from undertow.rigid.bodies import DYNAMIC
+from undertow.rigid.inheritance import NodesOn
+from undertow.rigid.table import CarriedNodes
 from undertow.soft import SoftBodies, SoftMesh, meshes
 from undertow.soft.collision import SurfaceCollisions
 from undertow.soft.embedding import Embedding
@@ -98,13 +100,16 @@ class SoftNodes:
     """The nodes of a simulation before it has rigid bodies: soft bodies with their looks, then thin rigid shells.
 
     attached: by name of a rigid body the nodes (k,) that move with it. heavier: the bodies whose mass they are parts
-    of; in fluid there are none, and nodes weigh on their bodies in the solve of all solids. loads: by soft body; holds:
-    by soft body what holds its nodes.
+    of; in fluid there are none, and nodes weigh on their bodies in the solve of all solids. at: points (k, 3) [m] of
+    those of a body that became a piece of another one, where it did; the others are where they start. inside: by body
+    the nodes that do not touch it. loads: by soft body; holds: by soft body what holds its nodes.
     """
 
     soft: SoftBodies
     looks: dict[str, SoftLook] = field(default_factory=dict)
     attached: dict[str, Any] = field(default_factory=dict)
+    at: dict[str, Array] = field(default_factory=dict)
+    inside: dict[str, Any] = field(default_factory=dict)
     heavier: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     loads: list[tuple[str, NewLoad]] = field(default_factory=list)
@@ -120,6 +125,20 @@ class SoftNodes:
                     f"make the holds smaller"
                 )
         self.attached[body] = own
+
+    def carry(self, body: str, pose: tuple[Array, Array], carried: Sequence[CarriedNodes]) -> None:
+        """Nodes move with a piece of a body that broke, which appeared in a pose."""
+        position, R = pose
+        meshes_of = [(self.soft.part(one.soft), one) for one in carried]
+        nodes = [mesh.first + np.array(one.nodes, dtype=np.int64) for mesh, one in meshes_of]
+        points = [np.array(one.points).reshape(-1, 3) @ R.T + position for one in carried]
+        inside = [mesh.first + np.array(one.inside, dtype=np.int64) for mesh, one in meshes_of]
+        own = np.concatenate(nodes)
+        order = np.argsort(own)
+        self.inside[body] = np.concatenate(inside)
+        if len(own):
+            self.attach(f"objects.{body}", body, own)
+            self.at[body] = np.concatenate(points)[order]
 
     def let_go(self, bodies: Iterable[str]) -> None:
         """Nodes attached to bodies that have been removed are as free as the others."""
@@ -140,7 +159,14 @@ class SoftNodes:
         """Points (k, 3) [m] and masses (k,) [kg] that are parts of a rigid body's mass."""
         none = np.zeros(0, dtype=np.int64)
         nodes = self.attached.get(body, none) if body in self.heavier else none
-        return self.soft.x[nodes], self.soft.mass[nodes]
+        return self._points_of(body, nodes), self.soft.mass[nodes]
+
+    def points(self) -> Array:
+        """Where all nodes that are attached are on their bodies (k, 3) [m], in the order of these."""
+        return np.concatenate([self._points_of(body, nodes) for body, nodes in self.attached.items()])
+
+    def _points_of(self, body: str, nodes: Any) -> Array:
+        return self.at[body] if body in self.at and len(nodes) else np.asarray(self.soft.x[nodes])
 
 
 @dataclass(frozen=True)
@@ -203,9 +229,12 @@ class SoftPart(Part):
         if nodes.attached:
             of = nodes.attached.items()
             body_of = np.concatenate([np.full(len(own), rigid.bodies.index(body)) for body, own in of])
-            self.soft_solids.bind(np.concatenate(list(nodes.attached.values())), body_of)
-            if not rigid.in_fluid or self.shell_parts:
+            self.soft_solids.bind(np.concatenate(list(nodes.attached.values())), body_of, nodes.points())
+            # where nodes have gone over to pieces this is no start, and the state that is taken over places them
+            if not nodes.at and (not rigid.in_fluid or self.shell_parts):
                 self.soft_solids.follow()
+        for body, own in nodes.inside.items():
+            self.soft_solids.leave_out(own, rigid.bodies.index(body))
         self.gravity: Array = np.array(settings.gravity)
         self.weight: Array = soft.mass[:, None] * self.gravity
         """Of the nodes (n, 3) [N]."""
@@ -577,6 +606,28 @@ class SoftPart(Part):
             self.soft_solids.follow()
         self._begun = self.soft.x.copy(), self.soft.v.copy()
         self._on_their_way = BodiesOnTheirWay(self.rigid.bodies)
+
+    def nodes_on(self, body: str) -> tuple[NodesOn, ...]:
+        """The soft bodies of which a rigid body carries nodes, as it moves now."""
+        rigid, solids, found = self.rigid.bodies, self.soft_solids, list[NodesOn]()
+        b = rigid.index(body)
+        position, R = rigid.shape_pose(b)
+        carried = np.zeros(self.soft.count, dtype=bool)
+        carried[solids.bound[solids.bone == b]] = True
+        known = {one.soft for one in self.rigid.table[body].description.carried}
+        for part in self.soft_parts:
+            if not carried[part.nodes].any() and part.name not in known:
+                continue
+            x = self.soft.x[part.nodes]
+            pace = (rigid.v_b[b] + np.cross(rigid.omega_b[b], x - rigid.x_b[b])) @ R
+            reach = np.full(len(x), 0.5 * self.looks[part.name].thickness)
+            found.append(
+                NodesOn(
+                    part.name, np.arange(len(x)), (x - position) @ R, pace, self.lumped_mass[part.nodes],
+                    carried[part.nodes], reach,
+                )
+            )  # fmt: skip
+        return tuple(found)
 
     def _nodes_before(self, before: SoftPart) -> Any:
         """The nodes (n,) of a part before this one that those of the soft bodies were: those of the same elements."""

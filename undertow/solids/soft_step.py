@@ -206,8 +206,9 @@ class SoftSolids:
         found[:, self.soft.dimensions :] = 0.0
         return found
 
-    def bind(self, nodes: Any, bodies: Any) -> None:
-        """Nodes (b,) move with rigid bodies (b,) from where they are, and weigh on them (thesis 4.6, embedding).
+    def bind(self, nodes: Any, bodies: Any, points: Array) -> None:
+        """Nodes (b,) move with rigid bodies (b,) at points (b, 3) [m] of them where they are, and weigh on them (thesis
+        4.6, embedding).
 
         The soft body they belong to and these bodies do not collide.
         """
@@ -223,14 +224,26 @@ class SoftSolids:
         contacts.ignored = np.zeros((len(contacts.nodes), rigid.count), dtype=np.int64)
         for b in np.unique(self.bone):
             own = self.bone == b
-            self._place[own] = (self.soft.x[self.bound[own]] - rigid.x_b[b]) @ rotation_matrix_of(rigid.q_b[b])
+            self._place[own] = (points[own] - rigid.x_b[b]) @ rotation_matrix_of(rigid.q_b[b])
             for part in self.soft.parts:
                 if ((self.bound[own] >= part.first) & (self.bound[own] < part.stop)).any():
                     contacts.ignored[(contacts.nodes >= part.first) & (contacts.nodes < part.stop), b] = 1
         contacts.ignored[np.isin(contacts.nodes, self.bound)] = 1
+        self._ignore_points()
+
+    def leave_out(self, nodes: Any, b: int) -> None:
+        """Nodes (k,) do not touch rigid body b."""
+        contacts = self.contacts
+        if not len(contacts.ignored):
+            contacts.ignored = np.zeros((len(contacts.nodes), contacts.rigid.count), dtype=np.int64)
+        contacts.ignored[np.isin(contacts.nodes, nodes), b] = 1
+        self._ignore_points()
+
+    def _ignore_points(self) -> None:
+        """Points of rigid bodies do not touch faces of nodes that do not touch these bodies."""
         if self.touches.points is not None:
-            own, body = np.nonzero(contacts.ignored)
-            self.touches.points.ignored = set(zip(contacts.nodes[own].tolist(), body.tolist(), strict=True))
+            own, body = np.nonzero(self.contacts.ignored)
+            self.touches.points.ignored = set(zip(self.contacts.nodes[own].tolist(), body.tolist(), strict=True))
 
     @property
     def loose(self) -> Array:

@@ -255,6 +255,10 @@ class SphFluid:
         self.points.spec.place[where, :3] = position
         self.boundary.velocity[: self._body_points] = velocity
 
+    def weigh_bodies(self, rows: Any, volume: Array) -> None:
+        """Boundary particles of bodies (k,) count with volumes (k,) [m3; 2D m2] from now on."""
+        self.points.spec.place[self.boundary.where[rows], 3] = self.settings.density * volume
+
     @property
     def body_force(self) -> Array:
         """Pressure and viscous force of the fluid on the boundary particles of bodies (n, 6) [N; 2D N/m]."""

@@ -24,6 +24,9 @@ Distance = Callable[[Array], Array]
 _SPREADS = 30
 """Rounds of repulsion."""
 
+_DEPTHS = 10
+"""Steps in which points of a piece are moved in."""
+
 _BLOCK = 4
 """Nodes along each axis that are asked for one distance first: of n^3 nodes only n^2 are near a surface."""
 
@@ -91,6 +94,49 @@ def _too_large(spacing: float) -> str:
         f"boundary particles {spacing:.3g} m apart; make it smaller, lower domain.resolution, or let it rest: one that "
         "rests ends at the domain"
     )
+
+
+def sample_piece(solid: Solid, spacing: float, dimensions: int) -> tuple[Array, Array]:
+    """Boundary particles (n, 3) [m] at t = 0 of a piece of a body that broke, however small or thin, at least one; and
+    the points (n, 3) of its surface that they belong to.
+
+    Points an even distance apart on the faces of its surface, moved in by r_P, but no farther than to the middle of the
+    piece: of a plate thinner than the spacing those of both sides lie on one another.
+    """
+    position, rotation = solid.motion.pose(0.0)
+    if dimensions == 2:
+        found = np.concatenate([_along(loop, spacing) for loop in solid.shape.section(rotation).as_loops()])
+    else:
+        vertices, triangles = solid.shape.surface(24)
+        found = _scatter_on((vertices @ rotation.T)[triangles], spacing)
+    points, distance = found + position, partial(solid.distance, t=0.0, dimensions=dimensions)
+    if dimensions == 3 and len(points) > 1:
+        nearest = partial(solid.nearest, t=0.0) if solid.shape.as_mesh() is not None else None
+        for _ in range(_SPREADS):
+            spread = _spread(points, spacing)
+            points = _project(distance, spread, spacing, dimensions) if nearest is None else nearest(spread)
+    slope = _slope(distance, points, spacing, dimensions)
+    way = -slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 0.5)
+    depth, least = np.zeros(len(points)), np.zeros(len(points))
+    for step in 0.5 * spacing * (np.arange(_DEPTHS) + 1) / _DEPTHS:
+        there = distance(points + step * way)
+        deeper = there < least
+        depth[deeper], least[deeper] = step, there[deeper]
+    return np.asarray(points + depth[:, None] * way), points
+
+
+def surface_points(solid: Solid, points: Array, spacing: float, dimensions: int) -> Array:
+    """Points (n, 3) of the surface of a solid at t = 0 next to boundary particles (n, 3) [m] of it."""
+    return _project(partial(solid.distance, t=0.0, dimensions=dimensions), points, spacing, dimensions)
+
+
+def _along(loop: Array, spacing: float) -> Array:
+    """Points (n, 3) at even distances along a closed line (m, 3) in the plane."""
+    ends = np.concatenate([loop, loop[:1]])
+    length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(ends, axis=0), axis=1))])
+    count = max(1, round(length[-1] / spacing))
+    at = (np.arange(count) + 0.5) / count * length[-1]
+    return np.stack([np.interp(at, length, ends[:, 0]), np.interp(at, length, ends[:, 1]), 0.0 * at], axis=1)
 
 
 def sample_surface(
@@ -164,11 +210,16 @@ def _contours(values: Array, step: float, spacing: float) -> Array:
 
 def _scatter(values: Array, step: float, spacing: float) -> Array:
     """Points (n, 3) on the level 0 of values [x, y, z], one for every square of the spacing."""
-    from scipy.spatial import cKDTree
     from skimage.measure import marching_cubes
 
     vertices, triangles, _, _ = marching_cubes(values, 0.0)
-    corners = step * vertices[triangles]
+    return _scatter_on(step * vertices[triangles], spacing)
+
+
+def _scatter_on(corners: Array, spacing: float) -> Array:
+    """Points (n, 3) on triangles (m, 3, 3), one for every square of the spacing."""
+    from scipy.spatial import cKDTree
+
     area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
     wanted = max(1, round(float(area.sum()) / spacing**2))
     draw = np.random.default_rng(0)
@@ -220,11 +271,12 @@ def _project(distance: Distance, points: Array, spacing: float, dimensions: int)
     return points
 
 
-def boundary_volumes(position: Array, spacing: float, dimensions: int) -> Array:
+def boundary_volumes(position: Array, spacing: float, dimensions: int, is_piece: bool = False) -> Array:
     """Volumes (n,) [m3; 2D m2] of one layer of boundary particles at (n, 3) [m].
 
     V_k = V0 / sum_l W_kl (Akinci et al. 2012, eq. 4), V0 such that a flat layer, one spacing below a lattice of fluid,
-    adds to its density what the half space beyond would add.
+    adds to its density what the half space beyond would add. Those of a piece, which may be a point or two, count no
+    more than in a flat layer.
     """
     from scipy.spatial import cKDTree
 
@@ -245,4 +297,6 @@ def boundary_volumes(position: Array, spacing: float, dimensions: int) -> Array:
     near = value(np.linalg.norm(position[pairs[:, 0]] - position[pairs[:, 1]], axis=1))
     for side in range(2):
         total += np.bincount(pairs[:, side], weights=near, minlength=len(position))
+    if is_piece:
+        total = np.maximum(total, plane)
     return np.asarray(sums.wall * spacing**dimensions * plane / total)
