@@ -6,8 +6,11 @@ import pytest
 import undertow as ut
 from undertow.errors import UserError
 from undertow.fluid.contact_line import ContactLines
+from undertow.fluid.crossed import find_crossings
+from undertow.fluid.domain import FluidDomain
+from undertow.fluid.tension import SurfaceTension
 from undertow.geometry import Plane, Solid, SolidFields, Static
-from undertow.grid import GHOSTS, Grid
+from undertow.grid import GHOSTS, Grid, Sides
 
 SIGMA = 0.07
 
@@ -44,6 +47,43 @@ def test_a_surface_pulls_on_the_solid_that_it_meets(dimensions, degrees, given):
     size = SIGMA * np.cos(np.radians(degrees))
     where = lines.length[outward & (np.abs(lines.place[:, 2] - (0.5 if dimensions == 3 else 0.0)) < 0.03)]
     assert inward.sum() / where.sum() == pytest.approx(size, abs=0.06 * SIGMA)
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("degrees", [40.0, 60.0, 120.0])
+def test_water_and_solid_get_nothing_together(dimensions, degrees):
+    """Forces of the crossed faces on the water and of the lines on the solid, and their torques, add up to 0; what that
+    changes is small beside the pull."""
+    lines = cap_on_plane(degrees, dimensions)
+    lines.find()
+    before = lines.force.copy()
+    domain = FluidDomain(lines.grid, Sides(lines.grid), lines.solids, 1.0)
+    tension = SurfaceTension(domain, lines.phi_c, SIGMA)
+    tension.find()
+    lines.react(tension)
+    place = find_crossings(lines.grid, lines.phi_c).places(lines.grid)
+    force = np.zeros((len(place), 3))
+    axis = tension.face // np.prod(lines.grid.padded)
+    size = SIGMA * tension.kappa * domain.area_f.reshape(-1)[tension.face] * lines.grid.face_area
+    force[np.arange(len(axis)), axis] = -tension.way * size
+    assert np.abs(force.sum(axis=0) + lines.force.sum(axis=0)).max() < 1e-13
+    torque = np.cross(place, force).sum(axis=0) + np.cross(lines.place, lines.force).sum(axis=0)
+    assert np.abs(torque).max() < 1e-13
+    total = np.linalg.norm(before, axis=1).sum()
+    assert np.linalg.norm(lines.force - before, axis=1).sum() < 0.1 * total
+
+
+def test_a_surface_that_meets_a_side_leaves_the_pull_as_it_is():
+    """The side has its share of what the water gets."""
+    lines = cap_on_plane(60.0, 2)
+    lines.phi_c[...] = np.roll(lines.phi_c, -6, axis=2)
+    lines.find()
+    before = lines.force.copy()
+    tension = SurfaceTension(FluidDomain(lines.grid, Sides(lines.grid), lines.solids, 1.0), lines.phi_c, SIGMA)
+    tension.find()
+    lines.react(tension)
+    assert len(before)
+    assert np.array_equal(lines.force, before)
 
 
 def drop(angle, floor="side", time=0.02, **body):

@@ -32,7 +32,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from scipy.ndimage import maximum_filter, minimum_filter
+from scipy.ndimage import map_coordinates, maximum_filter, minimum_filter
 from scipy.spatial import cKDTree
 
 from undertow.grid import GHOSTS, Array, Grid
@@ -55,38 +55,68 @@ SQUARE = 1.5
 FILM = (5, 5)
 """Columns of cells at a side among which the lowest cells tell whether the side is wet."""
 
-LEAST_SQUARE = 0.1
-"""Squares of the sine of an angle count as no smaller: a surface along the wall has none."""
+LEAST_SQUARE, LEAST_SLOPE = 1e-3, 0.1
+"""Squares of the sine of an angle, and slopes of phi, count as no smaller."""
+
+MOST_BEND, MOST_TURN = 0.5, 0.5
+"""Largest curvature of a surface at a wall [1 / cell], and the angle by which it turns beyond it [rad]."""
 
 INSIDE = 2.5
 """So deep in solids the surface goes on at its angle [cells]."""
+
+HIDDEN = 0.5
+"""Nearest points of the surface that are deeper than this in a solid are taken from its continuation [cells]."""
+
+SHALLOW = 1.5
+"""Cells deeper than this in solids go on with the curvature of the line alone [cells]."""
 
 SPREAD = 1.0
 """Width of the weights of the polynomial [cells]."""
 
 
-def wall_slope(cosine: Array | float, value: Array, first: Array, second: Array) -> Array:
-    """n_w . grad phi (n,) where phi is ``value`` on the wall; first, second: its derivatives along n_w near the wall.
+def wall_slope(cosine: Array | float, value: Array, kappa: Array) -> Array:
+    """n_w . grad phi (n,) where phi is ``value`` on the wall; kappa: of the surface in the plane of both normals.
     Lengths in cells."""
-    return np.asarray(np.clip(cosine / np.maximum(1.0 + wall_curvature(first, second) * value, 0.5), -1.0, 1.0))
+    return np.asarray(np.clip(cosine / np.maximum(1.0 + kappa * value, 0.5), -1.0, 1.0))
 
 
-def wall_curvature(first: Array, second: Array) -> Array:
-    """kappa (n,) in the plane of both normals, by the derivatives of phi along n_w near the wall; lengths in cells."""
-    return np.asarray(np.clip(second / np.maximum(1.0 - first**2, LEAST_SQUARE), -0.5, 0.5))
+def wall_curvature(value: Array, gradient: Array, hessian: Array, normal: Array) -> Array:
+    """kappa (n,) of the surface phi = 0 in the plane of the normal of the wall (n, d) and its own, by phi and its
+    derivatives (n,), (n, d), (n, d, d) at a place near both; lengths in cells.
+
+    Along v, in that plane and at a right angle to g, kappa = v.B v / |g|; of a parallel curve, at a distance phi / |g|.
+    """
+    size = np.maximum(np.linalg.norm(gradient, axis=-1), LEAST_SLOPE)
+    own = gradient / size[..., None]
+    along = normal - (normal * own).sum(axis=-1)[..., None] * own
+    square = np.maximum((along**2).sum(axis=-1), LEAST_SQUARE)
+    kappa = np.einsum("...i,...ij,...j->...", along, hessian, along) / (square * size)
+    return np.asarray(np.clip(kappa / np.maximum(1.0 - kappa * value / size, 0.5), -MOST_BEND, MOST_BEND))
+
+
+def distance_to_arc(t: Array, n: Array, kappa: Array) -> Array:
+    """Signed distance (n,) of places from the surface that goes on beyond its edge: an arc that turns by no more than
+    MOST_TURN, then straight; t, n: coordinates along the surface, into the wall, and along its normal.
+
+    With beta the angle by which the arc has turned at the nearest point,
+
+        d = t sin beta + n cos beta - (1 - cos beta) / kappa,      tan beta = kappa t / (1 + kappa n)
+    """
+    beta = np.clip(np.arctan2(kappa * t, 1.0 + kappa * n), -MOST_TURN, MOST_TURN)
+    sag = np.sin(beta) * np.tan(0.5 * beta) / np.where(np.abs(kappa) > 1e-9, kappa, np.inf)
+    return np.asarray(t * np.sin(beta) + n * np.cos(beta) - sag)
 
 
 class _Wall(NamedTuple):
     """Phi at a side [cells], by planes of cells; the plane itself has two axes.
 
-    layers: planes of cells from the wall inwards, those beyond all sides among them. value: phi on the wall. first,
-    second: derivatives along its normal at the second layer.
+    layers: planes of cells from the wall inwards, those beyond all sides among them. value: phi on the wall. kappa:
+    curvature [1 / cell] of the surface in the plane of both normals, by the first three layers.
     """
 
     layers: Array
     value: Array
-    first: Array
-    second: Array
+    kappa: Array
 
 
 class SideAngles:
@@ -109,7 +139,7 @@ class SideAngles:
         # what is thinner than half a cell, with nothing like it around in the lowest cells, is no film
         same = minimum_filter(wet, FILM) | minimum_filter(~wet, FILM)
         value = np.where(same & ((value <= 0.0) != wet), low, value)
-        return _Wall(layers, value, 0.5 * (high - low), high - 2.0 * mid + low)
+        return _Wall(layers, value, _curvature_of_layers(low, mid, high))
 
     def fill(self, phi_c: Array) -> None:
         """Phi beyond the sides, which is mirrored on entry, near contact lines."""
@@ -117,7 +147,7 @@ class SideAngles:
             planes = self._planes(side, phi_c)
             wall, beyond = self._wall(planes[GHOSTS:]), planes[:GHOSTS][::-1]
             line = _ContactLine(wall, angle)
-            slope = wall_slope(np.cos(angle), wall.value, wall.first, wall.second)[line.near]
+            slope = wall_slope(np.cos(angle), wall.value, wall.kappa)[line.near]
             for layer in range(GHOSTS):
                 mirrored = wall.layers[layer][line.near] - (2.0 * layer + 1.0) * self.grid.dx * slope
                 found, in_wall = line.distance(-layer - 0.5)
@@ -163,7 +193,6 @@ class _ContactLine:
             return
         used = [axis for axis in (0, 1) if value.shape[axis] > 1]
         slope = [np.gradient(value, axis=axis) if axis in used else np.zeros(value.shape) for axis in (0, 1)]
-        bend = wall_curvature(wall.first, wall.second)
         places, normals, kappas = [], [], []
         for axis in used:
             low = tuple(slice(None, -1) if a == axis else slice(None) for a in (0, 1))
@@ -172,7 +201,7 @@ class _ContactLine:
             theta = value[low][at] / (value[low][at] - value[high][at])
             place = np.stack(at, axis=1).astype(np.float64)
             place[:, axis] += theta
-            mean = [x[low][at] + theta * (x[high][at] - x[low][at]) for x in (*slope, bend)]
+            mean = [x[low][at] + theta * (x[high][at] - x[low][at]) for x in (*slope, wall.kappa)]
             normal = np.stack(mean[:2], axis=1)
             places.append(place)
             normals.append(normal / np.maximum(np.linalg.norm(normal, axis=1), 1e-12)[:, None])
@@ -183,21 +212,84 @@ class _ContactLine:
         self.s, self.kappa = ((column - place[nearest]) * normal[nearest]).sum(axis=1), kappa[nearest]
 
     def distance(self, h: float) -> tuple[Array, np.ndarray]:
-        """Phi (n,) [cells] at a distance h from the side, and where the nearest point of the surface is beyond it.
-
-        Of the circle that meets the side at the angle,
-
-            n = s sin theta + h cos theta,    t = s cos theta - h sin theta > 0,    n + kappa t^2 / (2 (1 + kappa n))
-        """
+        """Phi (n,) [cells] at a distance h from the side, and where the nearest point of the surface is beyond it."""
         s, sine, cosine = self.s, np.sin(self.angle), np.cos(self.angle)
         n, t = s * sine + h * cosine, s * cosine - h * sine
-        return n + 0.5 * self.kappa * t**2 / np.maximum(1.0 + self.kappa * n, 0.5), np.asarray(t > 0.0)
+        return distance_to_arc(t, n, self.kappa), np.asarray(t > 0.0)
+
+
+def _curvature_of_layers(low: Array, mid: Array, high: Array) -> Array:
+    """``wall_curvature`` at the second of three planes of cells along a side, its normal being the first axis; phi in
+    cells."""
+    axes = [axis for axis in (0, 1) if mid.shape[axis] > 1]
+    layers, second = (low, mid, high), high - 2.0 * mid + low
+    slopes = [[np.gradient(layer, axis=axis) for axis in axes] for layer in layers]
+    gradient = np.stack([0.5 * (high - low), *slopes[1]], axis=-1)
+    hessian = np.zeros((*mid.shape, 1 + len(axes), 1 + len(axes)))
+    hessian[..., 0, 0] = second
+    for m, axis in enumerate(axes):
+        hessian[..., 0, m + 1] = hessian[..., m + 1, 0] = 0.5 * (slopes[2][m] - slopes[0][m])
+        for n in range(m, len(axes)):
+            across = _second_difference(mid, axis) if n == m else np.gradient(slopes[1][m], axis=axes[n])
+            hessian[..., m + 1, n + 1] = hessian[..., n + 1, m + 1] = across
+    return wall_curvature(mid, gradient, hessian, np.eye(1 + len(axes))[0])
+
+
+def _second_difference(field: Array, axis: int) -> Array:
+    """Along an axis; 0 at its ends."""
+    found = np.zeros(field.shape)
+    inner, view = np.moveaxis(found, axis, 0), np.moveaxis(field, axis, 0)
+    inner[1:-1] = view[2:] - 2.0 * view[1:-1] + view[:-2]
+    return found
 
 
 def cosines_of(names: Sequence[str], degrees: Mapping[str, float]) -> Array:
     """Cosine (n,) of the contact angle of each solid, NaN where none is given."""
     given = [degrees.get(name, np.nan) for name in names]
     return np.asarray(np.cos(np.radians(np.array(given, dtype=np.float64))))
+
+
+class _Edge:
+    """Points of a contact line on the walls of solids, and the surface that goes on there into them; in cells.
+
+    place, along (n, d): of the points, and along the wall towards the air. into, normal (n, d): along the surface into
+    the wall, and its normal. kappa (n,): its curvature in their plane.
+    """
+
+    def __init__(self, place: Array, along: Array, wall: Array, kappa: Array, cosine: Array) -> None:
+        sine = np.sqrt(1.0 - cosine**2)
+        self.place, self.along, self.kappa, self.sine = place, along, kappa, sine
+        self.normal = sine[:, None] * along + cosine[:, None] * wall
+        self.into = cosine[:, None] * along - sine[:, None] * wall
+        self.stencils = np.maximum(2.0 - 0.5 * np.abs(cosine) / np.maximum(sine, 1e-6), 0.5)
+        self._tree = cKDTree(place)
+
+    @classmethod
+    def find(
+        cls, foot: Array, wall: Array, value: Array, gradient: Array, hessian: Array, kappa: Array, cosine: Array
+    ) -> _Edge | None:
+        """Near feet on walls (n, d) of normals ``wall``, where phi has these derivatives; None without any."""
+        along = gradient - (gradient * wall).sum(axis=1)[:, None] * wall
+        slope = np.linalg.norm(along, axis=1)
+        chosen = (np.abs(value) <= slope) & (slope > LEAST_SLOPE)
+        if not chosen.any():
+            return None
+        value, slope = value[chosen], slope[chosen]
+        along = along[chosen] / slope[:, None]
+        bend = np.einsum("ni,nij,nj->n", along, hessian[chosen], along)
+        s = -value / slope
+        # a step of Newton's method along the wall
+        s -= (value + s * (slope + 0.5 * bend * s)) / np.maximum(slope + bend * s, 0.5 * slope)
+        return cls(foot[chosen] + s[:, None] * along, along, wall[chosen], kappa[chosen], cosine[chosen])
+
+    def distance(self, place: Array) -> tuple[Array, Array, np.ndarray]:
+        """Phi (n,) at places (n, d), how deep below the wall the nearest point of the surface is, and by how much they
+        are beyond the stencil."""
+        _, nearest = self._tree.query(place)
+        away = place - self.place[nearest]
+        s, t, n = ((away * x[nearest]).sum(axis=1) for x in (self.along, self.into, self.normal))
+        found = distance_to_arc(t, n, self.kappa[nearest])
+        return found, t * self.sine[nearest], np.abs(s) - self.stencils[nearest]
 
 
 class SolidAngles:
@@ -217,40 +309,32 @@ class SolidAngles:
         self._interior = np.zeros(grid.padded, dtype=bool)
         self._interior[grid.interior] = True
 
-    def extend(self, phi_c: Array, solid_c: Array, open_c: np.ndarray, body_c: np.ndarray) -> None:
+    def extend(
+        self, phi_c: Array, solid_c: Array, open_c: np.ndarray, body_c: np.ndarray, renewed: bool = True
+    ) -> None:
         """Phi in cells inside solids near contact lines; solid_c: distance to solids [m]; open_c: 1 in cells whose
-        centres are outside; body_c: number of the nearest solid, negative without one."""
+        centres are outside; body_c: number of the nearest solid, negative without one. renewed: phi has just been made
+        a distance; then open cells whose nearest points lie in solids are set too."""
         dx, d = self.grid.dx, self.grid.dimensions
         phi, solid, body = phi_c.reshape(-1), solid_c.reshape(-1), body_c.reshape(-1)
-        is_open, interior = open_c.reshape(-1) == 1, self._interior.reshape(-1)
-        beside = np.flatnonzero(interior & is_open & (solid <= 1.5 * dx) & (np.abs(phi) <= 2.0 * dx))
-        wet = phi[beside] <= 0.0
-        if wet.all() or not wet.any():
-            return
-        place = self._index(beside)
-        far, _ = cKDTree(place[wet]).query(place[~wet])
-        line = place[~wet][far <= SQUARE]
-        target = np.flatnonzero(interior & ~is_open & (solid >= -INSIDE * dx) & (body >= 0))
+        is_open = (open_c.reshape(-1) == 1) & self._interior.reshape(-1)
+        line = self._line(phi, solid, is_open)
+        target = np.flatnonzero(self._interior.reshape(-1) & ~is_open & (solid >= -INSIDE * dx) & (body >= 0))
         target = target[np.isfinite(self.cosine[body[target] % len(self.cosine)])]
         if not len(line) or not len(target):
             return
-        far, _ = cKDTree(line).query(self._index(target), distance_upper_bound=NEAR_LINE)
-        target = target[np.isfinite(far)]
-        normal = np.stack([solid[target + s] - solid[target - s] for s in self._stride], axis=1)
-        normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-300)[:, None]
-        depth = -solid[target] / dx
-        # the foot on the wall, from the target, and the cell a cell out from there [cells]
-        foot = depth[:, None] * normal
+        near = cKDTree(line)
+        target = target[np.isfinite(near.query(self._index(target), distance_upper_bound=NEAR_LINE)[0])]
+        target, foot, normal = self._feet(solid, target)
         middle = np.rint(foot + normal).astype(np.int64)
         around = middle[:, None, :] + self._around[None]
         index = np.clip(target[:, None] + around @ self._stride, 0, phi.size - 1)
         place = around - foot[:, None, :]
-        weight = np.exp(-(place**2).sum(axis=2) / SPREAD**2) * (is_open[index] & interior[index])
-        value = phi[index] / dx
+        weight = np.exp(-(place**2).sum(axis=2) / SPREAD**2) * is_open[index]
         # enough cells for a polynomial
         meets = (weight > 0.0).sum(axis=1) >= 2 * (1 + d + len(self._second))
         target, normal, foot, place = target[meets], normal[meets], foot[meets], place[meets]
-        weight, value = weight[meets], value[meets]
+        weight, value = weight[meets], phi[index[meets]] / dx
         if not len(target):
             return
         terms = self._terms(place)
@@ -259,18 +343,60 @@ class SolidAngles:
         right = np.einsum("mni,mn,mn->mi", terms, weight, value)
         free = np.linalg.solve(moment, right[..., None])[..., 0]
         along = np.concatenate([np.zeros((len(target), 1)), normal, np.zeros((len(target), len(self._second)))], axis=1)
-        bend = np.concatenate(
-            [np.zeros((len(target), 1 + d)), self._terms(normal)[:, 1 + d :]], axis=1
-        )  # fmt: skip
-        slope = wall_slope(
-            self.cosine[body[target] % len(self.cosine)], free[:, 0], (along * free).sum(axis=1),
-            2.0 * (bend * free).sum(axis=1),
-        )  # fmt: skip
+        kappa = wall_curvature(free[:, 0], free[:, 1 : 1 + d], self._hessian(free), normal)
+        cosine = self.cosine[body[target] % len(self.cosine)]
+        slope = wall_slope(cosine, free[:, 0], kappa)
         # with the slope on the wall: the polynomial moves by a multiple of M^-1 a, a . c being that slope
         answer = np.linalg.solve(moment, along[..., None])[..., 0]
         change = (slope - (along * free).sum(axis=1)) / np.maximum((along * answer).sum(axis=1), 1e-300)
         chosen = free + change[:, None] * answer
-        phi[target] = dx * (chosen * self._terms(-foot)).sum(axis=1)
+        found = (chosen * self._terms(-foot)).sum(axis=1)
+        place = self._index(target)
+        edge = _Edge.find(place + foot, normal, free[:, 0], free[:, 1 : 1 + d], self._hessian(free), kappa, cosine)
+        if edge is not None:
+            beyond, deep, s = edge.distance(place)
+            further = (deep > 0.0) & ((s > 0.0) | (np.linalg.norm(foot, axis=1) > SHALLOW))
+            found = np.where(further, beyond, found)
+            if renewed:
+                cell = np.flatnonzero(is_open & (solid <= NEAR_LINE * dx) & (np.abs(phi) <= NEAR_LINE * dx))
+                cell = cell[np.isfinite(near.query(self._index(cell), distance_upper_bound=NEAR_LINE)[0])]
+                beyond, deep, _ = edge.distance(self._index(cell))
+                set_anew = (deep > HIDDEN) & ((beyond <= 0.0) == (phi[cell] <= 0.0))
+                phi[cell[set_anew]] = dx * beyond[set_anew]
+        phi[target] = dx * found
+
+    def _line(self, phi: Array, solid: Array, is_open: np.ndarray) -> np.ndarray:
+        """Places (n, d) of cells of air at contact lines [cells]."""
+        beside = np.flatnonzero(is_open & (solid <= 1.5 * self.grid.dx) & (np.abs(phi) <= 2.0 * self.grid.dx))
+        wet, place = phi[beside] <= 0.0, self._index(beside)
+        if wet.all() or not wet.any():
+            return place[:0]
+        far, _ = cKDTree(place[wet]).query(place[~wet])
+        return np.asarray(place[~wet][far <= SQUARE])
+
+    def _feet(self, solid: Array, cell: np.ndarray) -> tuple[np.ndarray, Array, Array]:
+        """Those of cells in solids (n,) that have a nearest point on the wall, from them to it, and the normal of the
+        wall (n, d) [cells]."""
+        gap = np.stack([solid[cell + s] - solid[cell - s] for s in self._stride], axis=1) / (2.0 * self.grid.dx)
+        size = np.linalg.norm(gap, axis=1)
+        steep = size > 0.1
+        cell, normal = cell[steep], gap[steep] / size[steep][:, None]
+        depth = -solid[cell] / self.grid.dx
+        # in thin solids the distance is less than that to either wall
+        at = (self._index(cell) + depth[:, None] * normal).T
+        shape = self.grid.padded[::-1][: self.grid.dimensions][::-1]
+        plane = solid.reshape(self.grid.padded)[GHOSTS if self.grid.dimensions == 2 else slice(None)].reshape(shape)
+        depth -= map_coordinates(plane, at[::-1], order=1, mode="nearest") / self.grid.dx
+        return cell, depth[:, None] * normal, normal
+
+    def _hessian(self, polynomial: Array) -> Array:
+        """Second derivatives (n, d, d) of polynomials (n, terms)."""
+        d = self.grid.dimensions
+        found = np.zeros((len(polynomial), d, d))
+        for m, (a, b) in enumerate(self._second, 1 + d):
+            found[:, a, b] += polynomial[:, m]
+            found[:, b, a] += polynomial[:, m]
+        return found
 
     def _index(self, cell: np.ndarray) -> np.ndarray:
         """Places (n, d) of cells along the axes in use [cells]."""
