@@ -155,6 +155,71 @@ def test_solids_bear_the_suction_of_adhesion():
     assert np.all(phase.adhesion_in(far) == 0.0)
 
 
+HYSTERESIS = {"advancing": 120.0, "receding": 60.0}
+
+
+def test_a_line_between_its_two_angles_stays_where_it_is():
+    """Pushed along the floor a little, a drop leans over; without hysteresis its line goes along."""
+    moved = {}
+    for angle in (90.0, HYSTERESIS):
+        sim = ut.Simulation(drop(angle, time=0.2).replace("gravity", [3.0, 0.0]))
+        sim.advance_to(0.2)
+        phi = sim.flow.state.surface.phi_c
+        line = _line_of(sim)
+        moved[str(angle)] = line - 0.2
+        high = phi[GHOSTS, GHOSTS + 2, GHOSTS:-GHOSTS]
+        leans = np.flatnonzero((high[:-1] > 0.0) & (high[1:] <= 0.0))[0]
+        assert leans >= 3
+    assert moved["90.0"] > 0.01
+    assert abs(moved[str(HYSTERESIS)]) < 0.002
+
+
+def _line_of(sim):
+    """Where the drop begins on the floor [m], by the three lowest rows."""
+    phi = sim.flow.state.surface.phi_c[GHOSTS]
+    rows = [phi[GHOSTS + n, GHOSTS:-GHOSTS] for n in range(3)]
+    held = sim.flow.state.surface.level_set.angles.held.get(2)
+    value = held[0, GHOSTS:-GHOSTS] if held is not None else (15 * rows[0] - 10 * rows[1] + 3 * rows[2]) / 8
+    at = np.flatnonzero((value[:-1] > 0.0) & (value[1:] <= 0.0))[0]
+    return (at + 0.5 + value[at] / (value[at] - value[at + 1])) * sim.flow.grid.dx
+
+
+def test_a_run_with_hysteresis_resumes_bit_for_bit(tmp_path):
+    sim = ut.Simulation(drop(HYSTERESIS).replace("gravity", [3.0, 0.0]))
+    for _ in range(2):
+        sim.step()
+    sim.save(tmp_path / "drop.h5")
+    again = ut.load(tmp_path / "drop.h5")
+    for one in (sim, again):
+        one.step()
+    assert np.array_equal(sim.flow.state.surface.phi_c, again.flow.state.surface.phi_c)
+    held = (one.flow.state.surface.level_set.angles.held[2] for one in (sim, again))
+    assert np.array_equal(*held)
+
+
+@pytest.mark.parametrize(
+    ("angle", "says"),
+    [
+        ({"advancing": 60.0, "receding": 120.0}, r"receding = 120 is more than advancing = 60 degrees; exchange them"),
+        ({"advancing": 190.0, "receding": 120.0}, r"advancing.*at most 180"),
+        ({"advancing": 110.0}, r"receding"),
+    ],
+)
+def test_pairs_of_angles_that_make_no_sense_are_refused(angle, says):
+    with pytest.raises(UserError, match=says):
+        drop(angle)
+
+
+def test_hysteresis_of_bodies_is_refused():
+    with pytest.raises(UserError, match=r"contact_angle: must be a number in degrees"):
+        drop(HYSTERESIS, "solid")
+
+
+def test_hysteresis_without_tension_is_refused():
+    with pytest.raises(UserError, match=r"contact_angle has no effect without surface tension"):
+        drop(HYSTERESIS).replace("surface.tension", 0.0)
+
+
 @pytest.mark.parametrize("angle", [-5.0, 190.0])
 @pytest.mark.parametrize("floor", ["side", "solid"])
 def test_angles_outside_0_to_180_are_refused(angle, floor):

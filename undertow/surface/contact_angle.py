@@ -37,8 +37,14 @@ from scipy.spatial import cKDTree
 
 from undertow.grid import GHOSTS, Array, Grid
 
-RIGHT_ANGLES = (90.0,) * 6
+Angles = float | tuple[float, float]
+"""Contact angle, or the advancing and the receding one [degrees]."""
+
+RIGHT_ANGLES: tuple[Angles, ...] = (90.0,) * 6
 """Of the six sides [degrees]."""
+
+MOST_HELD = 1.0
+"""Contact lines further from where they are held than this are new ones [cells]."""
 
 NONE_GIVEN: Mapping[str, float] = MappingProxyType({})
 """Contact angles of no solid."""
@@ -107,25 +113,40 @@ def distance_to_arc(t: Array, n: Array, kappa: Array) -> Array:
     return np.asarray(t * np.sin(beta) + n * np.cos(beta) - sag)
 
 
+def stencil_of(cosine: Array) -> Array:
+    """How far from a contact line cells are that the curvature beside it is taken from (n,) [cells]."""
+    return np.asarray(np.maximum(2.0 - 0.5 * np.abs(cosine) / np.maximum(np.sqrt(1.0 - cosine**2), 1e-6), 0.5))
+
+
 class _Wall(NamedTuple):
     """Phi at a side [cells], by planes of cells; the plane itself has two axes.
 
     layers: planes of cells from the wall inwards, those beyond all sides among them. value: phi on the wall. kappa:
-    curvature [1 / cell] of the surface in the plane of both normals, by the first three layers.
+    curvature [1 / cell] of the surface in the plane of both normals, by the first three layers. cosine: of the angle.
     """
 
     layers: Array
     value: Array
     kappa: Array
+    cosine: Array
 
 
 class SideAngles:
-    """Contact angles of the sides of a grid; sides: (side, angle [rad]) of those at which it is not 90 degrees."""
+    """Contact angles of the sides of a grid.
 
-    def __init__(self, grid: Grid, degrees: tuple[float, ...]) -> None:
+    degrees: of each side the advancing and the receding angle, or one that is both. sides: (side, cosine of the
+    advancing, of the receding angle) of those at which they are not 90 degrees. held: by side, a field that vanishes on
+    its contact line where the two differ [cells]; the line stays there as long as its angle is between them.
+    """
+
+    def __init__(self, grid: Grid, degrees: Sequence[Angles]) -> None:
         self.grid = grid
+        pairs = [angles if isinstance(angles, tuple) else (angles, angles) for angles in degrees]
         count = 2 * grid.dimensions
-        self.sides = [(s, float(np.radians(degrees[s]))) for s in range(count) if degrees[s] != 90.0]
+        self.sides = [
+            (s, *(float(np.cos(np.radians(a))) for a in pairs[s])) for s in range(count) if pairs[s] != (90.0, 90.0)
+        ]  # fmt: skip
+        self.held: dict[int, Array] = {}
         self.reach = BEYOND if self.sides else 0.0
 
     def _planes(self, side: int, field: np.ndarray) -> np.ndarray:
@@ -133,21 +154,59 @@ class SideAngles:
         used = field if self.grid.dimensions == 3 else field[GHOSTS : GHOSTS + 1]
         return np.moveaxis(used, 2 - side // 2, 0)[:: 1 if side % 2 == 0 else -1]
 
-    def _wall(self, layers: Array) -> _Wall:
+    def hold(self, phi_c: Array, anew: bool = False) -> None:
+        """Contact lines stay where they are from now on; anew: where phi says, not where they were held or let go."""
+        for side, least, most in self.sides:
+            if least < most:
+                if anew:
+                    self.held.pop(side, None)
+                self.held[side] = self._wall(self._planes(side, phi_c)[GHOSTS:], side, least, most).value.copy()
+
+    def _wall(self, layers: Array, side: int, least: float, most: float) -> _Wall:
+        """least, most: cosines of the advancing and of the receding angle."""
         low, mid, high = (layers[n] / self.grid.dx for n in range(3))
         value, wet = (15.0 * low - 10.0 * mid + 3.0 * high) / 8.0, low <= 0.0
         # what is thinner than half a cell, with nothing like it around in the lowest cells, is no film
         same = minimum_filter(wet, FILM) | minimum_filter(~wet, FILM)
         value = np.where(same & ((value <= 0.0) != wet), low, value)
-        return _Wall(layers, value, _curvature_of_layers(low, mid, high))
+        kappa = _curvature_of_layers(low, mid, high)
+        if least == most:
+            return _Wall(layers, value, kappa, np.full(value.shape, most))
+        # the slope of the quadratic through the wall and two cells; a value less by w there makes it steeper by 8/3 w
+        slope = (9.0 * low - mid - 8.0 * value) / 3.0
+        cosine = slope * np.maximum(1.0 + kappa * value, 0.5)
+        column, held, nearest = self._off_the_line(side, value)
+        if not len(held):
+            return _Wall(layers, value, kappa, np.clip(cosine, least, most))
+        at_line = held.mean_of(cosine)
+        pinned = at_line + 8.0 / 3.0 * held.mean_of(value)
+        angle = np.clip(pinned, least, most)
+        cosine = np.clip(cosine, least, most)
+        value, cosine = value.copy(), cosine.copy()
+        value[column] -= (3.0 / 8.0 * (angle - at_line))[nearest]
+        cosine[column] = angle[nearest]
+        return _Wall(layers, value, kappa, cosine)
+
+    def _off_the_line(self, side: int, value: Array) -> tuple[tuple[np.ndarray, ...], _Zeros, np.ndarray]:
+        """Columns near the line that a side holds (two index arrays (n,)), its points that phi on the wall has nearby,
+        and the nearest of them to each column."""
+        zeros = _Zeros.of(self.held[side]) if side in self.held else _Zeros.of(np.ones(value.shape))
+        zeros = zeros.where(np.abs(zeros.mean_of(value)) <= MOST_HELD)
+        if not len(zeros):
+            none = np.zeros(0, np.int64)
+            return (none, none), zeros, none
+        column = np.nonzero(np.ones(value.shape, dtype=bool))
+        far, nearest = cKDTree(zeros.place).query(np.stack(column, axis=1))
+        close = far <= NEAR_LINE
+        return tuple(x[close] for x in column), zeros, nearest[close]
 
     def fill(self, phi_c: Array) -> None:
         """Phi beyond the sides, which is mirrored on entry, near contact lines."""
-        for side, angle in self.sides:
+        for side, *cosines in self.sides:
             planes = self._planes(side, phi_c)
-            wall, beyond = self._wall(planes[GHOSTS:]), planes[:GHOSTS][::-1]
-            line = _ContactLine(wall, angle)
-            slope = wall_slope(np.cos(angle), wall.value, wall.kappa)[line.near]
+            wall, beyond = self._wall(planes[GHOSTS:], side, *cosines), planes[:GHOSTS][::-1]
+            line = _ContactLine(wall)
+            slope = wall_slope(wall.cosine, wall.value, wall.kappa)[line.near]
             for layer in range(GHOSTS):
                 mirrored = wall.layers[layer][line.near] - (2.0 * layer + 1.0) * self.grid.dx * slope
                 found, in_wall = line.distance(-layer - 0.5)
@@ -160,9 +219,9 @@ class SideAngles:
         inner = np.zeros(self.grid.padded, dtype=bool)
         if self.sides:
             inner[self.grid.interior] = True
-        for side, angle in self.sides:
-            wall = self._wall(self._planes(side, phi_c)[GHOSTS:])
-            line = _ContactLine(wall, angle)
+        for side, *cosines in self.sides:
+            wall = self._wall(self._planes(side, phi_c)[GHOSTS:], side, *cosines)
+            line = _ContactLine(wall)
             inside, distances, states = (self._planes(side, x)[GHOSTS:] for x in (inner, out_distance_c, out_status_c))
             for layer in range(NEAR_LINE):
                 found, in_wall = line.distance(layer + 0.5)
@@ -174,46 +233,71 @@ class SideAngles:
                 state[column] |= known
 
 
+class _Zeros(NamedTuple):
+    """Where a field on a wall vanishes between two columns: low, high: those (two index arrays (n,) each). part (n,) of
+    the way from the one to the other. place (n, 2) [cells]."""
+
+    low: tuple[np.ndarray, np.ndarray]
+    high: tuple[np.ndarray, np.ndarray]
+    part: Array
+    place: Array
+
+    def __len__(self) -> int:
+        return len(self.part)
+
+    @classmethod
+    def of(cls, field: Array) -> _Zeros:
+        inside = field <= 0.0
+        lows, highs = [], []
+        for axis in (0, 1):
+            below = np.stack(np.nonzero(np.diff(inside, axis=axis)), axis=1)
+            lows.append(below)
+            highs.append(below + np.eye(2, dtype=np.int64)[axis])
+        low, high = np.concatenate(lows), np.concatenate(highs)
+        here, there = (field[x[:, 0], x[:, 1]] for x in (low, high))
+        part = here / np.where(here == there, 1.0, here - there)
+        place = low + part[:, None] * (high - low)
+        return cls((low[:, 0], low[:, 1]), (high[:, 0], high[:, 1]), part, place)
+
+    def where(self, chosen: np.ndarray) -> _Zeros:
+        low, high = (tuple(x[chosen] for x in end) for end in (self.low, self.high))
+        return _Zeros(low, high, self.part[chosen], self.place[chosen])  # type: ignore[arg-type]
+
+    def mean_of(self, field: Array) -> Array:
+        """A field at the zeros (n,)."""
+        return np.asarray(field[self.low] + self.part * (field[self.high] - field[self.low]))
+
+
 class _ContactLine:
-    """Where phi vanishes on a side, and what the surface that meets it at an angle [rad] there looks like nearby.
+    """Where phi vanishes on a side, and what the surface that meets it there looks like nearby.
 
     near: columns of cells (two index arrays (n,)) within NEAR_LINE of the line. s (n,): their distances from it along
-    the side, positive in the air [cells]. kappa (n,): of the surface in the plane of both normals [1 / cell]. stencil:
-    how far from the line, on the side that the surface leans away from, cells are that its curvature in the lowest row
-    is taken from [cells].
+    the side, positive in the air [cells]. kappa, cosine (n,): of the surface in the plane of both normals [1 / cell],
+    and of its angle. stencil (n,): how far from the line, on the side that the surface leans away from, cells are that
+    its curvature in the lowest row is taken from [cells].
     """
 
-    def __init__(self, wall: _Wall, angle: float) -> None:
-        value, self.angle = wall.value, angle
-        self.stencil = max(2.0 - 0.5 * abs(np.cos(angle) / max(np.sin(angle), 1e-6)), 0.5)
+    def __init__(self, wall: _Wall) -> None:
+        value = wall.value
         inside, size = value <= 0.0, (2 * NEAR_LINE + 1, 2 * NEAR_LINE + 1)
         self.near = np.nonzero(maximum_filter(inside, size) & maximum_filter(~inside, size))
-        self.s = self.kappa = np.zeros(0)
+        self.s = self.kappa = self.cosine = self.stencil = np.zeros(0)
         if not len(self.near[0]):
             return
-        used = [axis for axis in (0, 1) if value.shape[axis] > 1]
-        slope = [np.gradient(value, axis=axis) if axis in used else np.zeros(value.shape) for axis in (0, 1)]
-        places, normals, kappas = [], [], []
-        for axis in used:
-            low = tuple(slice(None, -1) if a == axis else slice(None) for a in (0, 1))
-            high = tuple(slice(1, None) if a == axis else slice(None) for a in (0, 1))
-            at = np.nonzero(inside[low] != inside[high])
-            theta = value[low][at] / (value[low][at] - value[high][at])
-            place = np.stack(at, axis=1).astype(np.float64)
-            place[:, axis] += theta
-            mean = [x[low][at] + theta * (x[high][at] - x[low][at]) for x in (*slope, wall.kappa)]
-            normal = np.stack(mean[:2], axis=1)
-            places.append(place)
-            normals.append(normal / np.maximum(np.linalg.norm(normal, axis=1), 1e-12)[:, None])
-            kappas.append(mean[2])
-        place, normal, kappa = (np.concatenate(x) for x in (places, normals, kappas))
+        zeros = _Zeros.of(value)
+        slope = [np.gradient(value, axis=axis) if value.shape[axis] > 1 else np.zeros(value.shape) for axis in (0, 1)]
+        normal = np.stack([zeros.mean_of(x) for x in slope], axis=1)
+        normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-12)[:, None]
         column = np.stack(self.near, axis=1)
-        _, nearest = cKDTree(place).query(column)
-        self.s, self.kappa = ((column - place[nearest]) * normal[nearest]).sum(axis=1), kappa[nearest]
+        _, nearest = cKDTree(zeros.place).query(column)
+        self.s = ((column - zeros.place[nearest]) * normal[nearest]).sum(axis=1)
+        self.kappa, self.cosine = (zeros.mean_of(x)[nearest] for x in (wall.kappa, wall.cosine))
+        self.stencil = stencil_of(self.cosine)
 
     def distance(self, h: float) -> tuple[Array, np.ndarray]:
         """Phi (n,) [cells] at a distance h from the side, and where the nearest point of the surface is beyond it."""
-        s, sine, cosine = self.s, np.sin(self.angle), np.cos(self.angle)
+        s, cosine = self.s, self.cosine
+        sine = np.sqrt(1.0 - cosine**2)
         n, t = s * sine + h * cosine, s * cosine - h * sine
         return distance_to_arc(t, n, self.kappa), np.asarray(t > 0.0)
 
@@ -261,7 +345,7 @@ class _Edge:
         self.place, self.along, self.kappa, self.sine = place, along, kappa, sine
         self.normal = sine[:, None] * along + cosine[:, None] * wall
         self.into = cosine[:, None] * along - sine[:, None] * wall
-        self.stencils = np.maximum(2.0 - 0.5 * np.abs(cosine) / np.maximum(sine, 1e-6), 0.5)
+        self.stencils = stencil_of(cosine)
         self._tree = cKDTree(place)
 
     @classmethod
