@@ -6,8 +6,11 @@ import pytest
 import undertow as ut
 from undertow.errors import UserError
 from undertow.fluid.contact_line import ContactLines
+from undertow.fluid.crossed import find_crossings
+from undertow.fluid.domain import FluidDomain
+from undertow.fluid.tension import SurfaceTension
 from undertow.geometry import Plane, Solid, SolidFields, Static
-from undertow.grid import GHOSTS, Grid
+from undertow.grid import GHOSTS, Grid, Sides
 
 SIGMA = 0.07
 
@@ -44,6 +47,43 @@ def test_a_surface_pulls_on_the_solid_that_it_meets(dimensions, degrees, given):
     size = SIGMA * np.cos(np.radians(degrees))
     where = lines.length[outward & (np.abs(lines.place[:, 2] - (0.5 if dimensions == 3 else 0.0)) < 0.03)]
     assert inward.sum() / where.sum() == pytest.approx(size, abs=0.06 * SIGMA)
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("degrees", [40.0, 60.0, 120.0])
+def test_water_and_solid_get_nothing_together(dimensions, degrees):
+    """Forces of the crossed faces on the water and of the lines on the solid, and their torques, add up to 0; what that
+    changes is small beside the pull."""
+    lines = cap_on_plane(degrees, dimensions)
+    lines.find()
+    before = lines.force.copy()
+    domain = FluidDomain(lines.grid, Sides(lines.grid), lines.solids, 1.0)
+    tension = SurfaceTension(domain, lines.phi_c, SIGMA)
+    tension.find()
+    lines.react(tension)
+    place = find_crossings(lines.grid, lines.phi_c).places(lines.grid)
+    force = np.zeros((len(place), 3))
+    axis = tension.face // np.prod(lines.grid.padded)
+    size = SIGMA * tension.kappa * domain.area_f.reshape(-1)[tension.face] * lines.grid.face_area
+    force[np.arange(len(axis)), axis] = -tension.way * size
+    assert np.abs(force.sum(axis=0) + lines.force.sum(axis=0)).max() < 1e-13
+    torque = np.cross(place, force).sum(axis=0) + np.cross(lines.place, lines.force).sum(axis=0)
+    assert np.abs(torque).max() < 1e-13
+    total = np.linalg.norm(before, axis=1).sum()
+    assert np.linalg.norm(lines.force - before, axis=1).sum() < 0.1 * total
+
+
+def test_a_surface_that_meets_a_side_leaves_the_pull_as_it_is():
+    """The side has its share of what the water gets."""
+    lines = cap_on_plane(60.0, 2)
+    lines.phi_c[...] = np.roll(lines.phi_c, -6, axis=2)
+    lines.find()
+    before = lines.force.copy()
+    tension = SurfaceTension(FluidDomain(lines.grid, Sides(lines.grid), lines.solids, 1.0), lines.phi_c, SIGMA)
+    tension.find()
+    lines.react(tension)
+    assert len(before)
+    assert np.array_equal(lines.force, before)
 
 
 def drop(angle, floor="side", time=0.02, **body):
@@ -113,6 +153,71 @@ def test_solids_bear_the_suction_of_adhesion():
     assert phase.adhesion_in(cell) == pytest.approx(1.5 / sim.flow.grid.dx)
     far = np.flatnonzero(sim.flow.solids.body_c.reshape(-1) < 0)[:3]
     assert np.all(phase.adhesion_in(far) == 0.0)
+
+
+HYSTERESIS = {"advancing": 120.0, "receding": 60.0}
+
+
+def test_a_line_between_its_two_angles_stays_where_it_is():
+    """Pushed along the floor a little, a drop leans over; without hysteresis its line goes along."""
+    moved = {}
+    for angle in (90.0, HYSTERESIS):
+        sim = ut.Simulation(drop(angle, time=0.2).replace("gravity", [3.0, 0.0]))
+        sim.advance_to(0.2)
+        phi = sim.flow.state.surface.phi_c
+        line = _line_of(sim)
+        moved[str(angle)] = line - 0.2
+        high = phi[GHOSTS, GHOSTS + 2, GHOSTS:-GHOSTS]
+        leans = np.flatnonzero((high[:-1] > 0.0) & (high[1:] <= 0.0))[0]
+        assert leans >= 3
+    assert moved["90.0"] > 0.01
+    assert abs(moved[str(HYSTERESIS)]) < 0.002
+
+
+def _line_of(sim):
+    """Where the drop begins on the floor [m], by the three lowest rows."""
+    phi = sim.flow.state.surface.phi_c[GHOSTS]
+    rows = [phi[GHOSTS + n, GHOSTS:-GHOSTS] for n in range(3)]
+    held = sim.flow.state.surface.level_set.angles.held.get(2)
+    value = held[0, GHOSTS:-GHOSTS] if held is not None else (15 * rows[0] - 10 * rows[1] + 3 * rows[2]) / 8
+    at = np.flatnonzero((value[:-1] > 0.0) & (value[1:] <= 0.0))[0]
+    return (at + 0.5 + value[at] / (value[at] - value[at + 1])) * sim.flow.grid.dx
+
+
+def test_a_run_with_hysteresis_resumes_bit_for_bit(tmp_path):
+    sim = ut.Simulation(drop(HYSTERESIS).replace("gravity", [3.0, 0.0]))
+    for _ in range(2):
+        sim.step()
+    sim.save(tmp_path / "drop.h5")
+    again = ut.load(tmp_path / "drop.h5")
+    for one in (sim, again):
+        one.step()
+    assert np.array_equal(sim.flow.state.surface.phi_c, again.flow.state.surface.phi_c)
+    held = (one.flow.state.surface.level_set.angles.held[2] for one in (sim, again))
+    assert np.array_equal(*held)
+
+
+@pytest.mark.parametrize(
+    ("angle", "says"),
+    [
+        ({"advancing": 60.0, "receding": 120.0}, r"receding = 120 is more than advancing = 60 degrees; exchange them"),
+        ({"advancing": 190.0, "receding": 120.0}, r"advancing.*at most 180"),
+        ({"advancing": 110.0}, r"receding"),
+    ],
+)
+def test_pairs_of_angles_that_make_no_sense_are_refused(angle, says):
+    with pytest.raises(UserError, match=says):
+        drop(angle)
+
+
+def test_hysteresis_of_bodies_is_refused():
+    with pytest.raises(UserError, match=r"contact_angle: must be a number in degrees"):
+        drop(HYSTERESIS, "solid")
+
+
+def test_hysteresis_without_tension_is_refused():
+    with pytest.raises(UserError, match=r"contact_angle has no effect without surface tension"):
+        drop(HYSTERESIS).replace("surface.tension", 0.0)
 
 
 @pytest.mark.parametrize("angle", [-5.0, 190.0])

@@ -78,6 +78,45 @@ def test_a_right_angle_is_the_mirror_to_the_last_bit():
     assert np.array_equal(before, phi_c)
 
 
+@pytest.mark.parametrize("degrees", [75.0, 90.0, 110.0])
+def test_between_two_angles_a_surface_turns_about_its_line(degrees):
+    """A plane through a held line goes on beyond the side as a plane, whatever its angle is."""
+    grid = Grid((24, 24, 1), 1.0 / 24, dimensions=2)
+    level_set = LevelSet(grid, Sides(grid), contact_angles=(90.0, 90.0, (120.0, 60.0), 90.0, 90.0, 90.0))
+    x, y, _ = places(grid, (0.51, 0.0, 0.0))
+    plane = {a: np.sin(np.radians(a)) * x + np.cos(np.radians(a)) * y for a in (90.0, degrees)}
+    phi_c = plane[90.0].copy()
+    level_set.fill_ghosts(phi_c)
+    level_set.angles.hold(phi_c)
+    phi_c = plane[degrees].copy()
+    level_set.fill_ghosts(phi_c)
+    row = (GHOSTS, GHOSTS - 1, slice(GHOSTS + 10, GHOSTS + 14))
+    assert np.abs(phi_c[row] - plane[degrees][row]).max() < 1e-6 * grid.dx
+    level_set.redistance(phi_c)
+    near = np.abs(plane[degrees][GHOSTS]) < 1.5 * grid.dx
+    near[: GHOSTS + 1], near[GHOSTS + 5 :] = False, False
+    assert np.abs((phi_c - plane[degrees])[GHOSTS][near]).max() < 0.02 * grid.dx
+
+
+@pytest.mark.parametrize(("degrees", "bound"), [(140.0, 120.0), (40.0, 60.0)])
+def test_a_line_is_let_go_beyond_its_two_angles(degrees, bound):
+    """It meets the side at the nearer of them, and goes to where it does."""
+    grid = Grid((24, 24, 1), 1.0 / 24, dimensions=2)
+    level_set = LevelSet(grid, Sides(grid), contact_angles=(90.0, 90.0, (120.0, 60.0), 90.0, 90.0, 90.0))
+    x, y, _ = places(grid, (0.51, 0.0, 0.0))
+    plane = {a: np.sin(np.radians(a)) * x + np.cos(np.radians(a)) * y for a in (90.0, degrees)}
+    phi_c = plane[90.0].copy()
+    level_set.fill_ghosts(phi_c)
+    level_set.angles.hold(phi_c)
+    before = level_set.angles.held[2].copy()
+    phi_c = plane[degrees].copy()
+    level_set.fill_ghosts(phi_c)
+    slope = (phi_c[GHOSTS, GHOSTS] - phi_c[GHOSTS, GHOSTS - 1]) / grid.dx
+    assert slope[GHOSTS + 11 : GHOSTS + 13] == pytest.approx(np.cos(np.radians(bound)), abs=0.02)
+    level_set.angles.hold(phi_c)
+    assert np.sign(level_set.angles.held[2] - before)[0, GHOSTS + 12] == np.sign(np.cos(np.radians(degrees)))
+
+
 @pytest.mark.parametrize("side", range(6))
 def test_all_sides_have_one_rule(side):
     """A plane that meets a side at 60 degrees goes on beyond it as a plane."""

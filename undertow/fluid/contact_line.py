@@ -9,12 +9,24 @@ n_w being the normal of the wall, out of the solid, and s the direction along th
 without one, the direction in which the surface leaves the wall. The water gets the opposite: its surface pushes with
 sigma kappa (``fluid.tension``), and the integral of sigma kappa n over a surface is the pull at its edge, sigma times
 the length.
+
+On the grid the two are equal to the error of the curvature. What is missing is given to the solids: with F and T the
+force and the torque of the crossed faces of a piece of the surface on the water, its lines pull by
+
+    f_i + l_i (a + b x x_i),      sum_i (...) = -F,   sum_i x_i x (...) = -T
+
+l_i being lengths. Water and solids get nothing together, and a drop at rest does not push what it sits on. A piece that
+meets a side of the domain keeps f: its side has the rest.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.ndimage import label
+from scipy.spatial import cKDTree
 
+from undertow.fluid.crossed import Crossings
+from undertow.fluid.tension import SurfaceTension
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, Array
 from undertow.surface import InterfaceFinder
@@ -74,6 +86,45 @@ class ContactLines:
         given = np.sqrt(np.maximum(1.0 - cosine**2, 0.0)) * wall - cosine * to_air
         self.force = self.sigma * self.length[:, None] * np.where(np.isfinite(cosine), given, leaves)
 
+    def react(self, tension: SurfaceTension) -> None:
+        """The pull is what the crossed faces of the tension, of now, take from the water."""
+        grid, domain = self.grid, tension.domain
+        is_open = domain.area_f.reshape(-1)[tension.face] * domain.inv_mass_f.reshape(-1)[tension.face] > 0.0
+        if not len(self.body) or not is_open.any():
+            return
+        face, liquid, way, theta, kappa = (
+            x[is_open] for x in (tension.face, tension.liquid, tension.way, tension.theta, tension.kappa)
+        )
+        place = Crossings(face, liquid, liquid, way, theta).places(grid)
+        axis, area = face // int(np.prod(grid.padded)), domain.area_f.reshape(-1)[face]
+        given = np.zeros((len(face), 3))
+        given[np.arange(len(axis)), axis] = -self.sigma * grid.face_area * area * way * kappa
+        piece = self._pieces(liquid)
+        _, nearest = cKDTree(place).query(self.place)
+        of_line = piece[nearest]
+        for one in np.unique(of_line[of_line > 0]):
+            here, line = piece == one, of_line == one
+            centre = self.place[line].mean(axis=0)
+            arm, from_line = place[here] - centre, self.place[line] - centre
+            missing = -np.concatenate([given[here].sum(axis=0), np.cross(arm, given[here]).sum(axis=0)])
+            missing -= np.concatenate([self.force[line].sum(axis=0), np.cross(from_line, self.force[line]).sum(axis=0)])
+            self.force[line] += _spread(from_line / grid.dx, self.length[line], missing[:3], missing[3:] / grid.dx)
+
+    def _pieces(self, cell: np.ndarray) -> np.ndarray:
+        """Number (n,) of the connected piece of the surface of each cell beside it, 0 if it meets a side."""
+        grid = self.grid
+        marked = np.zeros(grid.padded, dtype=bool)
+        marked.reshape(-1)[cell] = True
+        inner = marked[grid.interior]
+        number, _ = label(inner, np.ones((3, 3, 3)))
+        at_side = [
+            np.unique(np.take(number, end, axis=2 - axis)) for axis in grid.axes for end in (0, -1)
+        ]  # fmt: skip
+        number[np.isin(number, np.concatenate(at_side))] = 0
+        found = np.zeros(grid.padded, dtype=np.int64)
+        found[grid.interior] = number
+        return np.asarray(found.reshape(-1)[cell])
+
     def load(self, count: int, centre_b: Array) -> Array:
         """Forces [N; 2D N/m] and torques [N m; 2D N] (count, 6) on bodies about their centres (n, 3)."""
         found = np.zeros((count, 6))
@@ -99,6 +150,15 @@ class ContactLines:
                 others = np.delete(weight, axis, axis=1).prod(axis=1)
                 slope[:, axis] += (2 * corner[axis] - 1) * others * node / grid.dx
         return value, slope
+
+
+def _spread(place: Array, length: Array, force: Array, torque: Array) -> Array:
+    """Forces l (a + b x x) (n, 3) at places (n, 3), which add up to a force and a torque as far as they can."""
+    units = np.eye(6)
+    parts = length[:, None, None] * (units[:, :3] + np.cross(units[:, 3:], place[:, None, :]))
+    sums = np.concatenate([parts.sum(axis=0), np.cross(place[:, None, :], parts).sum(axis=0)], axis=1)
+    answer, *_ = np.linalg.lstsq(sums.T, np.concatenate([force, torque]), rcond=1e-9)
+    return np.asarray(np.einsum("nkd,k->nd", parts, answer))
 
 
 def _zeros(at: Array, value: Array) -> Array:

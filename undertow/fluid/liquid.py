@@ -425,7 +425,10 @@ class LiquidSurface(Extent):
     def _meet_at_angles(self) -> None:
         """The surface goes on into solids at their contact angles."""
         if self.solids is not None and self.solid_c is not None and self.angles.are_given:
-            self.angles.extend(self.surface.phi_c, self.solid_c, self.open_c, self.solids.body_c)
+            surface = self.surface
+            self.angles.extend(
+                surface.phi_c, self.solid_c, self.open_c, self.solids.body_c, renewed=surface.moved == 0.0
+            )  # fmt: skip
 
     def after_solve(self) -> None:
         """Walls that the water has left are dry, and those that it comes back to are wet again."""

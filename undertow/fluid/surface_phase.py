@@ -92,8 +92,9 @@ class SurfacePhase(Phase):
         """What tension asks for of the surface of now."""
         for tension in self.tensions:
             tension.find()
-        for lines in self.lines:
+        for lines, tension in zip(self.lines, self.tensions, strict=False):
             lines.find()
+            lines.react(tension)
 
     def surface_load(self, centre_b: Array) -> Array:
         """Forces [N; 2D N/m] and torques [N m; 2D N] (n, 6) of the edge of the surface on solids, about places (n, 3).

@@ -22,8 +22,9 @@ from undertow.fluid.volume_tracking import Untracked, VolumeTracker
 from undertow.grid import GHOSTS, SIDE_NAMES, Array, Grid, Sides
 from undertow.run import build
 from undertow.scene import Bubble, Drain, Inflow, Open, Outflow, Scene, Wall, Water, WaterSource
+from undertow.scene.domain import ContactAngles
 from undertow.surface import Surface, SurfaceSettings
-from undertow.surface.contact_angle import RIGHT_ANGLES
+from undertow.surface.contact_angle import RIGHT_ANGLES, Angles
 
 PARTICLES_PER_CELL = {2: 32, 3: 16}
 """About the surface, unless the scene says otherwise. In 3D four times as many cost half of a step and keep no more
@@ -65,12 +66,14 @@ def make_liquid(
     )  # fmt: skip
 
 
-def _angles_of_sides(scene: Scene) -> tuple[float, ...]:
+def _angles_of_sides(scene: Scene) -> tuple[Angles, ...]:
     """Contact angles of the six sides [degrees]."""
     angles = list(RIGHT_ANGLES)
     for name, side in scene.need_domain().sides.items():
         if isinstance(side, Wall) and side.contact_angle is not None:
-            angles[SIDE_NAMES.index(name)] = side.contact_angle
+            angle = side.contact_angle
+            pair = (angle.advancing, angle.receding) if isinstance(angle, ContactAngles) else angle
+            angles[SIDE_NAMES.index(name)] = pair
     return tuple(angles)
 
 

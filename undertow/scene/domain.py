@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from undertow.scene.base import ContactAngle, Count, Flag, Kelvin, Model, NonNegativeNumber, Numbers, Point, complain
 from undertow.scene.choice import BY_TYPE, check_type
@@ -14,14 +14,37 @@ from undertow.scene.faults import suggest
 AXES = ("x", "y", "z")
 
 
+class ContactAngles(Model):
+    """Contact angle with hysteresis: the contact line stays where it is as long as its angle is between the two."""
+
+    advancing: ContactAngle = Field(description="angle at which the water begins to go on over the dry wall [degrees]")
+    receding: ContactAngle = Field(description="angle at which it begins to draw back from the wet wall [degrees]")
+
+    @model_validator(mode="after")
+    def _check(self) -> ContactAngles:
+        if self.receding > self.advancing:
+            raise complain(
+                f"receding = {self.receding:g} is more than advancing = {self.advancing:g} degrees; exchange them"
+            )
+        return self
+
+
+WallAngle = Annotated[
+    Annotated[ContactAngle, Tag("<constant>")] | Annotated[ContactAngles, Tag("<table>")],
+    Discriminator(lambda value: "<table>" if isinstance(value, dict | ContactAngles) else "<constant>"),
+]
+
+
 class Wall(Model):
     """A solid side; fluid sticks to it unless ``slip``; it may move in its own plane (a lid)."""
 
     type: Literal["wall"] = "wall"
     slip: Flag = Field(False, description="true: fluid slides along the wall")
     velocity: VelocityCurve = Field((0.0, 0.0, 0.0), description="velocity of the wall in its plane [m/s]")
-    contact_angle: ContactAngle | None = Field(
-        None, description="angle in the water at which its surface meets the wall, 0 to 180 [degrees]; absent: 90"
+    contact_angle: WallAngle | None = Field(
+        None,
+        description="angle in the water at which its surface meets the wall, 0 to 180 [degrees], or with hysteresis "
+        "{ advancing = 110.0, receding = 70.0 }; absent: 90",
     )
 
 

@@ -32,7 +32,7 @@ from undertow.scene.base import (
 )
 from undertow.scene.coupled import check_coupling, check_name
 from undertow.scene.curves import AccelerationCurve
-from undertow.scene.domain import AXES, Domain, Inflow, Open, Outflow, Wall, values_of
+from undertow.scene.domain import AXES, ContactAngles, Domain, Inflow, Open, Outflow, Wall, values_of
 from undertow.scene.faults import suggest
 from undertow.scene.keys import assign
 from undertow.scene.loads import check_loads
@@ -498,8 +498,9 @@ class Scene(Model):
         bodies = {f"objects.{name}": body.contact_angle for name, body in self.bodies.items()}
         for path, angle in {**sides, **bodies}.items():
             if angle is not None and not (self.has_surface and self.surface.tension > 0.0):
+                given = "" if isinstance(angle, ContactAngles) else f" = {angle:g}"
                 raise complain(
-                    f"{path}.contact_angle = {angle:g} has no effect without surface tension; set surface.tension "
+                    f"{path}.contact_angle{given} has no effect without surface tension; set surface.tension "
                     "(0.0728 for water) in a scene with water, or remove it"
                 )
         for name, body in self.shells.items():

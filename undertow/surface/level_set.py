@@ -12,13 +12,15 @@ Beyond the band phi is +-band. Zero counts as liquid.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numba import njit
 
 from undertow.errors import PhysicsError, UserError
 from undertow.grid import GHOSTS, OPEN, SIDE_NAMES, Array, Grid, Sides, largest_entry, row_of_cells, share, share_rows
 from undertow.grid.jitting import borrowing, helper, inlined
-from undertow.surface.contact_angle import RIGHT_ANGLES, SideAngles
+from undertow.surface.contact_angle import RIGHT_ANGLES, Angles, SideAngles
 from undertow.surface.marching import FAR, KNOWN, SIDE, _march_sides, bucket_count
 from undertow.surface.sampling import (
     _centred_at,
@@ -50,11 +52,11 @@ class LevelSet:
 
     band: largest |phi| kept [cells]. Beyond every side phi is mirrored, so that the surface meets walls at a right
     angle, or goes on at its contact angle; but beyond an open side there is air: water that reaches it draws no more
-    water in. contact_angles: of the six sides [degrees].
+    water in. contact_angles: of the six sides [degrees], of which one is an angle or a pair (``SideAngles``).
     """
 
     def __init__(
-        self, grid: Grid, sides: Sides, band: float = 6.0, contact_angles: tuple[float, ...] = RIGHT_ANGLES
+        self, grid: Grid, sides: Sides, band: float = 6.0, contact_angles: Sequence[Angles] = RIGHT_ANGLES
     ) -> None:
         for axis in grid.axes:
             if sides.is_periodic(axis):
@@ -68,7 +70,7 @@ class LevelSet:
         self.sides = sides
         self.band = float(band * grid.dx)
         self._mirrors = Sides(grid)
-        self._angles = SideAngles(grid, contact_angles)
+        self.angles = SideAngles(grid, contact_angles)
         self._no_solid = np.zeros((0, 0, 0))
         self.scratch_c = grid.cell_field()
         self._status_c = np.zeros(grid.padded, dtype=np.uint16)
@@ -93,7 +95,7 @@ class LevelSet:
     def fill_ghosts(self, phi_c: Array) -> None:
         """Phi beyond every side, as the surface goes on there."""
         self._fill_mirrored(phi_c)
-        self._angles.fill(phi_c)
+        self.angles.fill(phi_c)
 
     def _fill_mirrored(self, phi_c: Array) -> None:
         """Mirror phi at every side; beyond open ones it is at least the distance from the side."""
@@ -118,7 +120,7 @@ class LevelSet:
         self.fill_ghosts(phi_c)
         grid, d_c, status_c = self.grid, self.scratch_c, self._status_c
         self._find_near(phi_c)
-        self._angles.set_nearest_beyond(phi_c, d_c, status_c, KNOWN)
+        self.angles.set_nearest_beyond(phi_c, d_c, status_c, KNOWN)
         # the two sides of the surface march at the same time
         share(
             _march_sides, 2, grid.cell_count, grid.spec, d_c.reshape(-1), status_c.reshape(-1), self._hidden,
@@ -129,7 +131,7 @@ class LevelSet:
 
     def _find_near(self, phi_c: Array) -> None:
         """Sides of all cells, and distances of those about the surface."""
-        share_rows(self.grid, _find_near, phi_c, self._angles.reach, self.scratch_c, self._status_c)
+        share_rows(self.grid, _find_near, phi_c, self.angles.reach, self.scratch_c, self._status_c)
 
     def cells_of(self, position: Array) -> np.ndarray:
         """Indices (n, 3) along x, y and z of the cells that places (n, 3) [m] belong to."""
@@ -174,10 +176,10 @@ class LevelSet:
         sums = np.zeros(self.grid.cells[2] + (1 if self.grid.dimensions == 3 else 0))
         solid = self._no_solid if solid_c is None else solid_c
         parts = self._no_solid if out_parts is None else out_parts
-        if self._angles.sides:
+        if self.angles.sides:
             self._fill_mirrored(phi_c)
         share(_measure_volume, len(sums), self.grid.cell_count, self.grid.spec, phi_c, shift, solid, parts, sums)
-        self._angles.fill(phi_c)
+        self.angles.fill(phi_c)
         return float(sums.sum()) * self.grid.cell_volume
 
     def shift_to_volume(self, phi_c: Array, target: float, solid_c: Array | None = None) -> float:

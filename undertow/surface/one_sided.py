@@ -14,13 +14,15 @@ A value is joined to all values it is made of by ways that cross nothing: water 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numba import njit
 
 from undertow.geometry.occlusion import THICKNESS, find_nearest, gather_elements, is_hidden, is_swept
 from undertow.grid import GHOSTS, Array, Grid, Sides, neighbour, row_of_cells, share, share_rows, strides
 from undertow.grid.jitting import borrowing, helper
-from undertow.surface.contact_angle import RIGHT_ANGLES
+from undertow.surface.contact_angle import RIGHT_ANGLES, Angles
 from undertow.surface.level_set import (
     LevelSet,
     _cut,
@@ -63,7 +65,7 @@ class OneSidedLevelSet(LevelSet):
     """``LevelSet`` with shells in it."""
 
     def __init__(
-        self, grid: Grid, sides: Sides, shells: Shells, contact_angles: tuple[float, ...] = RIGHT_ANGLES
+        self, grid: Grid, sides: Sides, shells: Shells, contact_angles: Sequence[Angles] = RIGHT_ANGLES
     ) -> None:
         super().__init__(grid, sides, contact_angles=contact_angles)
         self.shells = shells

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from undertow.grid import Array, Grid, Sides
-from undertow.surface.contact_angle import RIGHT_ANGLES
+from undertow.surface.contact_angle import RIGHT_ANGLES, Angles
 from undertow.surface.level_set import MOVED, LevelSet
 from undertow.surface.one_sided import OneSidedLevelSet, OneSidedParticles, OneSidedSpray
 from undertow.surface.particles import BAND, Particles
@@ -26,7 +27,8 @@ class SurfaceSettings:
     particles: repair the level set by particles. per_cell: how many in a cell of the band (64 in 3D, 32 in 2D).
     reseed_every: steps between two reseedings, 0 for never. volume_correction: shift phi every step to keep
     ``target_volume``. redistance_after: phi is made a distance again when the surface may have moved so far since it
-    was [cells]; 0: in every step. contact_angles: of the six sides [degrees].
+    was [cells]; 0: in every step. contact_angles: of the six sides [degrees], of which one is an angle or a pair
+    (``SideAngles``).
     """
 
     particles: bool = True
@@ -34,7 +36,7 @@ class SurfaceSettings:
     reseed_every: int = 20
     volume_correction: bool = False
     redistance_after: float = 0.0
-    contact_angles: tuple[float, ...] = RIGHT_ANGLES
+    contact_angles: Sequence[Angles] = RIGHT_ANGLES
     seed: int = 0
 
 
@@ -80,6 +82,7 @@ class Surface:
     def rebuild(self) -> None:
         """After phi was changed from outside: make it a distance and give it particles that agree with it."""
         self.level_set.redistance(self.phi_c)
+        self.level_set.angles.hold(self.phi_c, anew=True)
         self.moved = 0.0
         if self.settings.particles:
             self.particles.drop_disagreeing(self.phi_c)
@@ -131,6 +134,7 @@ class Surface:
         level_set.fill_ghosts(phi)
         shift = self._correct_volume(solid_c)
         self.particles.adjust_radii(phi)
+        level_set.angles.hold(phi)
         self.step += 1
         self._renew_particles()
         return SurfaceReport(escaped, escaped_again, shift, float(self.met[1].sum()), left)
@@ -177,6 +181,7 @@ class Surface:
             "surface_step": np.array([self.step], dtype=np.int64),
             "surface_target_volume": np.array([self.target_volume]),
             "surface_moved": np.array([self.moved]),
+            **{f"contact_line_{side}": held for side, held in self.level_set.angles.held.items()},
             **self.particles.arrays(),
             **self.spray.arrays(),
         }
@@ -187,6 +192,8 @@ class Surface:
         self.step = int(arrays["surface_step"][0])
         self.target_volume = float(arrays["surface_target_volume"][0])
         self.moved = float(arrays["surface_moved"][0])
+        for side in self.level_set.angles.held:
+            self.level_set.angles.held[side] = np.array(arrays[f"contact_line_{side}"])
         self.particles.restore(arrays)
         self.spray.restore(arrays)
 

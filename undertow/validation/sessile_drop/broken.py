@@ -16,9 +16,10 @@ from undertow.validation.sessile_drop import case
 
 
 def small() -> Iterator[Quantity]:
-    """A disc that draws together, and one that spreads under its weight."""
+    """A disc that draws together, one that spreads under its weight, and one that hysteresis holds on an incline."""
     yield case.cap(120, 2)
     yield case.height(60, 2)
+    yield case.way(0.9)
 
 
 def _mirrored(fill: Any) -> Callable[[SideAngles, Any], None]:
@@ -39,5 +40,6 @@ DEFECTS = {
     "mirrored at the wall": broken.replaced(SideAngles, "fill", _mirrored),
     "angle of the air": broken.replaced(contact_angle, "wall_slope", _inside_out),
     "sine for cosine": broken.replaced(contact_angle, "wall_slope", _sine),
+    "no hysteresis": broken.left_out(SideAngles, "hold"),
     "no tension": broken.left_out(SurfaceTension, "add_impulse"),
 }
