@@ -133,6 +133,47 @@ def test_two_bubbles_and_a_drop_keep_a_volume_each():
     assert abs(report.ledger["volume_error"]) < 1e-5
 
 
+def large_and_small(small, **changes):
+    """A bubble of four cells' radius, and one of radius ``small`` [m] in cells of 0.05 m."""
+    objects = {
+        "liquid": ut.Water(shape=ut.Box(size=[4.0, 4.0]), position=[0.5, 0.5]),
+        "large": ut.Bubble(shape=ut.Sphere(radius=0.2), position=[0.3, 0.4]),
+        "small": ut.Bubble(shape=ut.Sphere(radius=small), position=[0.775, 0.725]),
+    }
+    return ut.Simulation(scene(objects=objects, surface={"tension": 0.1, "particles": False}, **changes))
+
+
+def test_what_a_small_bubble_cannot_give_at_once_the_large_one_gives_meanwhile():
+    sim = large_and_small(0.06)
+    sim.step()
+    extent, cell = sim.flow.extent, sim.flow.grid.cell_volume
+    volume, error = extent.volume(), extent.tracker.total
+    large = extent.bodies_of_air()[0].volume
+    near = np.ravel_multi_index(np.array([0, 13, 15]) + GHOSTS, sim.flow.grid.padded)
+    extent.tracker.error_c.reshape(-1)[near] += 2.0
+    extent._correct_volume()
+    assert extent.volume() - volume == pytest.approx(2.0 * cell + error, rel=1e-5)
+    assert extent.tracker.total == pytest.approx(0.0, abs=1e-5 * cell)
+    assert 0.5 * cell < extent.lent < 2.0 * cell
+    assert extent.bodies_of_air()[0].volume == pytest.approx(large - extent.lent, abs=0.02 * cell)
+    assert len(extent.bodies_of_air()) == 2
+
+
+def test_the_volume_of_a_bubble_that_the_level_set_loses_is_kept_by_the_others():
+    sim = large_and_small(0.08)
+    before = sim.step().ledger
+    assert before["bubbles"] == 2.0
+    x, y, _ = sim.flow.grid.cell_centres()
+    phi = sim.flow.state.surface.phi_c[sim.flow.grid.interior]
+    phi[np.hypot(x - 0.775, y - 0.725) < 0.2] = -0.1
+    for _ in range(12):
+        after = sim.step().ledger
+    assert after["bubbles"] == 1.0
+    assert after["air_volume"] == pytest.approx(before["air_volume"], rel=1e-5)
+    gained = after["bubble_1_volume"] - before["bubble_1_volume"]
+    assert gained == pytest.approx(before["bubble_2_volume"], rel=0.02)
+
+
 def test_limit_of_capillary_waves_counts_both_fluids():
     air = {"density": 500.0, "viscosity": 0.1}
     sim = ut.Simulation(scene(fluid={"density": 1000.0, "viscosity": 10.0, "air": air}))
