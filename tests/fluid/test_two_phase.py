@@ -80,6 +80,25 @@ def test_iterations_do_not_grow_with_cells_or_densities(ratio):
     assert max(b / a for a, b in zip(count[:-1], count[1:], strict=True)) <= 1.3
 
 
+@pytest.mark.parametrize("ratio", [1e3, 1e4])
+def test_many_small_bubbles_take_few_iterations(ratio):
+    grid, random = Grid((32, 32, 32), 1.0 / 32.0), np.random.default_rng(0)
+    places = [(np.array([a, b, c]) + random.uniform(-0.3, 0.3, 3) + 0.5) / 3.0
+              for a in range(3) for b in range(3) for c in range(3)]  # fmt: skip
+
+    def level(x, y, z):
+        away = [0.07 - np.sqrt((x - a) ** 2 + (y - b) ** 2 + (z - c) ** 2) for a, b, c in places]
+        return np.max(away, axis=0)
+
+    solve = solve_of(grid, level, ratio, sigma=0.07, tolerance=1e-6)
+    _, _, count = project(solve)
+    assert solve.multigrid.count == 27
+    solve.multigrid.stiff = np.inf
+    solve.rebuild()
+    assert count <= 25
+    assert count < 0.6 * project(solve)[2]
+
+
 def scene(**changes):
     """A bubble in a closed box of thick liquid."""
     keys = {
