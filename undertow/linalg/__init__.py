@@ -28,7 +28,7 @@ from undertow.linalg.vectors import VectorSpace, used_planes, used_ranges
 __all__ = [
     "ActiveSet", "ActsOn", "Bounds", "ClusterCycle", "Columns", "ConjugateGradients", "ConstrainedInverse",
     "CoupledSystem", "DenseBlock", "FoldedRowBlock", "HasDiagonal", "HasRegions", "HeldRows", "Identity",
-    "InverseMass", "KrylovStats", "MassBlock", "Minres", "Multigrid", "NullSpace", "Operator", "Overlay", "Preconditioner", "Refinement", "RowBlock",
-    "SolveStats", "Stencil", "StructuredRows", "VectorSpace", "VelocityBlock", "Woodbury", "solve_in_passes",
-    "used_planes", "used_ranges",
+    "InverseMass", "KrylovStats", "MassBlock", "Minres", "Multigrid", "NullSpace", "Operator", "Overlay",
+    "Preconditioner", "Refinement", "RowBlock", "SolveStats", "Stencil", "StructuredRows", "VectorSpace",
+    "VelocityBlock", "Woodbury", "solve_in_passes", "used_planes", "used_ranges",
 ]  # fmt: skip
