@@ -80,6 +80,25 @@ def test_iterations_do_not_grow_with_cells_or_densities(ratio):
     assert max(b / a for a, b in zip(count[:-1], count[1:], strict=True)) <= 1.3
 
 
+@pytest.mark.parametrize("ratio", [1e3, 1e4])
+def test_many_small_bubbles_take_few_iterations(ratio):
+    grid, random = Grid((32, 32, 32), 1.0 / 32.0), np.random.default_rng(0)
+    places = [(np.array([a, b, c]) + random.uniform(-0.3, 0.3, 3) + 0.5) / 3.0
+              for a in range(3) for b in range(3) for c in range(3)]  # fmt: skip
+
+    def level(x, y, z):
+        away = [0.07 - np.sqrt((x - a) ** 2 + (y - b) ** 2 + (z - c) ** 2) for a, b, c in places]
+        return np.max(away, axis=0)
+
+    solve = solve_of(grid, level, ratio, sigma=0.07, tolerance=1e-6)
+    _, _, count = project(solve)
+    assert solve.multigrid.count == 27
+    solve.multigrid.stiff = np.inf
+    solve.rebuild()
+    assert count <= 25
+    assert count < 0.6 * project(solve)[2]
+
+
 def scene(**changes):
     """A bubble in a closed box of thick liquid."""
     keys = {
@@ -131,6 +150,47 @@ def test_two_bubbles_and_a_drop_keep_a_volume_each():
     assert report.ledger["bubbles"] == 3.0
     assert [body.volume for body in end] == pytest.approx([body.volume for body in start], rel=2e-4)
     assert abs(report.ledger["volume_error"]) < 1e-5
+
+
+def large_and_small(small, **changes):
+    """A bubble of four cells' radius, and one of radius ``small`` [m] in cells of 0.05 m."""
+    objects = {
+        "liquid": ut.Water(shape=ut.Box(size=[4.0, 4.0]), position=[0.5, 0.5]),
+        "large": ut.Bubble(shape=ut.Sphere(radius=0.2), position=[0.3, 0.4]),
+        "small": ut.Bubble(shape=ut.Sphere(radius=small), position=[0.775, 0.725]),
+    }
+    return ut.Simulation(scene(objects=objects, surface={"tension": 0.1, "particles": False}, **changes))
+
+
+def test_what_a_small_bubble_cannot_give_at_once_the_large_one_gives_meanwhile():
+    sim = large_and_small(0.06)
+    sim.step()
+    extent, cell = sim.flow.extent, sim.flow.grid.cell_volume
+    volume, error = extent.volume(), extent.tracker.total
+    large = extent.bodies_of_air()[0].volume
+    near = np.ravel_multi_index(np.array([0, 13, 15]) + GHOSTS, sim.flow.grid.padded)
+    extent.tracker.error_c.reshape(-1)[near] += 2.0
+    extent._correct_volume()
+    assert extent.volume() - volume == pytest.approx(2.0 * cell + error, rel=1e-5)
+    assert extent.tracker.total == pytest.approx(0.0, abs=1e-5 * cell)
+    assert 0.5 * cell < extent.lent < 2.0 * cell
+    assert extent.bodies_of_air()[0].volume == pytest.approx(large - extent.lent, abs=0.02 * cell)
+    assert len(extent.bodies_of_air()) == 2
+
+
+def test_the_volume_of_a_bubble_that_the_level_set_loses_is_kept_by_the_others():
+    sim = large_and_small(0.08)
+    before = sim.step().ledger
+    assert before["bubbles"] == 2.0
+    x, y, _ = sim.flow.grid.cell_centres()
+    phi = sim.flow.state.surface.phi_c[sim.flow.grid.interior]
+    phi[np.hypot(x - 0.775, y - 0.725) < 0.2] = -0.1
+    for _ in range(12):
+        after = sim.step().ledger
+    assert after["bubbles"] == 1.0
+    assert after["air_volume"] == pytest.approx(before["air_volume"], rel=1e-5)
+    gained = after["bubble_1_volume"] - before["bubble_1_volume"]
+    assert gained == pytest.approx(before["bubble_2_volume"], rel=0.02)
 
 
 def test_limit_of_capillary_waves_counts_both_fluids():

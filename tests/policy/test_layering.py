@@ -153,7 +153,8 @@ OPEN_TO_CASES = ("undertow", "undertow.validation", "undertow.benchmarks", "unde
 """What cases and benchmarks of scenes import: the public API, each other, and the scenes that come with the package."""
 
 UNITS = """
-    benchmarks/advection benchmarks/poisson benchmarks/stencil validation/added_mass validation/bounce
+    benchmarks/advection benchmarks/poisson benchmarks/stencil benchmarks/two_phase_poisson
+    validation/added_mass validation/bounce
     validation/cantilever validation/collision_momentum validation/cook_membrane validation/dam_break
     validation/derivatives validation/enright validation/fracture_conserves validation/fracture_fit
     validation/fracture_inertia validation/free_top validation/hanging_cloth validation/hydrostatic validation/hysing_1

@@ -46,6 +46,7 @@ from undertow.fluid.viscous_step import Dragged, ViscousStep, expect, rows_betwe
 from undertow.grid import Array, largest_entry
 from undertow.linalg import (
     ActiveSet,
+    ClusterCycle,
     CoupledSystem,
     Multigrid,
     Refinement,
@@ -77,7 +78,7 @@ class CoupledProjection(SplitImplicit):
         self.phase, self.domain, self.tolerance, self.rigid, self.nodes = phase, domain, tolerance, rigid, nodes
         self.blocks: list[SolidBlock] = [rigid, *nodes]
         self.rows = PressureRows(phase, [*(block.walls for block in nodes), rigid.walls])
-        self.multigrid = Multigrid(domain.grid, domain.periodic_axes)
+        self.multigrid = ClusterCycle(Multigrid(domain.grid, domain.periodic_axes), phase.stiff)
         self.levels = LevelCycle(self.multigrid)
         cycle: Preconditioner = self.levels
         self._cycles = [CycleStencil(self.rows, block.walls) for block in nodes]

@@ -10,7 +10,7 @@ from undertow.coupling.added_mass import LIGHT
 from undertow.coupling.solid_walls import SolidWalls
 from undertow.fluid.pressure import PressureRows
 from undertow.grid import Array
-from undertow.linalg import ConstrainedInverse, Multigrid, NullSpace, Stencil, Woodbury
+from undertow.linalg import ClusterCycle, ConstrainedInverse, NullSpace, Stencil, Woodbury
 from undertow.linalg.krylov import Preconditioner
 from undertow.soft.bodies import SoftMesh
 
@@ -159,7 +159,7 @@ class LevelCycle:
     indicators of such regions the cycle is B = B0 + E (E^T A E)^-1 E^T, E^T A E = (F^T E)^T Mt^-1 (F^T E).
     """
 
-    def __init__(self, multigrid: Multigrid) -> None:
+    def __init__(self, multigrid: ClusterCycle) -> None:
         self.multigrid = multigrid
         self._null: NullSpace | None = None
         self._level = np.zeros((0, 0))

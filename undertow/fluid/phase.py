@@ -36,7 +36,8 @@ class Phase(ABC):
     gravity [m/s2]: 0 across the plane of a 2D grid. level [m2/s2]: g.x where the pressure at rest is 0.
     moves: whether its cells change from step to step, whatever solids do. lift (3,) [N/m3]: weight of the fluid,
     turned round, that the pressure of the solve leaves out. strains: whether its viscosity acts on the whole rate of
-    strain, or is the Laplacian of the velocity.
+    strain, or is the Laplacian of the velocity. stiff: coefficients of the stencil above this join cells in which the
+    pressure differs by little; infinite: there are none.
     """
 
     liquid_c = np.zeros((0, 0, 0))
@@ -45,6 +46,7 @@ class Phase(ABC):
     moves = False
     strains = False
     lift = np.zeros(3)
+    stiff = np.inf
 
     def __init__(self, domain: FluidDomain, gravity: tuple[float, float, float]) -> None:
         self.domain, self.inv_mass_f = domain, domain.inv_mass_f

@@ -19,7 +19,7 @@ from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.viscosity import ViscousRows, WallRows
 from undertow.fluid.viscous_step import ViscousStep, expect, rows_between_faces
 from undertow.grid import Array
-from undertow.linalg import CoupledSystem, Multigrid, SolveStats, VelocityBlock, solve_in_passes
+from undertow.linalg import ClusterCycle, CoupledSystem, Multigrid, SolveStats, VelocityBlock, solve_in_passes
 
 NOTABLE = 1e-6
 """Part of the rows that no pressure can change, above which it is told."""
@@ -102,7 +102,7 @@ class PressureSolve(SplitImplicit):
         self.phase, self.tolerance, self.half = phase, tolerance, half
         self.rows = PressureRows(phase)
         grid = phase.domain.grid
-        self.multigrid = Multigrid(grid, phase.domain.periodic_axes)
+        self.multigrid = ClusterCycle(Multigrid(grid, phase.domain.periodic_axes), phase.stiff)
         planar = grid.dimensions == 2
         block = VelocityBlock("fluid", phase.inv_mass_f, planar)
         self.system = CoupledSystem([block], [self.rows], {"pressure": self.multigrid}, planar)

@@ -34,8 +34,8 @@ from undertow.transport import sample_velocity
 NAMED = 3
 """So many of the largest bodies of the other fluid have a column of the ledger."""
 
-MOST = 0.05
-"""The interface is moved by no more than this in one step [cells]."""
+MOST = 0.1
+"""No piece of the interface is moved by more than this in one step to keep volumes [cells]."""
 
 RESOLVED = 10.0
 """Reynolds number of a cell below which it sees the shear of the lighter fluid."""
@@ -46,11 +46,73 @@ OWN_LAYERS = 4
 NORMAL = 2.5
 """So far from the interface phi moves with the velocity of the nearest place of it [cells]."""
 
-PASSES = 2
-"""How often in a step: areas by the level set are right to some percent."""
+PASSES = 8
+"""At most so often in a step: areas by the level set are right to some percent, those of small bodies are not."""
+
+CLOSE = 1e-6
+"""Pieces that are as near to where they keep volumes stay [cells]."""
 
 REACH = 4
 """So far from the interface phi is moved with it [cells]."""
+
+
+class _Pieces:
+    """Pieces of interface, each between a body of liquid and one of the other fluid, and how far each is to move.
+
+    cell (n,): flat; pair (n,): the piece of each. bodies (m, 2): of the liquid and of the other fluid, from 1 on.
+    area, moved (m,): of each piece [faces of cells], and how far it was moved [cells]. lent: what the largest pieces
+    hold for others, in both directions [cells].
+
+    What a piece lacks, L, it gets by L / A. What it cannot get at once, because it would move by more than MOST, the
+    largest piece that it is connected with by bodies gets for it as long as that lasts: a body too small for the grid,
+    and one that has vanished, take nothing with them.
+    """
+
+    def __init__(self, cell: np.ndarray, pair: np.ndarray, bodies: np.ndarray) -> None:
+        self.cell, self.pair, self.bodies = cell, pair, bodies
+        self.area, self.moved, self.lent = np.zeros(len(bodies)), np.zeros(len(bodies)), 0.0
+        self._slope = np.zeros(len(bodies))
+
+    def sum(self, values: np.ndarray) -> Array:
+        """(m,) of values (n,) of the cells."""
+        return np.asarray(np.bincount(self.pair, values, len(self.bodies)), dtype=np.float64)
+
+    def measure(self, phi: Array, dx: float) -> None:
+        """Areas by phi [m], flat."""
+        self.area = self.sum(np.maximum(1.0 - np.abs(phi[self.cell]) / dx, 0.0))
+        self._slope = np.maximum(self.area, 1.0)
+
+    def shift(self, lacking: Array) -> Array:
+        """How far (m,) the pieces move next [cells], lacking (m,) [cells]."""
+        wanted = lacking / self._slope
+        shift = self._clip(wanted)
+        home = self._homes()
+        owed = np.where(home == np.arange(len(home)), 0.0, (wanted - shift) * self._slope)
+        self.lent = float(np.abs(owed).sum())
+        held = np.bincount(home, owed, len(home))
+        shift = np.where(held != 0.0, self._clip((lacking + held) / self._slope), shift)
+        return np.where(np.abs(shift) > CLOSE, shift, 0.0)
+
+    def learn(self, shift: Array, gained: Array) -> None:
+        """Pieces that moved by ``shift`` [cells] gained so much: the next move goes by that."""
+        self.moved += shift
+        slope = np.divide(gained, shift, out=np.zeros_like(shift), where=np.abs(shift) > CLOSE)
+        self._slope = np.where(slope > 0.5 * self._slope, np.minimum(slope, 2.0 * self._slope), self._slope)
+
+    def _clip(self, shift: Array) -> Array:
+        return np.asarray(np.clip(self.moved + shift, -MOST, MOST) - self.moved)
+
+    def _homes(self) -> np.ndarray:
+        """The largest piece (m,) that each is connected with."""
+        from scipy.sparse import coo_array, csgraph
+
+        first, (liquid, other) = int(self.bodies[:, 0].max()) + 1, self.bodies.T
+        size = first + int(other.max()) + 1
+        links = coo_array((np.ones(len(liquid)), (liquid, first + other)), shape=(size, size))
+        group = csgraph.connected_components(links, directed=False)[1][liquid]
+        order = np.lexsort((-self.area, group))
+        number, start = np.unique(group[order], return_index=True)
+        return np.asarray(order[start][np.searchsorted(number, group)])
 
 
 class InterfaceTracker(VolumeTracker):
@@ -74,6 +136,8 @@ class TwoFluids(LiquidSurface):
         self.along_f = self.grid.face_field()
         self.carried_f, self.known_f = self.grid.face_field(), np.zeros((3, *self.grid.padded), dtype=bool)
         self.viscosity = context.settings.viscosity
+        self.lent = 0.0
+        """Volume [m3; 2D m2] that bodies hold for others, which were too small for it in the last step."""
         self._seen = {"air": 0, "liquid": 0}
         """Bodies of each when events were last asked for."""
         self._around = self.phase.wall_cells.offsets
@@ -193,46 +257,51 @@ class TwoFluids(LiquidSurface):
     def _correct_volume(self) -> None:
         """Every piece of interface between two bodies is moved by what the level set lacks there."""
         surface, tracker = self.surface, self.tracker
+        self.lent = 0.0
         if not tracker.error_c.any():
             return
         cell, pair, bodies = self._find_pieces()
         if not len(bodies):
             return
+        pieces = _Pieces(cell, pair, bodies)
+        pieces.measure(surface.phi_c.reshape(-1), self.grid.dx)
+        far = self._far_error(pieces)
         for _ in range(PASSES):
-            if not self._shift(cell, pair, bodies):
-                return
+            if not self._shift(pieces, far):
+                break
+        self.lent = pieces.lent * self.grid.cell_volume
+        if not pieces.moved.any():
+            return
         self._measure_bubbles(cell, pair, bodies)
         hidden_c, component_c = surface.level_set.hidden_c, tracker.component_c
         tracker.waters.measure(
             surface.phi_c, self.open_c, hidden_c, component_c, tracker.volume_c, tracker.error_c
         )  # fmt: skip
 
-    def _shift(self, cell: np.ndarray, pair: np.ndarray, bodies: np.ndarray) -> bool:
+    def _shift(self, pieces: _Pieces, far: Array) -> bool:
         """phi - E / A in the cells of every piece; whether anything moved."""
-        surface, tracker, dx, count = self.surface, self.tracker, self.grid.dx, len(bodies)
+        surface, tracker = self.surface, self.tracker
         phi, error = surface.phi_c.reshape(-1), tracker.error_c.reshape(-1)
-        lacking = np.asarray(np.bincount(pair, error[cell], count), dtype=np.float64)
-        area = np.asarray(np.bincount(pair, np.maximum(1.0 - np.abs(phi[cell]) / dx, 0.0), count), dtype=np.float64)
-        lacking += self._far_error(np.setdiff1d(np.flatnonzero(error), cell), bodies[:, 0], area)
-        shift = np.clip(lacking / np.maximum(area, 1.0), -MOST, MOST) * dx
+        shift = pieces.shift(pieces.sum(error[pieces.cell]) + far)
         if not shift.any():
             return False
         np.copyto(self._before_c, tracker.volume_c)
-        phi[cell] -= shift[pair]
+        phi[pieces.cell] -= self.grid.dx * shift[pieces.pair]
         surface.level_set.fill_ghosts(surface.phi_c)
         tracker.measure(surface, self.solid_c, self.open_c, self.row_c)
-        self._settle(cell, pair, count)
+        np.subtract(tracker.volume_c, self._before_c, out=self._before_c)
+        gained = pieces.sum(self._before_c.reshape(-1)[pieces.cell])
+        pieces.learn(shift, gained)
+        self._settle(pieces, gained)
         return True
 
-    def _settle(self, cell: np.ndarray, pair: np.ndarray, count: int) -> None:
-        """What was gained is lacking no longer, in the liquid cells of each piece that had an error."""
-        error, phi = self.tracker.error_c.reshape(-1), self.surface.phi_c.reshape(-1)
-        change = (self.tracker.volume_c - self._before_c).reshape(-1)
-        gained = np.bincount(pair, change[cell], count)
-        wet = (phi[cell] <= 0.0) & (self.open_c.reshape(-1)[cell] == 1)
-        near = wet & (phi[cell] > -2.0 * self.grid.dx)
-        cells = np.bincount(pair, near, count)
-        error[cell[near]] -= (gained / np.maximum(cells, 1.0))[pair[near]]
+    def _settle(self, pieces: _Pieces, gained: Array) -> None:
+        """What was gained is lacking no longer, in the liquid cells of each piece at the interface, or, where it has
+        none, in all its cells."""
+        error, phi, cell = self.tracker.error_c.reshape(-1), self.surface.phi_c.reshape(-1), pieces.cell
+        near = (phi[cell] <= 0.0) & (self.open_c.reshape(-1)[cell] == 1) & (phi[cell] > -2.0 * self.grid.dx)
+        near |= pieces.sum(near)[pieces.pair] == 0.0
+        error[cell[near]] -= (gained / np.maximum(pieces.sum(near), 1.0))[pieces.pair[near]]
 
     def _find_pieces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Cells (n,), flat, near the interface; the number of the piece (n,) that each belongs to; the bodies of the
@@ -258,14 +327,17 @@ class TwoFluids(LiquidSurface):
         found, pair = np.unique(key[cell], return_inverse=True)
         return cell, pair, np.stack([found // others, found % others], axis=1)
 
-    def _far_error(self, cell: np.ndarray, number: np.ndarray, area: Array) -> Array:
-        """Errors of cells far from any interface count for the largest piece of their body of liquid."""
-        found = np.zeros(len(area))
-        error, label = self.tracker.error_c.reshape(-1), self.tracker.waters.label_c.reshape(-1)
-        for one in np.unique(label[cell]):
-            of = np.flatnonzero(number == one)
-            if one > 0 and len(of):
-                found[of[np.argmax(area[of])]] += error[cell[label[cell] == one]].sum()
+    def _far_error(self, pieces: _Pieces) -> Array:
+        """Errors (m,) of cells far from any interface: they count for the largest piece of the body they are in, of
+        the liquid or, where drops have vanished, of the other fluid."""
+        found, error = np.zeros(len(pieces.bodies)), self.tracker.error_c.reshape(-1)
+        cell = np.setdiff1d(np.flatnonzero(error), pieces.cell)
+        labels = (self.tracker.waters.label_c.reshape(-1)[cell], self.bubbles.label_c.reshape(-1)[cell])
+        for label, number in zip(labels, pieces.bodies.T, strict=True):
+            for one in np.unique(label[label > 0]):
+                of = np.flatnonzero(number == one)
+                if len(of):
+                    found[of[np.argmax(pieces.area[of])]] += error[cell[label == one]].sum()
         return found
 
     # what is asked of it --------------------------------------------------------------------------------------------
@@ -286,6 +358,7 @@ class TwoFluids(LiquidSurface):
         yield Quantity("bubbles", self.bubbles.count)
         for n in range(NAMED):
             yield Quantity(f"bubble_{n + 1}_volume", largest[n], VOLUME)
+        yield Quantity("volume_lent", self.lent, VOLUME)
 
     def events(self) -> tuple[str, ...]:
         """A fluid that has vanished is told once; the other goes on alone."""

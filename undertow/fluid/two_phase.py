@@ -31,6 +31,9 @@ from undertow.fluid.surface_phase import SurfacePhase
 from undertow.grid import GHOSTS, OPEN, OUTFLOW, Array, share_face_rows, share_rows
 from undertow.linalg import Stencil, used_planes
 
+STIFF = 3.0
+"""Links so many times stiffer than those of the heavier fluid join cells to one bubble for the preconditioner."""
+
 FULL = -1e6
 """Level set of a fluid that is everywhere [cells]."""
 
@@ -59,6 +62,9 @@ class TwoPhase(SurfacePhase):
         self.liquid_c[...] = 1.0
         self.wet_rows[...] = 1
         self.part_f = domain.grid.face_field()
+        heavy, light = max(domain.density, other.density), min(domain.density, other.density)
+        if heavy > STIFF * light:
+            self.stiff = STIFF * domain.grid.face_area**2 / (heavy * domain.grid.cell_volume)
         self.crossings: Crossings = find_crossings(domain.grid, phi_c)
         self._height = np.zeros(0)
         """g.x_s - c of the crossings [m2/s2]."""
