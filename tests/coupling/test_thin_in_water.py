@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,19 @@ def test_with_open_fractions_alone_it_does_not(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(SolidFields, "closes_moved", False)
     found = case.watch_free(case.make_gate(0.3, 0.0), 0.3 * DX, 0.1)
     assert found["beyond"] > 10.0 * DX**2
+
+
+def test_a_barge_of_plates_stays_dry_inside_and_a_resumed_run_repeats_every_bit(tmp_path: Path) -> None:
+    sim = ut.Simulation(case.make_barge(0.6))
+    beyond = case.FreeBeyond(sim, 0.6 * DX, barge=True)
+    sim.advance_to(0.1)
+    sim.save(tmp_path / "half.h5")
+    half = ut.load(tmp_path / "half.h5")
+    for one in (sim, half):
+        one.advance_to(0.2)
+    assert beyond.volume() == 0.0
+    for name, array in sim.arrays().items():
+        assert array.tobytes() == half.arrays()[name].tobytes(), name
 
 
 @pytest.mark.parametrize("thickness", [0.3, 1.0, 1.9])
