@@ -20,10 +20,13 @@ COPIED = ("phi_n", "area_f", "volume_c", "body_c", "distance_f", "velocity_f", "
 class DualFields(SolidFields):
     """The fields of solids, and ``dual_f`` (3, Z, Y, X): the fluid fraction w of the dual cells of faces."""
 
+    closes_moved = False
+
     def __init__(self, grid: Grid, solids: Sequence[Solid]) -> None:
         super().__init__(grid, solids)
         self.cut = SolidFields(grid, solids)
         """The same with open areas."""
+        self.cut.closes_moved = self.closes_moved
         cells = tuple(2 * n if axis in grid.axes else n for axis, n in enumerate(grid.cells))
         half = 0.5 * grid.dx
         lower = tuple(x if axis in grid.axes else 0.5 * x for axis, x in enumerate(grid.lower))

@@ -66,6 +66,7 @@ class Poles:
         stride, index = grid.stride, grid.index(cell)
         arm = domain.solids.arms(grid.position(index), centre_b[body])
         solid = 1.0 - domain.volume_c.reshape(-1)[cell]
+        beside, room = self._find_thin(cell)
         area, joined = (field.reshape(3, -1) for field in (domain.area_f, stencil.face_f))
         ends = 6 * self.count
         self.area_p[...] = 0.0
@@ -78,6 +79,8 @@ class Poles:
             upper = arm[:, axis] > 0.0
             end = 6 * body + 2 * axis + upper
             missed = 0.5 * (2.0 - area[axis, cell] - area[axis, up]) - solid
+            whole = (area[axis, cell[beside]] <= 0.0) * 1.0 + (area[axis, up[beside]] <= 0.0)
+            missed[beside] = np.where(whole > 0.0, room * whole, missed[beside])
             height = np.abs(arm[:, axis]) / grid.dx + solid
             top = np.full(ends, -np.inf)
             np.maximum.at(top, end, height)
@@ -94,7 +97,9 @@ class Poles:
             total, square = (np.bincount(end, weight**power, ends) for power in (1, 2))
             # sum gamma^2 = square / total^2
             most = LEAST * total**2 / np.where(square > 0.0, square, 1.0)
-            self.area_p += grid.face_area * np.clip(np.bincount(end, missed, ends), -most, most)
+            # beside thin solids up to a cell is missed of every face
+            more = np.where(np.bincount(end[beside], minlength=ends) > 0, 1.0 / LEAST, 1.0)
+            self.area_p += grid.face_area * np.clip(np.bincount(end, missed, ends), -most, more * most)
             used = np.flatnonzero(weight > 0.0)
             end, face, place = end[used], face[used], arm[used]
             gamma = weight[used] / total[end]
@@ -112,6 +117,16 @@ class Poles:
         normal = np.eye(3)[np.arange(ends) % 6 // 2]
         f_p = self.area_p[:, None] * np.concatenate([normal, np.cross(place_p, normal)], axis=1)
         walls.add(self._cell, self._end_of_cell // 6, self._g[:, None] * f_p[self._end_of_cell])
+
+    def _find_thin(self, cell: np.ndarray) -> tuple[np.ndarray, Array]:
+        """Which of some cells are beside thin solids that close their faces (k,), and how much fluid there is between
+        their centres and these, in cells: whole faces are closed."""
+        solids = self.domain.solids
+        assert solids is not None
+        if solids.closing is None:
+            return np.zeros(0, np.int64), np.zeros(0)
+        at = np.flatnonzero(solids.closing.are_beside(solids, cell))
+        return at, np.clip(solids.closing.distance(solids, cell[at]) / self.domain.grid.dx, 0.0, 1.0)
 
     def mean(self, u_f: Array) -> Array:
         """gamma^T u by end (6 n,) [m/s]."""

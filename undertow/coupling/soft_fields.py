@@ -134,15 +134,14 @@ class SoftFields(SolidFields):
         self.rigid.close_thin()
         self.closing = self.rigid.closing
 
-    def hide_thin(self, moved: bool = True) -> None:
+    def hide_thin(self, closing: bool = False) -> None:
         """From the next ``update`` on, bodies thinner than two cells hide what is behind them, as shells do."""
-        bodies = self.bodies
-        thin = ThinSolids(self.grid, [solid for solid in self.solids if moved or not solid.dynamic])
+        bodies, thin = self.bodies, ThinSolids(self.grid, self.hiding(closing))
         closed = [
             part.surface
             for part in bodies.parts
-            if moved
-            and part.closed
+            if part.closed
+            and not closing
             and is_sheet(self.grid, measure_soft_thickness(bodies.rest, part.surface), bodies.rest[part.nodes])
         ]
         element = np.concatenate([self.shells, *closed, thin.element + bodies.count])

@@ -245,8 +245,9 @@ def _gather_walls(  # type: ignore[no-untyped-def]
                     if lo >= 1.0 and hi >= 1.0:
                         continue
                     cut = True
-                    sl, tl = face_moment(phi, a, k, j, i)
-                    sh, th = face_moment(phi, a, kh, jh, ih)
+                    # a thin solid closes faces that the distances leave open
+                    sl, tl = face_moment(phi, a, k, j, i) if lo > 0.0 else (0.0, 0.0)
+                    sh, th = face_moment(phi, a, kh, jh, ih) if hi > 0.0 else (0.0, 0.0)
                     s, t = spec.dx * (sl - sh), spec.dx * (tl - th)
                     if a == 0:
                         ax = lo - hi
@@ -349,7 +350,7 @@ def _share_walls(  # type: ignore[no-untyped-def]
                             if distance < least:
                                 nearest, least = o, distance
                     weight[nearest] = total = 1.0
-                s, t = face_moment(phi, a, kf, jf, i_f)
+                s, t = face_moment(phi, a, kf, jf, i_f) if closed < 1.0 else (0.0, 0.0)
                 out_sign = 2.0 * end - 1.0
                 for o in range(count):
                     if weight[o] <= 0.0:

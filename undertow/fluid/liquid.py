@@ -318,10 +318,10 @@ class LiquidSurface(Extent):
         self.sides.exchange.fill(u_f)
 
     def see_thin(self, two_sided: bool) -> None:
-        """Rigid ones; surfaces of nodes that are cut exactly hide nothing. All are seen in ``start``, once they are in
-        their places."""
+        """Rigid ones that close faces; surfaces of nodes that are cut exactly hide nothing. All are seen in ``start``,
+        once they are in their places."""
         if self.solids is not None:
-            self.solids.hide_thin(moved=False)
+            self.solids.hide_thin(closing=True)
 
     def move_walls(self, time: float) -> bool:
         np.copyto(self.was_open_c, self.open_c)

@@ -75,36 +75,49 @@ class ThinClosing:
         open_c.reshape(-1)[self.cell] = 0
 
     def distance(self, fields: SolidFields, cell: np.ndarray, thin: bool = True) -> Array:
-        """Distance [m] of the centres of cells (k,) from thin solids, or from all others, cut off as in the fields."""
+        """Distance [m] of the centres of cells (k,) from thin parts of solids, or from all else, cut off as in the
+        fields."""
         found, place = np.full(len(cell), fields.far), self._centres(cell)
         for solid in fields.solids if len(cell) else ():
-            if (solid in self.surfaces.solids) == thin and not solid.shape.is_sheet:
-                np.minimum(found, self._distance(fields, solid, place), out=found)
+            if solid.shape.is_sheet:
+                continue
+            position = solid.motion.pose(fields.time)[0]
+            low, high = (end[: self.grid.dimensions] for end in solid.bounds(fields.time))
+            own = (position + fields.arms(place, position))[:, : self.grid.dimensions]
+            near = np.flatnonzero(np.all((own > low - fields.far) & (own < high + fields.far), axis=1))
+            found[near] = np.minimum(found[near], self._distance(fields, solid, place[near], thin))
         return found
 
-    def _distance(self, fields: SolidFields, solid: Solid, place: Array) -> Array:
-        """Distance [m] of a solid from places (k, 3)."""
+    def _distance(self, fields: SolidFields, solid: Solid, place: Array, thin: bool) -> Array:
+        """Distance [m] of the thin parts of a solid, or of its others, from places (k, 3)."""
         position = solid.motion.pose(fields.time)[0]
-        return solid.distance(position + fields.arms(place, position), fields.time, self.grid.dimensions)
+        return self.surfaces.distance(solid, position + fields.arms(place, position), fields.time, thin)
 
     def _centres(self, cell: np.ndarray) -> Array:
         return np.array(self.grid.lower) + (self._index(cell, 0.5) - GHOSTS) * self.grid.dx
 
     def are_beside(self, fields: SolidFields, cell: np.ndarray) -> np.ndarray:
-        """Whether the solids nearest to cells (k,) are thin ones."""
-        thin = np.array([solid in self.surfaces.solids for solid in fields.solids])
+        """Whether what is nearest to cells (k,) are thin parts of solids."""
         body = fields.body_c.reshape(-1)[cell]
-        return np.asarray((body >= 0) & thin[body])
+        found = np.zeros(len(cell), dtype=bool)
+        for b in np.unique(body[body >= 0]):
+            solid = fields.solids[b]
+            if solid in self.surfaces.solids:
+                of = np.flatnonzero(body == b)
+                place = self._centres(cell[of])
+                near, far = (self._distance(fields, solid, place, thin) for thin in (True, False))
+                found[of] = near <= far
+        return found
 
     def normals(self, fields: SolidFields, cell: np.ndarray) -> Array:
-        """Unit vectors (k, 3) out of the solids nearest to the centres of cells (k,)."""
+        """Unit vectors (k, 3) out of the thin parts of the solids nearest to the centres of cells (k,)."""
         grid, body = self.grid, fields.body_c.reshape(-1)[cell]
         place, found = self._centres(cell), np.zeros((len(cell), 3))
         for b in np.unique(body):
             chosen, solid = body == b, fields.solids[b]
             for axis in grid.axes:
                 step = NORMAL * grid.dx * np.eye(3)[axis]
-                ends = [self._distance(fields, solid, place[chosen] + side * step) for side in (1.0, -1.0)]
+                ends = [self._distance(fields, solid, place[chosen] + side * step, True) for side in (1.0, -1.0)]
                 found[chosen, axis] = ends[0] - ends[1]
         return found / np.maximum(np.linalg.norm(found, axis=1), 1e-300)[:, None]
 
@@ -155,9 +168,19 @@ class ThinClosing:
                 at = self._along(upper[closed], a)
                 twin = face[(axis[closed] == a) & (at == GHOSTS)] + grid.cells[a] * stride[a]
                 face = np.concatenate([face, twin])
-        self.face = np.unique(face)
         self.cell = cell[inside]
+        self.face = np.unique(np.concatenate([face, self._find_ends(self.cell, fields.period)]))
         self.beside = cell
+
+    def _find_ends(self, cell: np.ndarray, period: Array) -> np.ndarray:
+        """Faces on sides of the domain of cells that are filled: a slit under a solid is as wide as its walls above."""
+        size, found = int(np.prod(self.grid.padded)), [np.zeros(0, np.int64)]
+        for a in self.grid.axes:
+            if period[a] == 0.0:
+                at = self._along(cell, a)
+                found.append(a * size + cell[at == GHOSTS])
+                found.append(a * size + cell[at == GHOSTS + self.grid.cells[a] - 1] + self._stride[a])
+        return np.concatenate(found)
 
     def _find_places(self, fields: SolidFields, cell: np.ndarray, inside: np.ndarray) -> tuple[Array, np.ndarray]:
         """Places (k, 3) of cells in index coordinates, and what they are (k,)."""

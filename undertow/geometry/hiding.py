@@ -16,6 +16,7 @@ from undertow.geometry.moments import measure_thickness
 from undertow.grid import Array, Grid
 
 if TYPE_CHECKING:
+    from undertow.geometry.shape import Placed
     from undertow.geometry.solids import Solid
 
 THIN = 2.0 - 1e-6
@@ -32,44 +33,69 @@ def is_sheet(grid: Grid, thickness: float, x: Array) -> bool:
 
 
 class ThinSolids:
-    """Surfaces of the solids that are thin sheets: triangles, in 2D the edges of their sections, moved with them.
+    """Surfaces of the parts of solids that are thin sheets: triangles, in 2D the edges of their sections, moved with
+    the solids.
 
-    element (m, 3), in 2D (m, 2): nodes. Meshes that deform are left out; thin shells hide by their own nodes.
+    element (m, 3), in 2D (m, 2): nodes. solids: those with such parts. Meshes that deform are left out; thin shells
+    hide by their own nodes.
     """
 
     def __init__(self, grid: Grid, solids: Sequence[Solid]) -> None:
         planar = grid.dimensions == 2
+        self._dimensions = grid.dimensions
         self.solids: list[Solid] = []
-        self._own: list[Array] = []
-        """Nodes of each in its own frame."""
+        self._parts: list[tuple[list[Placed], list[Placed]]] = []
+        """Thin ones and others of each of them."""
+        self._own: list[tuple[Solid, Array]] = []
+        """Nodes of each thin part in the frame of its solid."""
         element = [np.zeros((0, 2 if planar else 3), dtype=np.int64)]
         for solid in solids:
-            thickness = solid.thickness(grid.dimensions)
-            if solid.shape.is_animated or solid.shape.is_sheet or thickness >= THIN * grid.dx:
+            if solid.shape.is_animated or solid.shape.is_sheet or solid.thickness(grid.dimensions) >= THIN * grid.dx:
                 continue
-            rotation = solid.motion.pose(0.0)[1]
-            vertices, triangles = solid.shape_at(0.0).surface(SEGMENTS)
-            if planar:
-                vertices, triangles = find_section(vertices @ rotation.T, triangles)
-            if not is_sheet(grid, thickness, vertices):
-                continue
-            element.append(triangles + self.count)
-            self._own.append(vertices @ rotation if planar else vertices)
-            self.solids.append(solid)
+            rotation, thin, thick = solid.motion.pose(0.0)[1], [], []
+            for part in solid.shape_at(0.0).parts_of():
+                own, triangles = part.shape.surface(SEGMENTS)
+                x = own @ part.rotation.T + part.position
+                if planar:
+                    own, triangles = find_section(x @ rotation.T, triangles)
+                    x = own @ rotation
+                if not is_sheet(grid, part.shape.thickness(grid.dimensions), own):
+                    thick.append(part)
+                    continue
+                thin.append(part)
+                element.append(triangles + self.count)
+                self._own.append((solid, x))
+            if thin:
+                self.solids.append(solid)
+                self._parts.append((thin, thick))
         self.element = np.ascontiguousarray(np.concatenate(element))
 
     @property
     def count(self) -> int:
         """Number of nodes."""
-        return sum(len(own) for own in self._own)
+        return sum(len(own) for _, own in self._own)
 
     def place(self, t: float) -> Array:
         """Nodes (n, 3) [m] at time t."""
         placed = [np.zeros((0, 3))]
-        for solid, own in zip(self.solids, self._own, strict=True):
+        for solid, own in self._own:
             position, rotation = solid.motion.pose(t)
             placed.append(own @ rotation.T + position)
         return np.concatenate(placed)
+
+    def distance(self, solid: Solid, points: Array, t: float, thin: bool) -> Array:
+        """Distance [m] of world points (n, 3) from the thin parts of a solid, or from its others; infinite without
+        any."""
+        if solid not in self.solids:
+            return np.full(len(points), np.inf) if thin else solid.distance(points, t, self._dimensions)
+        position, rotation = solid.motion.pose(t)
+        own = np.array(points) - position
+        own[:, self._dimensions :] = 0.0
+        own = own @ rotation
+        found = np.full(len(points), np.inf)
+        for part in self._parts[self.solids.index(solid)][0 if thin else 1]:
+            found = np.minimum(found, part.shape.distance((own - part.position) @ part.rotation))
+        return found
 
 
 def find_section(vertices: Array, triangles: np.ndarray) -> tuple[Array, np.ndarray]:

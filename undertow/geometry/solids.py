@@ -160,6 +160,7 @@ class SolidFields:
     occlusion: Occlusion | None = None
     thin: ThinSolids | None = None
     closing: ThinClosing | None = None
+    closes_moved = True
 
     def __init__(self, grid: Grid, solids: Sequence[Solid]):
         self.grid = grid
@@ -245,8 +246,8 @@ class SolidFields:
 
     def close_thin(self) -> None:
         """From the next ``update`` that moves anything on, solids thinner than two cells close the faces between cells
-        that they separate, if their motion is prescribed."""
-        closing = ThinClosing(self.grid, [solid for solid in self.solids if not solid.dynamic])
+        that they separate; ``closes_moved``: those that forces move too."""
+        closing = ThinClosing(self.grid, [solid for solid in self.solids if self.closes_moved or not solid.dynamic])
         self.closing = closing if closing.surfaces.count else None
 
     def thin_b(self) -> np.ndarray:
@@ -254,13 +255,19 @@ class SolidFields:
         thin = () if self.closing is None else self.closing.surfaces.solids
         return np.array([solid in thin for solid in self.solids], dtype=np.uint8)
 
-    def hide_thin(self, moved: bool = True) -> None:
-        """From the next ``update`` on, solids thinner than two cells hide what is behind them; moved: those that forces
-        move too."""
-        self.thin = ThinSolids(self.grid, [solid for solid in self.solids if moved or not solid.dynamic])
+    def hide_thin(self, closing: bool = False) -> None:
+        """From the next ``update`` on, solids thinner than two cells hide what is behind them; closing: only those that
+        close faces."""
+        self.thin = ThinSolids(self.grid, self.hiding(closing))
         if self.thin.count:
             element = self.thin.element
             self.occlusion = Occlusion(self.grid, element, self.thin.count, len(element))
+
+    def hiding(self, closing: bool) -> Sequence[Solid]:
+        """Solids that may hide something, as of ``hide_thin``."""
+        if not closing:
+            return self.solids
+        return () if self.closing is None else self.closing.surfaces.solids
 
     def place_occlusion(self, t: float) -> None:
         """Thin solids to where they are at time t, if they hide anything."""

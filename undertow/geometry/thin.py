@@ -12,13 +12,14 @@ import numpy as np
 from numba import njit
 
 from undertow.geometry.meshes import MeshShape
-from undertow.geometry.occlusion import side_of_edge
+from undertow.geometry.occlusion import THICKNESS, side_of_edge
 from undertow.geometry.solids import POSITION, Solid, SolidFields
 from undertow.grid import GHOSTS, Array, strides
 
-TRACED, MET = 16, 1e-3
+TRACED, MET = 24, 0.5 * THICKNESS
 """Steps after which a segment that runs along a solid is taken as not crossed, and how near to it one has met it
-[cells]: segments up to 70 degrees off the normal come that near in as many steps."""
+[cells]: segments up to 70 degrees off the normal come that near in as many steps, and thin plates close faces at twice
+that distance."""
 
 CLOSE = 0.75
 """Faces further away from all solids than this are not looked at [cells]: half a cell, and the error of distances
@@ -117,8 +118,10 @@ class ThinWalls:
         centre, where = np.unique(np.concatenate([low, cell]), return_inverse=True)
         place = grid.position(grid.index(centre))
         gap, first, last = _distances(fields, solid, place), where[: len(cell)], where[len(cell) :]
+        # what runs along the surface as near as it is met is not crossed by it
+        outside = gap > MET * grid.dx
         # two balls that cover the way between the centres leave no room for the solid
-        between = (gap[first] > 0.0) & (gap[last] > 0.0) & (gap[first] + gap[last] < grid.dx)
+        between = outside[first] & outside[last] & (gap[first] + gap[last] < grid.dx)
         cell, axis, first, last = cell[between], axis[between], first[between], last[between]
         across = _is_between(fields, solid, place[first], gap[first], gap[last], axis)
         return np.asarray(axis * size + cell)[across]

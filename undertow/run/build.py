@@ -219,7 +219,9 @@ def build_solids(scene: Scene, table: BodyTable, grid: Grid) -> tuple[list[geome
         # along periodic axes a solid is there more than once
         repeats = any(isinstance(side, Periodic) for side in scene.need_domain().sides.values())
         solids.append(check_size(solid, grid) if body.dynamic or repeats else clip_to_grid(solid, grid))
-    sheets = ThinSolids(grid, [solid for _, solid in thin if not solid.dynamic]).solids
+    # other couplings have fractions or cells of their own for what forces move
+    closing = [solid for _, solid in thin if not solid.dynamic or scene.coupling == "monolithic"]
+    sheets = ThinSolids(grid, closing).solids
     plates = [(thickness, solid.name) for thickness, solid in thin if solid in sheets]
     rods = [(thickness, solid.name) for thickness, solid in thin if solid not in sheets]
     return solids, [

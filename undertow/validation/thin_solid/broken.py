@@ -20,6 +20,9 @@ def small() -> Iterator[Quantity]:
         yield quantity("moved", moved["beyond"])
         yield quantity("moved_speed", moved["speed"])
         yield from case.run_press()
+        free = case.watch_free(case.make_gate(0.3, 0.0), 0.3 / case.CELLS, 0.2)
+        yield quantity("free", free["beyond"])
+        yield quantity("carried", case.carry(0.3, 0.13))
     finally:
         case.END = end
 
@@ -29,6 +32,7 @@ def _does_nothing(method: Any) -> Any:
 
 
 DEFECTS = {
+    "open faces in plates that forces move": broken.replaced(SolidFields, "closes_moved", lambda was: False),
     "open faces in thin solids": broken.replaced(SolidFields, "close_thin", _does_nothing),
     "transport through thin solids": broken.replaced(SolidFields, "hide_thin", _does_nothing),
     "frozen": broken.frozen(),
