@@ -103,3 +103,19 @@ def test_it_goes_on_where_it_was(goes_on):
     for _ in range(3):
         sim.step()
     goes_on(sim, 2)
+
+
+def test_the_drag_of_a_heavy_body_is_that_of_a_light_one():
+    """Discs that coast through water: the heavier one's momentum is not what its drag is found to a part of.
+    Relative to it the drag of the two was 554 and 88 N/m."""
+    drags = []
+    for density in (1e6, 1e8):
+        disc = ut.RigidBody(shape=ut.Sphere(radius=0.1), position=(0.5, 0.6), velocity=(0.0, -1.0), density=density)
+        fluid = ut.Fluid(density=1000.0, viscosity=5.0, tolerance=1e-4)
+        sim = pool(disc, gravity=(0.0, 0.0), fluid=fluid, step=1.0 / 120.0)
+        mass, speeds = density * np.pi * 0.01, []
+        for _ in range(16):
+            sim.step()
+            speeds.append(sim.body("body").velocity[1])
+        drags.append(mass * (speeds[-1] - speeds[7]) * 15.0)
+    assert drags[1] == pytest.approx(drags[0], rel=0.02)

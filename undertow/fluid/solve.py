@@ -108,11 +108,11 @@ class PressureSolve(SplitImplicit):
         self.system = CoupledSystem([block], [self.rows], {"pressure": self.multigrid}, planar)
 
     def set_viscosity(self, viscosity: float | VariableViscosity, slip_b: np.ndarray, form: str = "split") -> None:
-        """As in ``SplitImplicit``; the form is split. Under a surface the step follows the last pressure."""
+        """As in ``SplitImplicit``; the form is split. Crank-Nicolson has given the fluid the last pressure before."""
         half = self.half
         between = rows_between_faces(self.phase, viscosity, half)
         walls = WallRows(self.phase.domain, exchange_of(viscosity), slip_b, folded=True, half=half)
-        expected = expect(self.rows) if self.phase.moves else None
+        expected = None if half else expect(self.rows)
         self._take_step(ViscousStep(between, walls, self.tolerance, expected))
 
     def _take_step(self, step: ViscousStep) -> None:

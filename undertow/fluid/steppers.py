@@ -197,9 +197,9 @@ class ImplicitStep(Stepper):
         f, s = self.flow, self.flow.state
         copy_planes(s.u, self.newest_f)
         f.sides.exchange.fill(self.newest_f)
-        f.guess(dt)
         report = FlowReport()
         for _ in range(self.iterations):
+            f.guess(dt)  # viscosity expects the same pressure in every pass, so that passes contract as transport does
             f.advection.velocity(self.newest_f, self.newest_f, dt, f.u_star)
             star = used_planes(f.u_star)
             star -= used_planes(self.newest_f)

@@ -56,8 +56,8 @@ class ViscousRows:
         """1 / beta_f of the faces in the viscous step."""
         return self.domain.inv_mass_f
 
-    def scale_of(self, u_f: Array, momenta: Sequence[Array]) -> float | None:
-        """What the tolerance is relative to: the impulse of viscosity itself."""
+    def most_of(self, u_f: Array, momenta: Sequence[Array]) -> float | None:
+        """What the tolerance is relative to at most: the impulse of viscosity itself, however large."""
         return None
 
     def rebuild(self) -> None:

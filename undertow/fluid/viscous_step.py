@@ -220,7 +220,7 @@ class ViscousStep:
             momenta += solids.momenta(v)
         if expected is not None:
             expected.add(1.0, u_f)
-        stats = self.system.solve(w, self._z, self.tolerance, scale=self.form.scale_of(u_f, momenta))
+        stats = self.system.solve(w, self._z, self.tolerance, most=self.form.most_of(u_f, momenta))
         for solids in self.dragged:
             solids.end(w)
         if expected is not None:

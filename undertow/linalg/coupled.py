@@ -409,13 +409,13 @@ class CoupledSystem:
 
     def solve(
         self, w: Mapping[str, Array], z: Mapping[str, Array], tolerance: float, max_iterations: int = 1000,
-        scale: float | None = None, known: bool = False, least: float = 0.0,
+        scale: float | None = None, known: bool = False, least: float = 0.0, most: float | None = None,
     ) -> SolveStats:  # fmt: skip
         """Solve for w and z. w holds w* on entry and w on exit; z the first guess on entry, the solution on exit.
 
-        scale: what the tolerance is relative to, in the place of ||b||; least: at least that. z of folded rows is given
-        when asked for. Ghost and inactive entries of z must be zero. known: ``right_hand_side`` has it
-        already.
+        scale: what the tolerance is relative to, in the place of ||b||; least, most: at least and at most that. z of
+        folded rows is given when asked for. Ghost and inactive entries of z must be zero. known: ``right_hand_side``
+        has it already.
         Raises PhysicsError when the tolerance is not reached.
         """
         for name, shape in self.velocity_shapes.items():
@@ -437,6 +437,8 @@ class CoupledSystem:
         weight = self._weight if self._weight.size else None
         if least > 0.0:
             scale = max(least, self._solver.norm(self._b, weight) if scale is None else scale)
+        if most is not None:
+            scale = min(most, self._solver.norm(self._b, weight) if scale is None else scale)
         stats = self._solver.solve(self, self._b, x, tolerance, max_iterations, self._preconditioner, weight, scale)
         for name, null in self._null.items():
             null.remove(self._part(x, name).reshape(-1))
