@@ -73,17 +73,30 @@ def test_water_and_solid_get_nothing_together(dimensions, degrees):
     assert np.linalg.norm(lines.force - before, axis=1).sum() < 0.1 * total
 
 
-def test_a_surface_that_meets_a_side_leaves_the_pull_as_it_is():
-    """The side has its share of what the water gets."""
+@pytest.mark.parametrize("degrees", [50.0, 90.0])
+def test_of_a_surface_that_meets_a_side_the_side_has_its_share(degrees):
+    """An arc between a side and a solid floor: what the water gets upwards is what the floor and the side get, and what
+    crosses the side is left alone."""
     lines = cap_on_plane(60.0, 2)
-    lines.phi_c[...] = np.roll(lines.phi_c, -6, axis=2)
+    grid = lines.grid
+    # the circle about a point from which it meets the side x = 0 at the angle
+    x, y = (grid.coordinates(axis, 0.5 - GHOSTS, grid.padded[2 - axis]) for axis in (0, 1))
+    lines.phi_c[...] = np.hypot(x[None, :] + 0.3 * np.cos(np.radians(degrees)), y[:, None] - 0.16) - 0.3
+    lines.side_cosine = {0: np.cos(np.radians(degrees))} if degrees != 90.0 else {}
     lines.find()
     before = lines.force.copy()
-    tension = SurfaceTension(FluidDomain(lines.grid, Sides(lines.grid), lines.solids, 1.0), lines.phi_c, SIGMA)
+    domain = FluidDomain(grid, Sides(grid), lines.solids, 1.0)
+    tension = SurfaceTension(domain, lines.phi_c, SIGMA)
     tension.find()
     lines.react(tension)
-    assert len(before)
-    assert np.array_equal(lines.force, before)
+    axis = tension.face // np.prod(grid.padded)
+    size = -tension.way * SIGMA * tension.kappa * domain.area_f.reshape(-1)[tension.face] * grid.face_area
+    on_water = size[axis == 1].sum()
+    on_side = -SIGMA * np.cos(np.radians(degrees))
+    assert len(before) == 1
+    assert on_water + lines.force[:, 1].sum() + on_side == pytest.approx(0.0, abs=1e-12)
+    assert np.array_equal(lines.force[:, 0], before[:, 0])
+    assert np.abs(lines.force - before).max() < 0.1 * SIGMA
 
 
 def drop(angle, floor="side", time=0.02, **body):

@@ -15,11 +15,16 @@ force and the torque of the crossed faces of a piece of the surface on the water
 
     f_i + l_i (a + b x x_i),      sum_i (...) = -F,   sum_i x_i x (...) = -T
 
-l_i being lengths. Water and solids get nothing together, and a drop at rest does not push what it sits on. A piece that
-meets a side of the domain keeps f: its side has the rest.
+l_i being lengths. Water and solids get nothing together, and a drop at rest does not push what it sits on. Of a piece
+that meets a side of the domain, the side has its share, -sigma cos theta s along its plane; the force across it, and
+the torque, are left as they are, for the cells at a side hold a part of the water's. So a body that floats in a basin
+bears the weight of the water that the meniscus beside it displaces.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 from scipy.ndimage import label
@@ -28,20 +33,27 @@ from scipy.spatial import cKDTree
 from undertow.fluid.crossed import Crossings
 from undertow.fluid.tension import SurfaceTension
 from undertow.geometry import SolidFields
-from undertow.grid import GHOSTS, Array
-from undertow.surface import InterfaceFinder
+from undertow.grid import GHOSTS, WALL, Array
+from undertow.surface import Interface, InterfaceFinder
 
 LEAST_SLOPE = 0.3
 """Distances of solids that change by less than this part of the way are those of no wall."""
 
 
 class ContactLines:
-    """Of one surface, phi_c [m], with the solids of its grid; cosine (n,): of their contact angles, NaN: none given."""
+    """Of one surface, phi_c [m], with the solids of its grid; cosine (n,): of their contact angles, NaN: none given.
+    side_cosine: of sides at which it is not 0, NaN where it is not one angle."""
 
-    def __init__(self, phi_c: Array, solids: SolidFields, sigma: float, cosine: Array) -> None:
+    def __init__(
+        self, phi_c: Array, solids: SolidFields, sigma: float, cosine: Array,
+        side_cosine: Mapping[int, float] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        self.side_cosine = side_cosine
         self.phi_c, self.solids, self.sigma, self.cosine = phi_c, solids, sigma, cosine
         self.grid = solids.grid
         self._interface = InterfaceFinder(self.grid)
+        nothing = np.zeros((0, self.grid.dimensions), np.int64)
+        self._surface = Interface(np.zeros((0, 3)), nothing, nothing[:, 0])
         self._clear()
 
     def _clear(self) -> None:
@@ -55,7 +67,7 @@ class ContactLines:
         grid, solids = self.grid, self.solids
         if not np.any(solids.volume_c[grid.interior] < 1.0):
             return
-        surface = self._interface.find(self.phi_c)
+        surface = self._surface = self._interface.find(self.phi_c)
         body = solids.body_c.reshape(-1)[surface.cell]
         index = grid.index(surface.cell)[:, : grid.dimensions]
         upper = np.array(grid.cells)[: grid.dimensions] + GHOSTS
@@ -92,38 +104,68 @@ class ContactLines:
         is_open = domain.area_f.reshape(-1)[tension.face] * domain.inv_mass_f.reshape(-1)[tension.face] > 0.0
         if not len(self.body) or not is_open.any():
             return
-        face, liquid, way, theta, kappa = (
-            x[is_open] for x in (tension.face, tension.liquid, tension.way, tension.theta, tension.kappa)
-        )
+        face, liquid = tension.face[is_open], tension.liquid[is_open]
+        way, theta, kappa = tension.way[is_open], tension.theta[is_open], tension.kappa[is_open]
         place = Crossings(face, liquid, liquid, way, theta).places(grid)
         axis, area = face // int(np.prod(grid.padded)), domain.area_f.reshape(-1)[face]
         given = np.zeros((len(face), 3))
         given[np.arange(len(axis)), axis] = -self.sigma * grid.face_area * area * way * kappa
-        piece = self._pieces(liquid)
-        _, nearest = cKDTree(place).query(self.place)
-        of_line = piece[nearest]
-        for one in np.unique(of_line[of_line > 0]):
-            here, line = piece == one, of_line == one
+        piece, sides = self._pieces(liquid)
+        near = cKDTree(place)
+        of_line = piece[near.query(self.place)[1]]
+        held, at_side = self._sides_pull()
+        of_side = piece[near.query(at_side)[1]] if len(held) else np.zeros(0, np.int64)
+        kinds = domain.sides.kind
+        for one in np.unique(of_line):
+            here, line, met = piece == one, of_line == one, sides[one]
             centre = self.place[line].mean(axis=0)
             arm, from_line = place[here] - centre, self.place[line] - centre
             missing = -np.concatenate([given[here].sum(axis=0), np.cross(arm, given[here]).sum(axis=0)])
             missing -= np.concatenate([self.force[line].sum(axis=0), np.cross(from_line, self.force[line]).sum(axis=0)])
-            self.force[line] += _spread(from_line / grid.dx, self.length[line], missing[:3], missing[3:] / grid.dx)
+            if not met:
+                self.force[line] += _spread(from_line / grid.dx, self.length[line], missing[:3], missing[3:] / grid.dx)
+            elif all(kinds[side] == WALL and np.isfinite(self.side_cosine.get(side, 0.0)) for side in met):
+                missing = missing[:3] - held[of_side == one].sum(axis=0)
+                missing[[side // 2 for side in met]] = 0.0
+                self.force[line] += self.length[line][:, None] / self.length[line].sum() * missing
 
-    def _pieces(self, cell: np.ndarray) -> np.ndarray:
-        """Number (n,) of the connected piece of the surface of each cell beside it, 0 if it meets a side."""
+    def _sides_pull(self) -> tuple[Array, Array]:
+        """What the surface pulls the sides with in their own planes (n, 3) [N; 2D N/m] where their angle is not 90
+        degrees, and where (n, 3) [m]."""
+        grid, surface = self.grid, self._surface
+        low, high = np.array(grid.lower), np.array(grid.lower) + grid.dx * np.array(grid.cells)
+        forces, places = [np.zeros((0, 3))], [np.zeros((0, 3))]
+        centre = surface.centres()
+        inside = np.all((centre > low)[:, list(grid.axes)] & (centre < high)[:, list(grid.axes)], axis=1)
+        for side, cosine in self.side_cosine.items():
+            axis = side // 2
+            plane = high[axis] if side % 2 else low[axis]
+            on_side = np.abs(surface.point[surface.simplex][..., axis] - plane) < 1e-9 * grid.dx
+            chosen = inside & (on_side.sum(axis=1) == grid.dimensions - 1)
+            at, ends = surface.point[surface.simplex[chosen]], on_side[chosen]
+            to_air = surface._replace(simplex=surface.simplex[chosen]).area_vectors()
+            to_air[:, axis] = 0.0
+            to_air /= np.maximum(np.linalg.norm(to_air, axis=1), 1e-300)[:, None]
+            line = at[ends].reshape(len(at), grid.dimensions - 1, 3)
+            length = np.ones(len(at)) if grid.dimensions == 2 else np.linalg.norm(line[:, 1] - line[:, 0], axis=1)
+            forces.append(-self.sigma * cosine * length[:, None] * to_air)
+            places.append(line.mean(axis=1))
+        return np.concatenate(forces), np.concatenate(places)
+
+    def _pieces(self, cell: np.ndarray) -> tuple[np.ndarray, dict[int, list[int]]]:
+        """Number (n,) of the connected piece of the surface of each cell beside it, and the sides that each meets."""
         grid = self.grid
         marked = np.zeros(grid.padded, dtype=bool)
         marked.reshape(-1)[cell] = True
-        inner = marked[grid.interior]
-        number, _ = label(inner, np.ones((3, 3, 3)))
-        at_side = [
-            np.unique(np.take(number, end, axis=2 - axis)) for axis in grid.axes for end in (0, -1)
-        ]  # fmt: skip
-        number[np.isin(number, np.concatenate(at_side))] = 0
         found = np.zeros(grid.padded, dtype=np.int64)
+        number, count = label(marked[grid.interior], np.ones((3, 3, 3)))
         found[grid.interior] = number
-        return np.asarray(found.reshape(-1)[cell])
+        met: dict[int, list[int]] = {one: [] for one in range(count + 1)}
+        for axis in grid.axes:
+            for end in (0, 1):
+                for one in np.unique(np.take(number, -end, axis=2 - axis)):
+                    met[int(one)].append(2 * axis + end)
+        return found.reshape(-1)[cell], met
 
     def load(self, count: int, centre_b: Array) -> Array:
         """Forces [N; 2D N/m] and torques [N m; 2D N] (count, 6) on bodies about their centres (n, 3)."""

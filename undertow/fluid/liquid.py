@@ -159,7 +159,8 @@ class LiquidSurface(Extent):
         names = () if self.solids is None else self.solids.names
         self.angles = SolidAngles(grid, cosines_of(names, contact_angles))
         if self.solids is not None and tension > 0.0:
-            self.phase.lines = (ContactLines(surface.phi_c, self.solids, tension, self.angles.cosine),)
+            sides = surface.level_set.angles.cosines()
+            self.phase.lines = (ContactLines(surface.phi_c, self.solids, tension, self.angles.cosine, sides),)
         if self.angles.are_given:
             self.phase.adhesion = np.nan_to_num(tension * (1.0 + self.angles.cosine) / grid.dx)
         self.lowest = measure.Rest(np.zeros(3), np.zeros(3))

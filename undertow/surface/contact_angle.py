@@ -143,9 +143,8 @@ class SideAngles:
         self.grid = grid
         pairs = [angles if isinstance(angles, tuple) else (angles, angles) for angles in degrees]
         count = 2 * grid.dimensions
-        self.sides = [
-            (s, *(float(np.cos(np.radians(a))) for a in pairs[s])) for s in range(count) if pairs[s] != (90.0, 90.0)
-        ]  # fmt: skip
+        cosines = [(float(np.cos(np.radians(a))), float(np.cos(np.radians(b)))) for a, b in pairs]
+        self.sides = [(s, *cosines[s]) for s in range(count) if pairs[s] != (90.0, 90.0)]
         self.held: dict[int, Array] = {}
         self.reach = BEYOND if self.sides else 0.0
 
@@ -153,6 +152,10 @@ class SideAngles:
         """A view of a field by planes along a side, from far beyond it inwards; in 2D of the one plane in use."""
         used = field if self.grid.dimensions == 3 else field[GHOSTS : GHOSTS + 1]
         return np.moveaxis(used, 2 - side // 2, 0)[:: 1 if side % 2 == 0 else -1]
+
+    def cosines(self) -> dict[int, float]:
+        """Of the sides whose angle is not 90 degrees; NaN where it is not one angle."""
+        return {side: most if least == most else float("nan") for side, least, most in self.sides}
 
     def hold(self, phi_c: Array, anew: bool = False) -> None:
         """Contact lines stay where they are from now on; anew: where phi says, not where they were held or let go."""
@@ -202,9 +205,9 @@ class SideAngles:
 
     def fill(self, phi_c: Array) -> None:
         """Phi beyond the sides, which is mirrored on entry, near contact lines."""
-        for side, *cosines in self.sides:
+        for side, least, most in self.sides:
             planes = self._planes(side, phi_c)
-            wall, beyond = self._wall(planes[GHOSTS:], side, *cosines), planes[:GHOSTS][::-1]
+            wall, beyond = self._wall(planes[GHOSTS:], side, least, most), planes[:GHOSTS][::-1]
             line = _ContactLine(wall)
             slope = wall_slope(wall.cosine, wall.value, wall.kappa)[line.near]
             for layer in range(GHOSTS):
@@ -219,8 +222,8 @@ class SideAngles:
         inner = np.zeros(self.grid.padded, dtype=bool)
         if self.sides:
             inner[self.grid.interior] = True
-        for side, *cosines in self.sides:
-            wall = self._wall(self._planes(side, phi_c)[GHOSTS:], side, *cosines)
+        for side, least, most in self.sides:
+            wall = self._wall(self._planes(side, phi_c)[GHOSTS:], side, least, most)
             line = _ContactLine(wall)
             inside, distances, states = (self._planes(side, x)[GHOSTS:] for x in (inner, out_distance_c, out_status_c))
             for layer in range(NEAR_LINE):

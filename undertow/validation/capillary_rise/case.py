@@ -25,7 +25,8 @@ ANGLES = (30, 60, 120)
 TUBE_RADIUS, TUBE_WALL, TUBE_FOOT, TUBE_LEVEL, TUBE_BASIN, TUBE_TOP = 0.5, 4.0 / 12.0, 0.5, 1.75, 7.0 / 12.0, 3.5
 """Inner radius and thickness of the tube, its lower edge, the level at the start, what is beyond it, and height of the
 domain [m]."""
-TUBE_TENSION = 0.4
+TUBE_TENSION, TUBE_VISCOSITY = 0.4, 0.04
+"""The column comes to rest about as fast as it can."""
 SIDES = 128
 """Of the tube, which is a prism."""
 SMOKE = {"ANGLES": (120,), "END": 0.3, "TUBE_END": 0.1}
@@ -114,7 +115,7 @@ def tube(degrees: float, end: float, folder: Path) -> ut.Simulation:
                 upper=[across, TUBE_TOP, across], resolution=round(TUBE_TOP * CELLS / (2.0 * TUBE_RADIUS)),
                 sides={name: slip for name in ("x_low", "x_high", "z_low", "z_high")},
             ),
-            time=ut.Time(end=end, frame_rate=1.0 / end), fluid=ut.Fluid(density=DENSITY, viscosity=VISCOSITY),
+            time=ut.Time(end=end, frame_rate=1.0 / end), fluid=ut.Fluid(density=DENSITY, viscosity=TUBE_VISCOSITY),
             surface=ut.Surface(tension=TUBE_TENSION, particles=False),
             objects={
                 "pool": ut.Water(shape=ut.Plane(normal=[0.0, 1.0, 0.0]), position=[0.0, TUBE_LEVEL, 0.0]),
