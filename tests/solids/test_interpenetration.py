@@ -219,3 +219,20 @@ def test_bodies_that_lean_on_a_static_one_keep_their_momenta():
     assert world.solids.part()[0] > 0
     assert np.array_equal(b.p_b[:4], before[0][:4]) and np.array_equal(b.L_b[:4], before[1][:4])
     assert not np.array_equal(b.L_b[4:8], before[1][4:8])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_dense_cluster_is_not_thrown_apart(seed):
+    """Central bodies that overlap dozens of others drag these along, each time farther, until nothing is a number; pair
+    by pair they stay where they are and come apart."""
+    rng = np.random.default_rng(seed)
+    world = SolidsWorld(gravity=(0.0, 0.0, 0.0), resolve_iterations=30)
+    for n, place in enumerate(np.ndindex(4, 4, 4)):
+        turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        at = 0.019 * np.array(place) + rng.uniform(-0.002, 0.002, 3)
+        size = (0.02, 0.02, 0.02) if n % 2 else (0.01, 0.02, 0.04)
+        world.add(f"{n}", Box(size), at, turn * np.sign(np.linalg.det(turn)), density=2400.0)
+    x, before = world.bodies.x_b.copy(), world.solids.overlapping()[0][2]
+    _, depth = world.solids.part()
+    assert np.abs(world.bodies.x_b - x).max() < 0.06
+    assert depth < 0.5 * before

@@ -40,6 +40,11 @@ from undertow.rigid.narrow import ContactSpec
 from undertow.rigid.orientation import exp_quaternion, multiply
 from undertow.solids.contact import _cross, _lever_mass, _multiply_inertia
 
+WORSE = 2.0
+"""A sweep that leaves an overlap so many times as deep as the deepest was at first, and deeper than the nearer centre
+of its bodies was, has diverged. It is taken back, and the next ones go pair by pair: in a dense cluster of light bodies
+every central body may drag its neighbours into others, farther and farther."""
+
 LEFT = 0.5
 """Part of the allowed overlap that bodies are left with when they are parted."""
 NONE = np.int64(0)
@@ -269,27 +274,50 @@ def _depth_now(p, overlaps, x):  # type: ignore[no-untyped-def]
     return depth
 
 
+@helper
+def _nearer_centre(p, overlaps, x):  # type: ignore[no-untyped-def]
+    """Distance of the point of pair p from the nearer of its two bodies [m]."""
+    f, nearest = overlaps.lump[p], 1e300
+    for side in range(2):
+        b = overlaps.body[p, side]
+        dx, dy, dz = f[0] - x[b, 0], f[1] - x[b, 1], f[2] - x[b, 2]
+        nearest = min(nearest, sqrt(dx * dx + dy * dy + dz * dz))
+    return nearest
+
+
 @njit(cache=True)
 def _part_bodies(  # type: ignore[no-untyped-def]
     pairs, overlaps, bodies, x, inv_inertia, allowed, iterations, dimensions, share, central
 ):
-    """Sweep over central bodies (or pairs); returns (sweeps, depth left)."""
+    """Sweep over central bodies, or pairs, and over pairs when that has diverged; returns (sweeps, depth left)."""
     n, body, start = len(bodies.kind), overlaps.body, overlaps.start
     small = _Small(
         np.zeros((6, 6)), np.zeros((6, 6)), np.zeros(6), np.zeros(6), np.zeros((6, 6)), np.zeros((6, 6)),
         np.zeros(6), np.zeros(6), np.zeros((3, 3)),
     )  # fmt: skip
     one = np.zeros(1, np.int64)
-    depth = 0.0
+    first, last, before, around = 0.0, 0.0, overlaps.moved.copy(), central
     for sweep in range(iterations + 1):
-        depth = 0.0
+        depth, through = 0.0, 0.0
         for p in range(pairs):
             deep = _depth_now(p, overlaps, x)
-            if deep > min(allowed[body[p, 0]], allowed[body[p, 1]]):
+            # what is no number is too deep as well
+            if not deep <= min(allowed[body[p, 0]], allowed[body[p, 1]]):
+                deep = deep if deep == deep else np.inf
                 depth = max(depth, deep)
+                if deep > _nearer_centre(p, overlaps, x):
+                    through = max(through, deep)
+        if sweep == 0:
+            first = depth
+        elif through > WORSE * first:
+            overlaps.moved[:], depth = before, last
+            if not around:
+                return sweep, depth
+            around = False
         if depth == 0.0 or sweep == iterations:
             return sweep, depth
-        if central:
+        before[:], last = overlaps.moved, depth
+        if around:
             for c in range(n):
                 if start[c + 1] > start[c] and bodies.kind[c] == DYNAMIC:
                     outers = overlaps.outer[start[c] : start[c + 1]]
@@ -299,7 +327,7 @@ def _part_bodies(  # type: ignore[no-untyped-def]
                 one[0] = p
                 c = body[p, 0] if bodies.kind[body[p, 0]] == DYNAMIC else body[p, 1]
                 _part_central(c, one, overlaps, bodies, x, inv_inertia, allowed, dimensions, share, small)
-    return iterations, depth
+    return iterations, last
 
 
 @helper
