@@ -279,6 +279,25 @@ def test_a_closed_shell_that_tears_holds_nothing_any_longer(water: bool, tmp_pat
             same(sim, one)
 
 
+def test_smoke_that_a_closed_shell_held_stays_as_much_when_it_tears(tmp_path: Path) -> None:
+    """In a tank that is sealed: its mass is what it was, and some of it is where the shell kept it from being."""
+    ring = dict(ring_in(water=False))
+    puff = ut.Emitter(shape=ut.Sphere(radius=0.16), position=(0.5, 0.5), density=1.0, stop=0.001)
+    smoke = ut.Smoke(buoyancy_density=0.0, buoyancy_temperature=0.0)
+    sim = ut.Simulation(ut.Scene(**{**ring, "smoke": smoke, "objects": {**ring["objects"], "puff": puff}}), threads=1)
+    start = sim.step().ledger["smoke_mass"]
+    until_torn(sim)
+    sim.save(tmp_path / "torn.h5")
+    resumed = ut.load(tmp_path / "torn.h5", threads=1)
+    for one in (sim, resumed):
+        last = one.advance_to(0.4)
+        assert last is not None and last.ledger["smoke_mass"] == pytest.approx(start, rel=1e-12)
+    same(sim, resumed)
+    x, y = np.meshgrid((np.arange(16) + 0.5) / 16, (np.arange(16) + 0.5) / 16)
+    beyond = np.hypot(x - 0.5, y - 0.5) > 0.27
+    assert sim.field("smoke").reshape(16, 16)[beyond].sum() / 256 > 0.01 * start
+
+
 def test_a_tear_in_fluid_keeps_the_momentum_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     sim, made = ut.Simulation(ring_in(water=True), threads=1), []
     remake = ut.Simulation.remake

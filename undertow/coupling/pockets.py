@@ -52,11 +52,16 @@ class Pockets:
         self._size: Array = np.zeros(0)
         self._asked: Array = np.zeros(0)
         self._inside: list[np.ndarray] = []
-        self.pockets = []
+        self.pockets, self.opened = [], False
+        """Closed shells, and whether there is one that was closed before it tore."""
         for part in bodies.parts:
-            if not part.closed and _has_no_rim(part.surface):
+            if part.closed:
+                continue
+            if _has_no_rim(part.surface):
                 volume = _enclosed(bodies.rest, part.surface)
                 self.pockets.append(_Pocket(part, abs(volume), 1.0 if volume > 0 else -1.0))
+            else:
+                self.opened |= _has_no_rim(bodies.origin[part.surface])
 
     def volume(self, pocket: _Pocket, way: Array | float = 0.0) -> float:
         """What a shell encloses [m3; 2D m2] now, or moved on by ``way`` (n, 3) [m]."""
@@ -188,11 +193,13 @@ class PocketSmoke:
 
     One-sided transport gives values behind a shell to the cells that it uncovers and takes none from those it covers
     but what they had, so that mass is made and lost where it moves. Nothing goes through it: all smoke of a pocket is
-    scaled by one factor per step. A pocket that lost all its smoke, or had none, is left alone.
+    scaled by one factor per step. A pocket that lost all its smoke, or had none, is left alone. Where a shell that was
+    closed has torn, what it held is one region with what is outside, whose smoke keeps its mass if the tank is
+    ``sealed``: no fluid enters or leaves it.
     """
 
-    def __init__(self, pockets: Pockets, rows: PressureRows) -> None:
-        self.pockets, self.rows = pockets, rows
+    def __init__(self, pockets: Pockets, rows: PressureRows, sealed: bool) -> None:
+        self.pockets, self.rows, self.keeps_outside = pockets, rows, sealed and pockets.opened
         self.restored = 0.0
         """Mass [kg; 2D kg/m] that the last step gave or took, over all pockets."""
         self._mass = np.zeros(0)
@@ -210,7 +217,7 @@ class PocketSmoke:
         now = self._weigh(cell, smoke_c)
         wanted = left * self._mass
         known = (now > 0.0) & (wanted > 0.0)
-        known[0] = False
+        known[0] &= self.keeps_outside
         scale = np.where(known, wanted / np.where(known, now, 1.0), 1.0)
         smoke_c *= scale[cell]
         volume = self.pockets.fields.grid.cell_volume
@@ -223,7 +230,8 @@ class PocketSmoke:
         return self.pockets.find_cells(self.rows.stencil, full)
 
     def _weigh(self, cell: np.ndarray, smoke_c: Array) -> Array:
-        mass = np.bincount(cell.reshape(-1), smoke_c.reshape(-1), len(self.pockets.pockets) + 1)
+        inside = self.pockets.fields.grid.interior
+        mass = np.bincount(cell[inside].reshape(-1), smoke_c[inside].reshape(-1), len(self.pockets.pockets) + 1)
         return np.asarray(mass, dtype=float)
 
 

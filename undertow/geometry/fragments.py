@@ -50,18 +50,22 @@ class Fragment:
 
 
 class FragmentMesh(MeshShape):
-    """A piece with a closed mesh; interior_t (m,): triangles that a fracture has made; carved: what it was cut from."""
+    """A piece with a closed mesh; interior_t (m,): triangles that a fracture has made; carved: what it was cut from;
+    particles (n, 3) [m]: of a level set, points on corners and edges that its contour has cut off."""
 
     def __init__(
         self, vertices: object, triangles: object, interior_t: object, name: str = "fragment",
-        carved: Carved | None = None,
+        carved: Carved | None = None, particles: Array | None = None,
     ):  # fmt: skip
         super().__init__(vertices, triangles, name)
         self.interior_t: Flags = np.asarray(interior_t, dtype=bool)
         self.carved = carved
+        self.particles = np.zeros((0, 3)) if particles is None else np.asarray(particles, dtype=float).reshape(-1, 3)
 
     def solid_entry(self, frame: Frame) -> CollisionEntry:
         """Pieces have edges as sharp as can be, which would ask for tables without end."""
+        if len(self.particles):
+            return with_particles(carved_entry(self, self.carved, frame), self.particles, self, frame)
         return (
             polytope_entry(self.surface(), frame)
             or thinned_entry(self.vertices, self.triangles, self.interior_t, frame)
@@ -71,6 +75,14 @@ class FragmentMesh(MeshShape):
     def table_spacing(self, dx: float) -> float:
         """Half a cell: pieces have sharp edges on each other, and what a table rounds off there is a gap."""
         return 0.5 * dx
+
+
+def with_particles(entry: CollisionEntry, particles: Array, contour: MeshShape, frame: Frame) -> CollisionEntry:
+    """Particles (n, 3) [m] beside the points of a contour, whose corners are blunt."""
+    if not len(particles):
+        return entry
+    sharp = np.hstack([(particles - frame.centre) @ frame.R, contour.normals(particles) @ frame.R])
+    return entry._replace(probes=np.concatenate([sharp, entry.probes]))
 
 
 def make_fragment(

@@ -22,7 +22,7 @@ from undertow.errors import UserError
 from undertow.geometry.collision import CollisionEntry, Frame, field_entry, probe_mesh
 from undertow.geometry.fracture_contact import FINEST, find_planes, measure_planes
 from undertow.geometry.fracture_patterns import Pattern, PlacedPattern, align_pattern
-from undertow.geometry.fragments import Flags, Fragment, FragmentMesh
+from undertow.geometry.fragments import Flags, Fragment, FragmentMesh, with_particles
 from undertow.geometry.mesh_cuts import check_breakable, extrude_loops
 from undertow.geometry.meshes import MeshShape
 from undertow.geometry.moments import Moments, principal_axes, uniform
@@ -120,7 +120,7 @@ class LevelSetShape(Shape):
 
             nearest = igl.point_mesh_squared_distance(np.ascontiguousarray(middle), *self._parent.surface())[1]
             made |= before[nearest]
-        return FragmentMesh((vertices - self.offset) @ self.rotation, triangles, made)
+        return FragmentMesh((vertices - self.offset) @ self.rotation, triangles, made, particles=self.particles)
 
     @property
     def interior_t(self) -> Flags:  # type: ignore[override]
@@ -149,12 +149,7 @@ class LevelSetShape(Shape):
 
     def solid_entry(self, frame: Frame) -> CollisionEntry:
         """Its particles beside the points of its contour, whose corners are blunt."""
-        entry = field_entry(self, frame, FINEST)
-        if not len(self.particles):
-            return entry
-        normals = self.contour.normals(self.particles)
-        sharp = np.hstack([(self.particles - frame.centre) @ frame.R, normals @ frame.R])
-        return entry._replace(probes=np.concatenate([sharp, entry.probes]))
+        return with_particles(field_entry(self, frame, FINEST), self.particles, self.contour, frame)
 
 
 def break_level_set(

@@ -291,6 +291,8 @@ def _source_of(one: BodyDescription) -> dict[str, Any]:
     position, rotation = one.motion.pose(0.0)
     names = ("vertices", "triangles", "interior_t") if one.shape.interior_t is not None else ("radius",)
     shape = {name: _plain(np.asarray(getattr(one.shape, name)).tolist()) for name in names}
+    if len(getattr(one.shape, "particles", ())):
+        shape["particles"] = one.shape.particles.tolist()  # type: ignore[attr-defined]
     carved = getattr(one.shape, "carved", None)
     if carved is not None:
         shape["carved"] = {name: getattr(carved, name).tolist() for name in ("offset", "rotation", "planes")}
@@ -317,7 +319,8 @@ def read_source(source: Mapping[str, Any], roots: Mapping[str, BodyDescription])
             root = roots[values["name"].partition("/")[0]].shape
             rows = (np.array(given["carved"][name], dtype=float) for name in ("offset", "rotation", "planes"))
             carved = Carved(root, *rows)
-        shape = FragmentMesh(given["vertices"], given["triangles"], given["interior_t"], carved=carved)
+        surface = (given[name] for name in ("vertices", "triangles", "interior_t"))
+        shape = FragmentMesh(*surface, carved=carved, particles=given.get("particles"))
         inertia = values["inertia"]
         key = ("fragment", shape.identity()) if inertia is None else ("fragment", shape.identity(), inertia)
     one = BodyDescription(key=key, shape=shape, motion=pose, **values)

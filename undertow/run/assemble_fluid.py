@@ -37,7 +37,7 @@ from undertow.fluid.phase import Phase
 from undertow.fluid.smoke import Smoke
 from undertow.fluid.solve import SplitImplicit
 from undertow.geometry import Solid, SolidFields
-from undertow.grid import Grid, Sides
+from undertow.grid import PERIODIC, WALL, Grid, Sides
 from undertow.part import Part
 from undertow.rigid.table import BodyTable
 from undertow.run import build
@@ -181,8 +181,10 @@ def _with_nodes(box: _Box) -> Assembly:
 
     flow = box.flow(see(box.grid, box.sides, bodies.placed, soft, equal), make)
     for carried in flow.fields:
-        if isinstance(carried, Smoke) and nodes.solids.pockets.pockets:
-            carried.held.append(PocketSmoke(nodes.solids.pockets, nodes.rows))
+        pockets = nodes.solids.pockets
+        if isinstance(carried, Smoke) and (pockets.pockets or pockets.opened):
+            sealed = all(kind in (WALL, PERIODIC) for kind in box.sides.kind) and not scene.has_surface
+            carried.held.append(PocketSmoke(pockets, nodes.rows, sealed))
             flow.measure_sums()
     # what a source makes is not there yet
     if scene.waters or not scene.has_surface:
