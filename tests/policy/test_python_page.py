@@ -26,12 +26,15 @@ def test_the_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 
 
 def test_the_toml_is_a_scene() -> None:
-    (block,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-    scene = ut.Scene(name="page", time={"end": 1.0}, **tomllib.loads(block))
-    assert ut.scene.toml.read(ut.scene.toml.write(scene), "page") == scene
-    sim = ut.Simulation(scene, threads=1)
-    sim.step()
-    assert sim.body("ball").load_force[1] > 0.0  # pressure from below
+    blocks = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    scenes = [ut.Scene(name="page", time={"end": 1.0}, **tomllib.loads(block)) for block in blocks]
+    assert all(ut.scene.toml.read(ut.scene.toml.write(scene), "page") == scene for scene in scenes)
+    loaded, held = (ut.Simulation(scene, threads=1) for scene in scenes)
+    loaded.step()
+    assert loaded.body("ball").load_force[1] > 0.0  # pressure from below
+    held.step()
+    pin, roller = held.body("bar").hold_forces
+    assert roller[0] == 0.0 and min(pin[1], roller[1]) > 0.0
 
 
 def test_the_area_that_the_page_says_is_missing() -> None:
