@@ -29,7 +29,6 @@ FLAT = {
     "fluid/pressure.py": 6,
     "fluid/separation.py": 6,
     "fluid/still_water.py": 7,
-    "fluid/strain.py": 6,
     "fluid/viscosity.py": 1,
     "fluid/waters.py": 4,
     "geometry/pieces.py": 2,

@@ -107,7 +107,7 @@ class ContactLines:
         face, liquid = tension.face[is_open], tension.liquid[is_open]
         way, theta, kappa = tension.way[is_open], tension.theta[is_open], tension.kappa[is_open]
         place = Crossings(face, liquid, liquid, way, theta).places(grid)
-        axis, area = face // int(np.prod(grid.padded)), domain.area_f.reshape(-1)[face]
+        axis, area = grid.split(face)[0], domain.area_f.reshape(-1)[face]
         given = np.zeros((len(face), 3))
         given[np.arange(len(axis)), axis] = -self.sigma * grid.face_area * area * way * kappa
         piece, sides = self._pieces(liquid)

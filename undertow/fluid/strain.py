@@ -122,14 +122,16 @@ def _liquid_part(phi, volume, dx, k, j, i):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _face_part(phi, dx, a, k, j, i):  # type: ignore[no-untyped-def]
     """Liquid part of the dual cell of a face; the mass of a cut face is that of its open part already."""
-    low = min(max(0.5 - phi[k - int(a == 2), j - int(a == 1), i - int(a == 0)] / dx, 0.0), 1.0)
+    kl, jl, il = neighbour(k, j, i, a, -1)
+    low = min(max(0.5 - phi[kl, jl, il] / dx, 0.0), 1.0)
     return 0.5 * (low + min(max(0.5 - phi[k, j, i] / dx, 0.0), 1.0))
 
 
 @njit(cache=True)
 def _shift_between(spec, area, a, b, k, j, i):  # type: ignore[no-untyped-def]
     """How much nearer along b the open parts of face (k, j, i) of component a and of the one below are [cells]."""
-    below = _cut_shift(spec, area, a, b, k - int(b == 2), j - int(b == 1), i - int(b == 0))
+    kb, jb, ib = neighbour(k, j, i, b, -1)
+    below = _cut_shift(spec, area, a, b, kb, jb, ib)
     return _cut_shift(spec, area, a, b, k, j, i) + below
 
 
@@ -151,7 +153,8 @@ def _compute_strain_weights(  # type: ignore[no-untyped-def]
                     at = i if a == 0 else (j if a == 1 else k)
                     n = spec.nx if a == 0 else (spec.ny if a == 1 else spec.nz)
                     low = at == GHOSTS or wet_mass[a, k, j, i] > 0.0
-                    high = wet_mass[a, k + int(a == 2), j + int(a == 1), i + int(a == 0)] > 0.0
+                    ku, ju, iu = neighbour(k, j, i, a, 1)
+                    high = wet_mass[a, ku, ju, iu] > 0.0
                     if low and (high or at == GHOSTS + n - 1):
                         out_root[4 * a, k, j, i] = np.sqrt(2.0 * scale * mu[k, j, i] * here)
                 out_mass[a, k, j, i] = 0.0

@@ -174,7 +174,7 @@ class ThinClosing:
 
     def _find_ends(self, cell: np.ndarray, period: Array) -> np.ndarray:
         """Faces on sides of the domain of cells that are filled: a slit under a solid is as wide as its walls above."""
-        size, found = int(np.prod(self.grid.padded)), [np.zeros(0, np.int64)]
+        size, found = self.grid.size, [np.zeros(0, np.int64)]
         for a in self.grid.axes:
             if period[a] == 0.0:
                 at = self._along(cell, a)
