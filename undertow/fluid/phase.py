@@ -17,6 +17,7 @@ from numba import njit
 
 from undertow.fluid.at_rest import AtRest, FilledAtRest
 from undertow.fluid.domain import FluidDomain, last_face, wrap
+from undertow.fluid.expansion import Expansion
 from undertow.fluid.separation import WallCells
 from undertow.geometry import SolidFields
 from undertow.grid import GHOSTS, PERIODIC, Array, row_of_cells, row_of_faces, share_rows, unit_step
@@ -37,7 +38,7 @@ class Phase(ABC):
     moves: whether its cells change from step to step, whatever solids do. lift (3,) [N/m3]: weight of the fluid,
     turned round, that the pressure of the solve leaves out. strains: whether its viscosity acts on the whole rate of
     strain, or is the Laplacian of the velocity. stiff: coefficients of the stencil above this join cells in which the
-    pressure differs by little; infinite: there are none.
+    pressure differs by little; infinite: there are none. expansions: gas in its cells that pressure compresses.
     """
 
     liquid_c = np.zeros((0, 0, 0))
@@ -47,6 +48,7 @@ class Phase(ABC):
     strains = False
     lift = np.zeros(3)
     stiff = np.inf
+    expansions: tuple[Expansion, ...] = ()
 
     def __init__(self, domain: FluidDomain, gravity: tuple[float, float, float]) -> None:
         self.domain, self.inv_mass_f = domain, domain.inv_mass_f

@@ -178,6 +178,8 @@ class PressureRows:
         )  # fmt: skip
         for wall in self.walls:
             wall.add_fluid_flux(w["fluid"], out)
+        for gas in phase.expansions:
+            out -= gas.rate_c
         self.add_others(w, out)
 
     def add_transpose(self, z: Array, w: Mapping[str, Array]) -> None:
@@ -191,9 +193,11 @@ class PressureRows:
                 wall.add_force(-1.0, z, w[wall.block])
 
     def subtract_impulse(self, z: Array, inv_mass_f: Array, u_f: Array) -> None:
-        """u -= B^-1 K^T z of the fluid alone, in one pass over memory."""
+        """u -= B^-1 K^T z of the fluid alone, in one pass over memory; its gas gives way."""
         d = self.domain
         share_face_rows(d.grid, add_gradient, d.periodic, d.area_f, -d.grid.face_area, z, inv_mass_f, u_f)
+        for gas in self.phase.expansions:
+            gas.take(z)
 
     def add_diagonal(self, inv_mass: Mapping[str, Array], out: Array) -> None:
         d, liquid = self.domain, self.phase.liquid_c.reshape(-1)
@@ -202,6 +206,8 @@ class PressureRows:
             flat = out.reshape(-1)
             for low, high in used_ranges(out.shape):
                 multiply(flat[low:high], liquid[low:high], flat[low:high])
+        for gas in self.phase.expansions:
+            out += gas.gives_c
         for wall in self.walls:
             wall.add_diagonal(inv_mass[wall.block], out)
 

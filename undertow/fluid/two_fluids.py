@@ -21,12 +21,14 @@ import numpy as np
 
 from undertow.fluid import measure
 from undertow.fluid.advected import Content, FieldContext
+from undertow.fluid.crossed import find_crossings
 from undertow.fluid.liquid import LiquidSurface
+from undertow.fluid.pockets_of_air import AirBodies, AirPockets, Held
 from undertow.fluid.two_phase import TwoPhase
 from undertow.fluid.variable_viscosity import VariableViscosity
 from undertow.fluid.volume_tracking import VolumeTracker
 from undertow.fluid.waters import SUMS, BodyOfWater, Waters
-from undertow.grid import GHOSTS, Array, largest_entry
+from undertow.grid import GHOSTS, INFLOW, OPEN, OUTFLOW, Array, largest_entry
 from undertow.part import VOLUME, Limit, Quantity
 from undertow.surface import Surface
 from undertow.transport import sample_velocity
@@ -49,8 +51,14 @@ NORMAL = 2.5
 PASSES = 8
 """At most so often in a step: areas by the level set are right to some percent, those of small bodies are not."""
 
+LAST = 3
+"""So many passes at the end are of the largest pieces alone, which make up for what the others lack."""
+
 CLOSE = 1e-6
 """Pieces that are as near to where they keep volumes stay [cells]."""
+
+BESIDE = 2
+"""Rings of cells about a body of the other fluid in which the volumes of cells differ from whole ones by the body."""
 
 REACH = 4
 """So far from the interface phi is moved with it [cells]."""
@@ -72,6 +80,8 @@ class _Pieces:
         self.cell, self.pair, self.bodies = cell, pair, bodies
         self.area, self.moved, self.lent = np.zeros(len(bodies)), np.zeros(len(bodies)), 0.0
         self._slope = np.zeros(len(bodies))
+        self._last = np.zeros(len(bodies)), np.zeros(len(bodies))
+        """How far the pieces were moved last [cells], and what they lacked before."""
 
     def sum(self, values: np.ndarray) -> Array:
         """(m,) of values (n,) of the cells."""
@@ -82,35 +92,53 @@ class _Pieces:
         self.area = self.sum(np.maximum(1.0 - np.abs(phi[self.cell]) / dx, 0.0))
         self._slope = np.maximum(self.area, 1.0)
 
-    def shift(self, lacking: Array) -> Array:
-        """How far (m,) the pieces move next [cells], lacking (m,) [cells]."""
-        wanted = lacking / self._slope
-        shift = self._clip(wanted)
-        home = self._homes()
-        owed = np.where(home == np.arange(len(home)), 0.0, (wanted - shift) * self._slope)
+    def more(self, lacking: Array, beside: Array, closed: np.ndarray) -> Array:
+        """What (m,) must be added to ``lacking`` (m,) for bodies of the other fluid that are ``closed`` (n,) to lack on
+        their whole surface what is given in ``beside`` (n + 1,); the largest piece of a body that is not takes it."""
+        found, (_, other) = np.zeros(len(lacking)), self.bodies.T
+        keeps = np.concatenate([[False], closed])
+        whole = np.bincount(other, lacking, len(keeps))
+        home = self._homes(np.where(keeps[other], 0.0, 1.0 + self.area))
+        for body in np.unique(other[keeps[other]]):
+            of = np.flatnonzero(other == body)
+            first = of[np.argmax(self.area[of])]
+            if not keeps[other[home[first]]]:
+                found[first] += beside[body] - whole[body]
+                found[home[first]] -= beside[body] - whole[body]
+        return found
+
+    def shift(self, lacking: Array, ends: bool) -> Array:
+        """How far (m,) the pieces move now [cells], lacking (m,) [cells]; ends: only the largest ones still do."""
+        wanted, home = lacking / self._slope, self._homes(self.area)
+        shift = np.zeros(len(home)) if ends else self._clip(wanted)
+        is_home = home == np.arange(len(home))
+        owed = np.where(is_home, 0.0, (wanted - shift) * self._slope)
         self.lent = float(np.abs(owed).sum())
         held = np.bincount(home, owed, len(home))
-        shift = np.where(held != 0.0, self._clip((lacking + held) / self._slope), shift)
-        return np.where(np.abs(shift) > CLOSE, shift, 0.0)
-
-    def learn(self, shift: Array, gained: Array) -> None:
-        """Pieces that moved by ``shift`` [cells] gained so much: the next move goes by that."""
+        shift = np.where(is_home, self._clip((lacking + held) / self._slope), shift)
+        shift = np.where(np.abs(shift) > CLOSE, shift, 0.0)
         self.moved += shift
-        slope = np.divide(gained, shift, out=np.zeros_like(shift), where=np.abs(shift) > CLOSE)
-        self._slope = np.where(slope > 0.5 * self._slope, np.minimum(slope, 2.0 * self._slope), self._slope)
+        self._last = shift, lacking.copy()
+        return shift
+
+    def learn(self, lacking: Array) -> None:
+        """What the last move changed of what the pieces lack (m,): the next one goes by that."""
+        shift, before = self._last
+        slope = np.divide(before - lacking, shift, out=np.zeros_like(shift), where=np.abs(shift) > CLOSE)
+        self._slope = np.where(slope > 0.25 * self._slope, np.minimum(slope, 2.0 * self._slope), self._slope)
 
     def _clip(self, shift: Array) -> Array:
         return np.asarray(np.clip(self.moved + shift, -MOST, MOST) - self.moved)
 
-    def _homes(self) -> np.ndarray:
-        """The largest piece (m,) that each is connected with."""
+    def _homes(self, size: Array) -> np.ndarray:
+        """The largest piece (m,) that each is connected with, by sizes (m,)."""
         from scipy.sparse import coo_array, csgraph
 
         first, (liquid, other) = int(self.bodies[:, 0].max()) + 1, self.bodies.T
-        size = first + int(other.max()) + 1
-        links = coo_array((np.ones(len(liquid)), (liquid, first + other)), shape=(size, size))
+        count = first + int(other.max()) + 1
+        links = coo_array((np.ones(len(liquid)), (liquid, first + other)), shape=(count, count))
         group = csgraph.connected_components(links, directed=False)[1][liquid]
-        order = np.lexsort((-self.area, group))
+        order = np.lexsort((-size, group))
         number, start = np.unique(group[order], return_index=True)
         return np.asarray(order[start][np.searchsorted(number, group)])
 
@@ -138,25 +166,38 @@ class TwoFluids(LiquidSurface):
         self.viscosity = context.settings.viscosity
         self.lent = 0.0
         """Volume [m3; 2D m2] that bodies hold for others, which were too small for it in the last step."""
+        passed = (OPEN, OUTFLOW, INFLOW)
+        sides = [(axis, end) for _, axis, end in self.grid.sides() if self.sides.kind[2 * axis + end] in passed]
+        offsets = self.phase.wall_cells.offsets
+        self.air = AirBodies(self.grid, sides, offsets)
+        for gas in self.phase.expansions:
+            self.air = AirPockets(self.grid, sides, offsets, gas, self.phase.of_air(1.0))
+        none = np.zeros(0, dtype=np.int64)
+        self._held = Held(none, none, np.zeros(0), none)
         self._seen = {"air": 0, "liquid": 0}
         """Bodies of each when events were last asked for."""
         self._around = self.phase.wall_cells.offsets
 
     def arrays(self) -> dict[str, Array]:
         rate_f = self.phase.rate_f
-        return {**super().arrays(), **({"pressure_rate": rate_f} if rate_f.size else {})}
+        found = {**super().arrays(), **self.air.arrays()}
+        return {**found, **({"pressure_rate": rate_f} if rate_f.size else {})}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         super().restore(arrays)
         if self.phase.rate_f.size:
             self.phase.rate_f[...] = arrays["pressure_rate"]
+        self.air.restore(arrays)
 
     def start(self) -> None:
         super().start()
+        crossings, gravity = find_crossings(self.grid, self.surface.phi_c), np.array(self.phase.gravity)
+        self.air.start(self.bubbles, self._held, crossings, gravity, self.phase.mass_of(1.0))
         self.events()
 
     def resume(self) -> None:
         super().resume()
+        self.air.resume(self.bubbles, self._held)
         self.events()
 
     # the verbs of a step --------------------------------------------------------------------------------------------
@@ -164,6 +205,7 @@ class TwoFluids(LiquidSurface):
     def transport(self, by_f: Array, dt: float, work_f: Array) -> None:
         super().transport(by_f, dt, work_f)
         self._correct_volume()
+        self.air.update(self.bubbles, self._held, np.array(self.phase.gravity))
 
     def advance_surface(self, by_f: Array, dt: float) -> None:
         """With the velocity of the nearest place of the interface, where no particles have to be moved too."""
@@ -238,62 +280,72 @@ class TwoFluids(LiquidSurface):
         np.subtract(1e-300, self.surface.phi_c, out=self._beyond_c)
         work_f, work_c = self.advection.scratch_f, self.row_c
         self.bubbles.find(self._beyond_c, self.open_c, self.domain.area_f, self._closed_f, work_f, work_c)
-        self._measure_bubbles(*self._find_pieces()[:3])
+        self._measure_bubbles()
 
-    def _measure_bubbles(self, cell: np.ndarray, piece: np.ndarray, bodies: np.ndarray) -> None:
-        """Volumes and centres of the bodies of the other fluid: what the liquid leaves of the cells of each, and of
-        liquid cells near it, since the level set gives some more than they hold."""
+    def _measure_bubbles(self) -> None:
+        """Volumes and centres of the bodies of the other fluid: what the liquid leaves of the cells of each, and of the
+        cells about those, whose centres are in the liquid or in solids."""
         label = self.bubbles.label_c.reshape(-1).copy()
-        near = label[cell] == 0
-        label[cell[near]] = bodies[piece[near], 1]
-        at = np.flatnonzero((label > 0) & self.interior_c.reshape(-1))
-        volume = self._open_volume().reshape(-1)[at] - self.tracker.volume_c.reshape(-1)[at]
+        np.subtract(self._open_volume(), self.tracker.volume_c, out=self._before_c)
+        room = self._before_c.reshape(-1)
+        inside = self.interior_c.reshape(-1)
+        for _ in range(BESIDE):
+            beside = np.flatnonzero((label == 0) & (np.abs(room) > 1e-12) & inside)
+            label[beside] = label[beside[:, None] + self._around].max(axis=1)
+        at = np.flatnonzero((label > 0) & inside)
+        volume = room[at]
         place = np.array(self.grid.lower) + (self.phase.wall_cells.index(at) - GHOSTS + 0.5) * self.grid.dx
         sums = np.zeros((self.bubbles.count + 1, SUMS))
         for n, weight in ((0, np.ones(len(at))), (2, volume), *((3 + a, volume * place[:, a]) for a in range(3))):
             sums[:, n] = np.bincount(label[at], weight, len(sums))
         self.bubbles.sums = sums
+        self._held = Held(at, label[at], volume, label)
 
     def _correct_volume(self) -> None:
         """Every piece of interface between two bodies is moved by what the level set lacks there."""
         surface, tracker = self.surface, self.tracker
         self.lent = 0.0
-        if not tracker.error_c.any():
-            return
         cell, pair, bodies = self._find_pieces()
         if not len(bodies):
             return
         pieces = _Pieces(cell, pair, bodies)
         pieces.measure(surface.phi_c.reshape(-1), self.grid.dx)
-        far = self._far_error(pieces)
-        for _ in range(PASSES):
-            if not self._shift(pieces, far):
+        self.air.find_closed(self.bubbles)
+        lacking = pieces.sum(tracker.error_c.reshape(-1)[cell]) + self._far_error(pieces)
+        for number in range(PASSES):
+            ends = number >= PASSES - LAST
+            if not ends:
+                more = pieces.more(lacking, self.air.lacking(self.bubbles, self._held), self.air.closed)
+                self._settle(pieces, -more)
+                lacking += more
+            pieces.learn(lacking)
+            gained = self._shift(pieces, lacking, ends)
+            if not gained.any():
                 break
+            lacking -= gained
+            self._measure_bubbles()
         self.lent = pieces.lent * self.grid.cell_volume
         if not pieces.moved.any():
             return
-        self._measure_bubbles(cell, pair, bodies)
         hidden_c, component_c = surface.level_set.hidden_c, tracker.component_c
         tracker.waters.measure(
             surface.phi_c, self.open_c, hidden_c, component_c, tracker.volume_c, tracker.error_c
         )  # fmt: skip
 
-    def _shift(self, pieces: _Pieces, far: Array) -> bool:
-        """phi - E / A in the cells of every piece; whether anything moved."""
+    def _shift(self, pieces: _Pieces, lacking: Array, ends: bool) -> Array:
+        """phi - E / A in the cells of every piece; what each gained (m,) [cells]."""
         surface, tracker = self.surface, self.tracker
-        phi, error = surface.phi_c.reshape(-1), tracker.error_c.reshape(-1)
-        shift = pieces.shift(pieces.sum(error[pieces.cell]) + far)
+        phi, shift = surface.phi_c.reshape(-1), pieces.shift(lacking, ends)
         if not shift.any():
-            return False
+            return np.zeros(len(shift))
         np.copyto(self._before_c, tracker.volume_c)
         phi[pieces.cell] -= self.grid.dx * shift[pieces.pair]
         surface.level_set.fill_ghosts(surface.phi_c)
         tracker.measure(surface, self.solid_c, self.open_c, self.row_c)
         np.subtract(tracker.volume_c, self._before_c, out=self._before_c)
         gained = pieces.sum(self._before_c.reshape(-1)[pieces.cell])
-        pieces.learn(shift, gained)
         self._settle(pieces, gained)
-        return True
+        return gained
 
     def _settle(self, pieces: _Pieces, gained: Array) -> None:
         """What was gained is lacking no longer, in the liquid cells of each piece at the interface, or, where it has
@@ -359,6 +411,7 @@ class TwoFluids(LiquidSurface):
         for n in range(NAMED):
             yield Quantity(f"bubble_{n + 1}_volume", largest[n], VOLUME)
         yield Quantity("volume_lent", self.lent, VOLUME)
+        yield from self.air.quantities(self.bubbles, NAMED)
 
     def events(self) -> tuple[str, ...]:
         """A fluid that has vanished is told once; the other goes on alone."""

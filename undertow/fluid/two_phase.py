@@ -26,6 +26,7 @@ import numpy as np
 
 from undertow.fluid.crossed import Crossings, find_crossings
 from undertow.fluid.domain import FluidDomain
+from undertow.fluid.expansion import Expansion
 from undertow.fluid.phase import Amount, add_gradient, compute_stencil
 from undertow.fluid.surface_phase import SurfacePhase
 from undertow.grid import GHOSTS, OPEN, OUTFLOW, Array, share_face_rows, share_rows
@@ -40,10 +41,12 @@ FULL = -1e6
 
 @dataclass(frozen=True)
 class OtherFluid:
-    """Beyond the interface of the liquid: density [kg/m3], viscosity [Pa s]."""
+    """Beyond the interface of the liquid: density [kg/m3], viscosity [Pa s]; atmosphere [Pa]: pressure beyond open
+    sides of a gas that gives way to pressure, infinite: of one that does not."""
 
     density: float
     viscosity: float = 0.0
+    atmosphere: float = np.inf
 
 
 class TwoPhase(SurfacePhase):
@@ -65,6 +68,8 @@ class TwoPhase(SurfacePhase):
         heavy, light = max(domain.density, other.density), min(domain.density, other.density)
         if heavy > STIFF * light:
             self.stiff = STIFF * domain.grid.face_area**2 / (heavy * domain.grid.cell_volume)
+        if np.isfinite(other.atmosphere):
+            self.expansions = (Expansion(domain.grid, other.atmosphere),)
         self.crossings: Crossings = find_crossings(domain.grid, phi_c)
         self._height = np.zeros(0)
         """g.x_s - c of the crossings [m2/s2]."""
@@ -111,6 +116,8 @@ class TwoPhase(SurfacePhase):
             d.grid, compute_stencil, d.sides.spec.kind, d.area_f, self.inv_mass_f, d.grid.face_area, stencil.face_f,
             stencil.dirichlet_c,
         )  # fmt: skip
+        for gas in self.expansions:
+            gas.build(stencil)
         stencil.setup()
         self._set_rest()
 
@@ -158,6 +165,8 @@ class TwoPhase(SurfacePhase):
     def give_known(self, p_c: Array, dt: float, stencil: Stencil, z_c: Array, u_f: Array) -> None:
         """The jump at the crossed faces, and the pressure beyond p = 0 sides."""
         self._add_known(dt, u_f)
+        for gas in self.expansions:
+            gas.begin(dt, self._rest_c, stencil)
         z_c *= stencil.diagonal_c > 0.0
 
     def _add_known(self, dt: float, u_f: Array) -> None:

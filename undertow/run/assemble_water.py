@@ -94,7 +94,10 @@ def _distance(grid: Grid, items: Mapping[str, Water | WaterSource | Drain] | Map
 def phase_of(scene: Scene) -> MakePhase:
     """What makes the phase of a scene's water, with another fluid beyond its surface or without."""
     air = scene.fluid.air
-    return FreeSurface if air is None else partial(TwoPhase, other=OtherFluid(air.density, air.viscosity))
+    if air is None:
+        return FreeSurface
+    atmosphere = math.inf if air.atmosphere is None else air.atmosphere
+    return partial(TwoPhase, other=OtherFluid(air.density, air.viscosity, atmosphere))
 
 
 def viscosity_contents(scene: Scene, grid: Grid) -> list[Content]:

@@ -121,6 +121,11 @@ class OtherFluid(Model):
     material: Text | None = Field(None, description="name of a material that gives density and viscosity")
     density: Density = Field(MATERIALS["air"].density, description="density [kg/m3]; absent: of air")
     viscosity: Viscosity = Field(0.0, description="dynamic viscosity [Pa s]; 0: inviscid")
+    atmosphere: PositiveNumber | None = Field(
+        None,
+        description="absolute pressure beyond open sides [Pa], such as 101325: every body of it keeps p V; absent: all "
+        "keep V",
+    )
 
     @model_validator(mode="before")
     @classmethod

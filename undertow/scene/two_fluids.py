@@ -37,8 +37,8 @@ def check_two_fluids(scene: Scene) -> None:
         raise complain(f"objects.{name}: waves are made in water under emptiness; remove fluid.air")
     sides = scene.need_domain().sides.values()
     closed = not any(isinstance(side, Open | Outflow | Inflow) for side in sides)
-    for name in scene.water_regions if closed else ():
+    for name in scene.water_regions if closed and air.atmosphere is None else ():
         raise complain(
             f"objects.{name}: the tank is closed and both fluids keep their volume, so that nothing can be added or "
-            "taken out; make a side 'open' or 'outflow'"
+            "taken out; make a side 'open' or 'outflow', or give fluid.air.atmosphere, so that the air gives way"
         )
