@@ -87,3 +87,22 @@ def test_a_lid_on_the_floor_rests_on_it() -> None:
     plate = sim.body("plate")
     assert plate.position[1] == pytest.approx(0.06, abs=1e-6)
     assert plate.contact_force[1] > 0.5
+
+
+def test_a_lid_that_a_soft_body_falls_on_rests_on_the_floor_too() -> None:
+    """Its velocity is then an unknown of the nodes' block, and the level of the tank must not carry it there either."""
+    disc = ut.SoftBody(
+        shape=ut.Sphere(radius=0.15), position=(0.5, 0.28), element_size=0.12, density=4.0, youngs_modulus=2e3,
+        poisson_ratio=0.4, velocity=(0.0, -1.0),
+    )  # fmt: skip
+    scene = ut.Scene(
+        name="lid", coupling="monolithic", gravity=(0.0, -10.0), domain=ut.Domain(upper=(1.0, 1.0), resolution=10),
+        time=ut.Time(end=10.0, frame_rate=0.5, fixed_step=0.02), fluid=ut.Fluid(density=1.0, tolerance=1e-10),
+        objects={
+            "plate": ut.RigidBody(shape=ut.Box(size=(0.5, 0.12)), position=(0.5, 0.065), density=2.0), "disc": disc,
+        },
+    )  # fmt: skip
+    sim = ut.Simulation(scene)
+    for _ in range(4):
+        sim.step()
+    assert sim.body("plate").position[1] == pytest.approx(0.06, abs=1e-6)

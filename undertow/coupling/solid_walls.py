@@ -111,8 +111,20 @@ class SolidWalls(WallFlux):
             rows, columns = np.broadcast_to(cell[:, None], f.shape), 6 * body[:, None] + np.arange(6)
             shape = (self._held_flux.shape[0], 6 * solids.rigid.count)
             flux = sparse.csr_matrix((f.reshape(-1), (rows.reshape(-1), columns.reshape(-1))), shape=shape)
+            if self.rigid.cut.has_excess:
+                flux = flux - self._excess_flux()
             self.flux = sparse.hstack([self._held_flux, flux], format="csr")
         self.force = self.flux.T.tocsr()
+
+    def _excess_flux(self) -> Any:
+        """What walls of these bodies must not sweep of regions (``coupling.enclosed``), over the cells of these."""
+        import scipy.sparse as sparse
+
+        cut, label = self.rigid.cut, self._stencil.label if self._stencil is not None else np.zeros(0, np.int32)
+        taken = cut.excess * self.solids.member_b[:, None] / cut.cells[:, None, None]
+        cells = self._held_flux.shape[0]
+        inside = sparse.csr_matrix((np.ones(cells), (np.arange(cells), label[:cells])), shape=(cells, len(taken)))
+        return inside @ sparse.csr_matrix(taken.reshape(len(taken), -1))
 
     def share_cells(
         self, cut: BodyWalls, centre_b: Array, dynamic_b: np.ndarray
