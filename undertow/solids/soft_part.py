@@ -6,7 +6,7 @@ In fluid thin rigid shells have nodes too, for the fluid to see: their bodies ca
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -91,6 +91,11 @@ class Holding:
 
     nodes: Any
     axes: tuple[bool, bool, bool] | None = None
+
+
+def held_axes(holds: Sequence[Holding]) -> Any:
+    """Along which axes each of them (k, 3) holds."""
+    return np.array([hold.axes or (True, True, True) for hold in holds], dtype=bool).reshape(-1, 3)
 
 
 @dataclass
@@ -221,7 +226,7 @@ class SoftPart(Part):
         """Mean force (m, 3) [N] over the last step of what holds nodes of the bodies."""
         self.holds = {name: nodes.holds.get(name, []) for name in self.looks}
         self.hold_force: Array = np.zeros((sum(map(len, self.holds.values())), 3))
-        """The same of every hold, body after body, nan where what is known of the step does not tell holds apart."""
+        """The same of every hold, body after body, 0 where what is known of the step does not tell holds apart."""
         self.soft_report, self.elastic_energy = SoftStepReport(), soft.forces.measure(soft.x, np.zeros_like(soft.x))
         self._stable = soft.stable_step() if settings.stepper in ("newmark", "leapfrog") else math.inf
         if self.soft_parts:
@@ -421,9 +426,8 @@ class SoftPart(Part):
         """Forces of holds where those of bodies alone are known: along an axis, of the one hold that there is."""
         row = 0
         for reaction, holds in zip(self.reaction, self.holds.values(), strict=True):
-            given = np.array([hold.axes or (True, True, True) for hold in holds], dtype=bool).reshape(-1, 3)
-            alone = given.sum(axis=0) == 1
-            self.hold_force[row : row + len(holds)] = np.where(given, np.where(alone, reaction, np.nan), 0.0)
+            given = held_axes(holds)
+            self.hold_force[row : row + len(holds)] = np.where(given & (given.sum(axis=0) == 1), reaction, 0.0)
             row += len(holds)
 
     def _momenta(self) -> Array:
@@ -494,7 +498,10 @@ class SoftPart(Part):
         start = 0
         for body, holds in self.holds.items():
             if body == name:
-                return self.hold_force[start : start + len(holds)].copy()
+                found, given = self.hold_force[start : start + len(holds)].copy(), held_axes(holds)
+                if self.rigid.in_fluid or self.soft_solids.implicit is None:
+                    found[given & (given.sum(axis=0) > 1)] = np.nan
+                return found
             start += len(holds)
         return super().hold_forces(name)
 
