@@ -95,6 +95,11 @@ class Holding:
     axes: tuple[bool, bool, bool] | None = None
 
 
+def held_axes(holds: Sequence[Holding]) -> Any:
+    """Along which axes each of them (k, 3) holds."""
+    return np.array([hold.axes or (True, True, True) for hold in holds], dtype=bool).reshape(-1, 3)
+
+
 @dataclass
 class SoftNodes:
     """The nodes of a simulation before it has rigid bodies: soft bodies with their looks, then thin rigid shells.
@@ -250,7 +255,7 @@ class SoftPart(Part):
         """Mean force (m, 3) [N] over the last step of what holds nodes of the bodies."""
         self.holds = {name: nodes.holds.get(name, []) for name in self.looks}
         self.hold_force: Array = np.zeros((sum(map(len, self.holds.values())), 3))
-        """The same of every hold, body after body, nan where what is known of the step does not tell holds apart."""
+        """The same of every hold, body after body, 0 where what is known of the step does not tell holds apart."""
         self.soft_report, self.elastic_energy = SoftStepReport(), soft.forces.measure(soft.x, np.zeros_like(soft.x))
         self._stable = soft.stable_step() if settings.stepper in ("newmark", "leapfrog") else math.inf
         if self.soft_parts:
@@ -450,9 +455,8 @@ class SoftPart(Part):
         """Forces of holds where those of bodies alone are known: along an axis, of the one hold that there is."""
         row = 0
         for reaction, holds in zip(self.reaction, self.holds.values(), strict=True):
-            given = np.array([hold.axes or (True, True, True) for hold in holds], dtype=bool).reshape(-1, 3)
-            alone = given.sum(axis=0) == 1
-            self.hold_force[row : row + len(holds)] = np.where(given, np.where(alone, reaction, np.nan), 0.0)
+            given = held_axes(holds)
+            self.hold_force[row : row + len(holds)] = np.where(given & (given.sum(axis=0) == 1), reaction, 0.0)
             row += len(holds)
 
     def _momenta(self) -> Array:
@@ -523,7 +527,10 @@ class SoftPart(Part):
         start = 0
         for body, holds in self.holds.items():
             if body == name:
-                return self.hold_force[start : start + len(holds)].copy()
+                found, given = self.hold_force[start : start + len(holds)].copy(), held_axes(holds)
+                if self.rigid.in_fluid or self.soft_solids.implicit is None:
+                    found[given & (given.sum(axis=0) > 1)] = np.nan
+                return found
             start += len(holds)
         return super().hold_forces(name)
 
