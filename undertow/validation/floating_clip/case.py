@@ -18,10 +18,10 @@ CELLS = 6
 WIDTH, HEIGHT, LEVEL = 0.016, 0.009, 0.006
 """Of the box, and the surface in it at the start [m]."""
 DENSITY = 3000.0
-END = 0.3
+END, SHARE_END = 0.3, 1.0
 SHARES = (0.95, 1.05)
 """Of the largest density: it floats, and sinks."""
-SMOKE = {"END": 0.002}
+SMOKE = {"END": 0.002, "SHARE_END": 0.002}
 
 
 def water() -> young_laplace.Water:
@@ -70,8 +70,8 @@ def rest() -> Quantity:
 def share(of_largest: float) -> Quantity:
     """1 if a cylinder of this part of the largest density lies at the surface after END, 0 if it is on its way down."""
     largest = young_laplace.largest_density(water(), GRAVITY)
-    sim = clip(of_largest * largest, END)
-    sim.advance_to(END)
+    sim = clip(of_largest * largest, SHARE_END)
+    sim.advance_to(SHARE_END)
     deepest = max(state.depth for state in young_laplace.states(water())[1])
     floats = depth(sim) < deepest + RADIUS
     name = "floats_below" if of_largest < 1.0 else "floats_above"
