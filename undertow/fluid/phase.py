@@ -24,6 +24,7 @@ from undertow.linalg import ActiveSet, Stencil
 
 if TYPE_CHECKING:
     from undertow.fluid.pressure import PressureRows
+    from undertow.fluid.tension_rows import TensionRows
 
 Amount = TypeVar("Amount", float, Array)
 
@@ -36,7 +37,7 @@ class Phase(ABC):
     gravity [m/s2]: 0 across the plane of a 2D grid. level [m2/s2]: g.x where the pressure at rest is 0.
     moves: whether its cells change from step to step, whatever solids do. lift (3,) [N/m3]: weight of the fluid,
     turned round, that the pressure of the solve leaves out. strains: whether its viscosity acts on the whole rate of
-    strain, or is the Laplacian of the velocity.
+    strain, or is the Laplacian of the velocity. folded: damping rows that are part of its masses in the solve.
     """
 
     liquid_c = np.zeros((0, 0, 0))
@@ -45,6 +46,7 @@ class Phase(ABC):
     moves = False
     strains = False
     lift = np.zeros(3)
+    folded: tuple[TensionRows, ...] = ()
 
     def __init__(self, domain: FluidDomain, gravity: tuple[float, float, float]) -> None:
         self.domain, self.inv_mass_f = domain, domain.inv_mass_f
@@ -103,6 +105,11 @@ class Phase(ABC):
     def open(self, stencil: Stencil, cell: np.ndarray) -> None:
         """The stencil with these cells (n,) open and all others not."""
         raise TypeError(f"{type(self).__name__} has no cells that walls let go of")
+
+    def set_time_step(self, dt: float) -> None:
+        """Of the solves that follow [s]: to rows whose masses depend on it."""
+        for folded in self.folded:
+            folded.set_time_step(dt)
 
     def mark_open(self, liquid: float) -> None:
         """liquid_c of the open cells, where there are any: 1.0 while wanted rows are found, else 0.0."""
