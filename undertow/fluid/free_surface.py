@@ -69,6 +69,7 @@ class FreeSurface(SurfacePhase):
         d = self.domain
         self.find_surface()
         share_face_rows(d.grid, _compute_surface_masses, self.phi_c, d.inv_mass_f, SMALLEST_THETA, self.inv_mass_f)
+        self.build_folded()
         parted = self.marked[self.parted_c.reshape(-1)[self.marked] == 1]
         parted = parted[self.phi_c.reshape(-1)[parted] <= 0.0]
         self.open(stencil, parted[self.wall_cells.are_cut(parted)])
@@ -90,6 +91,7 @@ class FreeSurface(SurfacePhase):
                 dirichlet[beside] += face[at]
                 face[at] = 0.0
         dirichlet[cell] = self.liquid_c.reshape(-1)[cell] = 0.0
+        self.lighten(stencil)
         stencil.setup()
         total, count = self._levels.sum(axis=0)
         self.level = float(total / count) if count > 0 else 0.0
@@ -110,6 +112,7 @@ class FreeSurface(SurfacePhase):
         )  # fmt: skip
         for tension in self.tensions:
             tension.add_impulse(dt, self.inv_mass_f, u_f)
+        self.add_rough(dt, u_f)
 
     def start_from_surface(self, dt: float, out_c: Array) -> None:
         """out = z_s in cells whose surface is nearer than THIN, 0 elsewhere [Pa s]."""
@@ -150,7 +153,14 @@ class FreeSurface(SurfacePhase):
             found[...] = 0.0
 
     def release(self, cell: np.ndarray, dt: float, u_f: Array) -> None:
-        """Cells (n,) lose their pressure: u -= beta^-1 K^T of what that takes from z."""
+        """Cells (n,) lose their pressure in a solve: u -= B^-1 K^T of what that takes from z."""
+        had = [folded.of(u_f) for folded in self.folded]
+        self._release(cell, dt, u_f)
+        for folded, before in zip(self.folded, had, strict=True):
+            folded.reduce(before, u_f)
+
+    def _release(self, cell: np.ndarray, dt: float, u_f: Array) -> None:
+        """The same by beta^-1."""
         known, d = self._known_c.reshape(-1), self.domain
         wanted = self.impulse_without_pressure(cell, dt)
         taken = d.grid.face_area * (wanted - known[cell])
@@ -162,6 +172,7 @@ class FreeSurface(SurfacePhase):
 
     def guess(self, p_c: Array, dt: float, out_c: Array) -> None:
         """0 before anything has been solved for."""
+        self.set_time_step(dt)
         self._known_c[...], out_c[...] = 0.0, 0.0
         if p_c.any():
             self.dual_of(p_c, dt, self._known_c, out_c)
@@ -170,9 +181,11 @@ class FreeSurface(SurfacePhase):
     def give_known(self, p_c: Array, dt: float, stencil: Stencil, z_c: Array, u_f: Array) -> Array | None:
         """The values at the surface (thesis 6.3.7), and those of cells that start from them."""
         known = self._known_c
+        had = self.wanted(u_f)
         self.start_from_surface(dt, known)
         self.add_surface_impulse(dt, known, u_f)
-        self.release(self.open_cells, dt, u_f)
+        self._release(self.open_cells, dt, u_f)
+        self.fold(had, u_f)
         self.dual_of(p_c, dt, known, z_c)
         if not p_c.any():
             # nothing has been solved for yet: the water at rest is the guess

@@ -18,6 +18,7 @@ from numba import njit
 from undertow.errors import PhysicsError, UserError
 from undertow.fluid import measure
 from undertow.fluid.advected import Extent, FieldContext
+from undertow.fluid.along_interface import follow_interface
 from undertow.fluid.contact_line import ContactLines
 from undertow.fluid.domain import FluidDomain
 from undertow.fluid.drawing import drawn_surface
@@ -25,6 +26,7 @@ from undertow.fluid.free_surface import FreeSurface, is_dry
 from undertow.fluid.shells import ShellSides
 from undertow.fluid.surface_phase import SurfacePhase
 from undertow.fluid.tension import SurfaceTension
+from undertow.fluid.tension_rows import TensionRows
 from undertow.fluid.volume_tracking import VolumeTracker
 from undertow.fluid.waters import BodyOfWater
 from undertow.geometry import Solid
@@ -130,6 +132,7 @@ class LiquidSurface(Extent):
         make_tracker: Callable[[Grid], VolumeTracker] = VolumeTracker,
         tension: float = 0.0,
         contact_angles: Mapping[str, float] = NONE_GIVEN,
+        implicit_tension: bool = False,
     ) -> None:
         domain, grid = context.domain, context.grid
         self.grid, self.domain, self.sides, self.advection = grid, domain, domain.sides, context.advection
@@ -139,6 +142,8 @@ class LiquidSurface(Extent):
         self.phase: SurfacePhase = make_phase(domain, surface.phi_c, context.settings.gravity)
         if tension > 0.0:
             self.phase.tensions = (SurfaceTension(domain, surface.phi_c, tension),)
+            if implicit_tension:
+                self.phase.folded = (TensionRows(self.phase.tensions[0]),)
         self.solids = domain.solids
         self._all_solids = [fields for fields in (domain.solids, *self.phase.displaced) if fields is not None]
         self.thin = [ThinWalls(fields) for fields in self._all_solids]
@@ -146,6 +151,7 @@ class LiquidSurface(Extent):
         self.tracker = make_tracker(grid)
         self.shells: ShellSides | None = None
         self.row_c = context.scratch_c[1]
+        self.row_f = self.advection.scratch_f
         self.wet_f = np.zeros((3, *grid.padded), dtype=np.uint8)
         self.no_faces = np.zeros(0, np.int64)
         self.no_field_f, self.no_field_c = np.zeros((0, 0, 0, 0)), np.zeros((0, 0, 0))
@@ -382,6 +388,10 @@ class LiquidSurface(Extent):
 
     def advance_surface(self, by_f: Array, dt: float) -> None:
         """Along by_f, which goes on beyond the liquid."""
+        if self.phase.folded:
+            np.copyto(self.row_f, by_f)
+            follow_interface(self.grid, self.surface.phi_c, self.row_f, by_f)
+            self.sides.exchange.fill(by_f)
         self.surface.advance(by_f, dt, self.solid_c, self.phase.gravity, self.was_solid_c)
 
     def transport_velocity(self, u_f: Array, by_f: Array, dt: float, out_f: Array) -> None:
@@ -639,7 +649,8 @@ class LiquidSurface(Extent):
             yield Limit("surface_waves", float(np.sqrt(self.grid.dx / g)), "cfl")
         for tension in self.phase.tensions:
             box = self.grid.dx**3
-            yield tension.limit(self.phase.mass_of(box) + self.phase.of_air(box))
+            if not self.phase.folded or not all(rows.complete for rows in self.phase.folded):
+                yield tension.limit(self.phase.mass_of(box) + self.phase.of_air(box))
 
     def end_step(self, time: float) -> None:
         """Water lost or gained beyond the bound stops the run."""

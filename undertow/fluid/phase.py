@@ -25,6 +25,7 @@ from undertow.linalg import ActiveSet, Stencil
 
 if TYPE_CHECKING:
     from undertow.fluid.pressure import PressureRows
+    from undertow.fluid.tension_rows import TensionRows
 
 Amount = TypeVar("Amount", float, Array)
 
@@ -38,7 +39,8 @@ class Phase(ABC):
     moves: whether its cells change from step to step, whatever solids do. lift (3,) [N/m3]: weight of the fluid,
     turned round, that the pressure of the solve leaves out. strains: whether its viscosity acts on the whole rate of
     strain, or is the Laplacian of the velocity. stiff: coefficients of the stencil above this join cells in which the
-    pressure differs by little; infinite: there are none. expansions: gas in its cells that pressure compresses.
+    pressure differs by little; infinite: there are none. expansions: gas in its cells that pressure compresses. folded:
+    damping rows that are part of its masses in the solve.
     """
 
     liquid_c = np.zeros((0, 0, 0))
@@ -49,6 +51,7 @@ class Phase(ABC):
     lift = np.zeros(3)
     stiff = np.inf
     expansions: tuple[Expansion, ...] = ()
+    folded: tuple[TensionRows, ...] = ()
 
     def __init__(self, domain: FluidDomain, gravity: tuple[float, float, float]) -> None:
         self.domain, self.inv_mass_f = domain, domain.inv_mass_f
@@ -107,6 +110,11 @@ class Phase(ABC):
     def open(self, stencil: Stencil, cell: np.ndarray) -> None:
         """The stencil with these cells (n,) open and all others not."""
         raise TypeError(f"{type(self).__name__} has no cells that walls let go of")
+
+    def set_time_step(self, dt: float) -> None:
+        """Of the solves that follow [s]: to rows whose masses depend on it."""
+        for folded in self.folded:
+            folded.set_time_step(dt)
 
     def mark_open(self, liquid: float) -> None:
         """liquid_c of the open cells, where there are any: 1.0 while wanted rows are found, else 0.0."""

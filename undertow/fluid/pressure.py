@@ -164,6 +164,8 @@ class PressureRows:
         self.stencil.apply(z, out)
         for wall in self.walls:
             wall.add_fluid_answer(z, out)
+        for folded in self.phase.folded:
+            folded.add_answer(z, self.phase.liquid_c, out)
 
     def add_others(self, w: Mapping[str, Array], out: Array) -> None:
         """out -= F v"""
@@ -196,6 +198,8 @@ class PressureRows:
         """u -= B^-1 K^T z of the fluid alone, in one pass over memory; its gas gives way."""
         d = self.domain
         share_face_rows(d.grid, add_gradient, d.periodic, d.area_f, -d.grid.face_area, z, inv_mass_f, u_f)
+        for folded in self.phase.folded:
+            folded.return_impulse(z, u_f)
         for gas in self.phase.expansions:
             gas.take(z)
 

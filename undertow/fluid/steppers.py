@@ -98,6 +98,7 @@ class FreeSurfaceStep(TwoHalves):
         if dt > 0.0:
             f.add_sources(time, dt)
         f.add_forces(f.u_star, kick)
+        f.phase.set_time_step(kick)
         f.place_velocities(time)
         f.guess(kick)
         report = f.project(f.u_star, kick)  # (5.3) with thesis 6.3.7

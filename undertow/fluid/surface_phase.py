@@ -96,6 +96,30 @@ class SurfacePhase(Phase):
             lines.find()
             lines.react(tension)
 
+    def build_folded(self) -> None:
+        """The rows that are folded into the masses, for the surface of now."""
+        for folded in self.folded:
+            folded.build(self.inv_mass_f)
+
+    def lighten(self, stencil: Stencil) -> None:
+        """The stencil knows as much of the folded rows as it can."""
+        for folded in self.folded:
+            folded.lighten(stencil)
+
+    def add_rough(self, dt: float, u_f: Array) -> None:
+        """The part of tension that acts as the folded rows do."""
+        for folded in self.folded:
+            folded.add_rough(dt, u_f)
+
+    def wanted(self, u_f: Array) -> list[Array]:
+        """What the folded rows want, by u* before impulses that are known act on it."""
+        return [folded.wanted(u_f) for folded in self.folded]
+
+    def fold(self, wanted: list[Array], u_f: Array) -> None:
+        """u <- what it is with the folded rows, after the impulses that are known have acted by beta^-1."""
+        for folded, values in zip(self.folded, wanted, strict=True):
+            folded.reduce(values, u_f)
+
     def surface_load(self, centre_b: Array) -> Array:
         """Forces [N; 2D N/m] and torques [N m; 2D N] (n, 6) of the edge of the surface on solids, about places (n, 3).
         """

@@ -21,6 +21,7 @@ import numpy as np
 
 from undertow.fluid import measure
 from undertow.fluid.advected import Content, FieldContext
+from undertow.fluid.along_interface import follow_interface
 from undertow.fluid.crossed import find_crossings
 from undertow.fluid.liquid import LiquidSurface
 from undertow.fluid.pockets_of_air import AirBodies, AirPockets, Held
@@ -31,7 +32,6 @@ from undertow.fluid.waters import SUMS, BodyOfWater, Waters
 from undertow.grid import GHOSTS, INFLOW, OPEN, OUTFLOW, Array, largest_entry
 from undertow.part import VOLUME, Limit, Quantity
 from undertow.surface import Surface
-from undertow.transport import sample_velocity
 
 NAMED = 3
 """So many of the largest bodies of the other fluid have a column of the ledger."""
@@ -44,9 +44,6 @@ RESOLVED = 10.0
 
 OWN_LAYERS = 4
 """Layers of faces beyond the interface that get the velocity of the heavier fluid for its own transport."""
-
-NORMAL = 2.5
-"""So far from the interface phi moves with the velocity of the nearest place of it [cells]."""
 
 PASSES = 8
 """At most so often in a step: areas by the level set are right to some percent, those of small bodies are not."""
@@ -212,36 +209,9 @@ class TwoFluids(LiquidSurface):
         if self.surface.settings.particles:
             super().advance_surface(by_f, dt)
             return
-        grid, phi, along_f = self.grid, self.surface.phi_c, self.along_f
-        np.copyto(along_f, by_f)
-        for axis in grid.axes:
-            below = np.roll(phi, 1, axis=2 - axis)
-            middle = 0.5 * (phi + below)
-            near = np.zeros(phi.shape, dtype=bool)
-            near[grid.interior_faces(axis)] = np.abs(middle[grid.interior_faces(axis)]) < NORMAL * grid.dx
-            cell = np.flatnonzero(near)
-            place, normal = self._faces(axis, cell)
-            place -= middle.reshape(-1)[cell, None] * normal
-            along_f[axis].reshape(-1)[cell] = sample_velocity(grid, by_f, place)[:, axis]
-        self.sides.exchange.fill(along_f)
-        super().advance_surface(along_f, dt)
-
-    def _faces(self, axis: int, cell: np.ndarray) -> tuple[Array, Array]:
-        """Places (n, 3) [m] of lower faces of cells (n,), flat, and the normals (n, 3) of phi there."""
-        grid, phi = self.grid, self.surface.phi_c.reshape(-1)
-        stride = self.phase.wall_cells.stride
-        place = np.array(grid.lower) + grid.dx * (
-            self.phase.wall_cells.index(cell) - GHOSTS + 0.5 * (np.arange(3) != axis)
-        )
-        normal = np.zeros((len(cell), 3))
-        for a in grid.axes:
-            if a == axis:
-                normal[:, a] = 2.0 * (phi[cell] - phi[cell - stride[a]])
-            else:
-                low, high = cell - stride[a], cell + stride[a]
-                normal[:, a] = 0.5 * (phi[high] - phi[low] + phi[high - stride[axis]] - phi[low - stride[axis]])
-        normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
-        return place, normal
+        follow_interface(self.grid, self.surface.phi_c, by_f, self.along_f)
+        self.sides.exchange.fill(self.along_f)
+        super().advance_surface(self.along_f, dt)
 
     def transport_velocity(self, u_f: Array, by_f: Array, dt: float, out_f: Array) -> None:
         """Both fluids by their one velocity. Where cells do not see the shear of the lighter one, the heavier one goes

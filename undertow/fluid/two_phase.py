@@ -112,12 +112,14 @@ class TwoPhase(SurfacePhase):
         self.find_surface()
         self.crossings = find_crossings(d.grid, self.phi_c)
         self._set_masses()
+        self.build_folded()
         share_rows(
             d.grid, compute_stencil, d.sides.spec.kind, d.area_f, self.inv_mass_f, d.grid.face_area, stencil.face_f,
             stencil.dirichlet_c,
         )  # fmt: skip
         for gas in self.expansions:
             gas.build(stencil)
+        self.lighten(stencil)
         stencil.setup()
         self._set_rest()
 
@@ -155,6 +157,7 @@ class TwoPhase(SurfacePhase):
 
     def guess(self, p_c: Array, dt: float, out_c: Array) -> None:
         self.time_step = dt
+        self.set_time_step(dt)
         out_c[...] = 0.0
         if p_c.any():
             planes = (used_planes(x) for x in (p_c, self._rest_c, out_c))
@@ -164,7 +167,9 @@ class TwoPhase(SurfacePhase):
 
     def give_known(self, p_c: Array, dt: float, stencil: Stencil, z_c: Array, u_f: Array) -> None:
         """The jump at the crossed faces, and the pressure beyond p = 0 sides."""
+        had = self.wanted(u_f)
         self._add_known(dt, u_f)
+        self.fold(had, u_f)
         for gas in self.expansions:
             gas.begin(dt, self._rest_c, stencil)
         z_c *= stencil.diagonal_c > 0.0
@@ -177,6 +182,7 @@ class TwoPhase(SurfacePhase):
         u_f.reshape(-1)[at.face] -= inv_mass * area * d.grid.face_area * at.way * dt * jump
         for tension in self.tensions:
             tension.add_impulse(dt, self.inv_mass_f, u_f)
+        self.add_rough(dt, u_f)
         for _, axis, end in d.grid.sides():
             if d.sides.kind[2 * axis + end] in (OPEN, OUTFLOW):
                 self._give_beyond(axis, end, dt, u_f)
@@ -203,6 +209,8 @@ class TwoPhase(SurfacePhase):
                 d.grid, add_gradient, d.periodic, d.area_f, -d.grid.face_area, z_c, self.inv_mass_f, self.rate_f
             )
             self._add_known(dt, self.rate_f)
+            for folded in self.folded:
+                folded.reduce(0.0, self.rate_f)
             self.rate_f /= dt
         planes = (used_planes(x) for x in (z_c, self._rest_c, out_c))
         for z, rest, out in zip(*planes, strict=True):

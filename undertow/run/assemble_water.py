@@ -62,7 +62,7 @@ def make_liquid(
     make_tracker = tracker if scene.surface.volume_tracking else Untracked
     return lambda context: extent(
         context, surface, emitters, drains, bound, make_phase, hidden, make_tracker, scene.surface.tension,
-        contact_angles,
+        contact_angles, scene.surface.tension_step == "implicit",
     )  # fmt: skip
 
 

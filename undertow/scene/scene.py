@@ -34,6 +34,7 @@ from undertow.scene.coupled import check_coupling, check_name
 from undertow.scene.curves import AccelerationCurve
 from undertow.scene.domain import AXES, ContactAngles, Domain, Inflow, Open, Outflow, Wall, values_of
 from undertow.scene.faults import suggest
+from undertow.scene.implicit_tension import check_implicit_tension
 from undertow.scene.keys import assign
 from undertow.scene.loads import check_loads
 from undertow.scene.materials import MATERIALS, check_density, default_density, fill_in, fill_in_pair
@@ -219,8 +220,14 @@ class Surface(Model):
     tension: NonNegativeNumber = Field(
         0.0, description="surface tension [N/m], of water against air 0.0728; it limits the step (limit 'capillary')"
     )
+    tension_step: Literal["explicit", "implicit"] = Field(
+        "explicit",
+        description="implicit: its change over the step is part of the solve, and it does not limit the step",
+    )
     particles: Flag = Field(
-        True, description="false: level set alone, which loses thin sheets and drops; absent beside fluid.air: false"
+        True,
+        description="false: level set alone, which loses thin sheets and drops; absent beside fluid.air, and with "
+        "implicit tension: false",
     )
     particles_per_cell: Count | None = Field(
         None, description="in the cells about the surface; absent: 32 in 2D, 16 in 3D"
@@ -452,7 +459,8 @@ class Scene(Model):
         if self.has_surface and "density" not in self.fluid.model_fields_set:
             fluid = self.fluid.model_copy(update={"density": default_density(liquid=True)})
             object.__setattr__(self, "fluid", fluid)
-        if self.fluid.air is not None and "particles" not in self.surface.model_fields_set:
+        level_set_alone = self.fluid.air is not None or self.surface.tension_step == "implicit"
+        if level_set_alone and "particles" not in self.surface.model_fields_set:
             # markers hold the interface where it was before its volume was corrected
             object.__setattr__(self, "surface", self.surface.model_copy(update={"particles": False}))
         if self.has_surface and self.smoke is not None:
@@ -745,6 +753,8 @@ class Scene(Model):
             for name in self.water_regions:
                 raise complain(f"objects.{name}: a drain needs water; add an object of type 'water'")
             return
+        if self.surface.tension_step == "implicit":
+            check_implicit_tension(self)
         if self.surface.particles_per_cell is not None and not self.surface.particles:
             raise complain("surface.particles_per_cell has no effect with particles = false; remove it")
         if self.fluid.viscosity_form != "split" or self.fluid.no_slip != "wall_rows":

@@ -100,9 +100,67 @@ class EdgeCrossings:
             values = [_interpolate(phi, edge - step, across), *ends, _interpolate(phi, edge + step, across)]
         return _root_between(KNOTS[self.order], values)
 
+    def middles(self, phi_c: Array, node: np.ndarray, axis: int) -> Array:
+        """phi (n,) in the middles of squares normal to an axis, by their lower nodes (n,), up to a positive factor."""
+        phi = phi_c.reshape(-1)
+        return phi[node] if self.grid.dimensions == 2 else phi[node] + phi[node - self.stride[axis]]
+
     def points(self, axis: int, edge: np.ndarray) -> Array:
         """Places (n, 3) [m] of the crossings of edges (n,) along an axis; z = 0 in 2D."""
         place = self.grid.index(edge) - float(GHOSTS)
+        place[:, axis] += self.theta_e[axis].reshape(-1)[edge]
+        place = np.array(self.grid.lower) + self.grid.dx * place
+        place[:, self.grid.dimensions :] = 0.0
+        return np.asarray(place)
+
+
+class CentreCrossings:
+    """The same on the grid whose nodes are the cell centres: edges are the lines between centres, each through a face,
+    and are crossed where phi, linear between them, is 0.
+
+    An edge along an axis has the index of its lower centre, a cell of this grid that of its lowest corner.
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+        pz, py, px = grid.padded
+        self.stride = np.array([1, px, py * px])[: grid.dimensions]
+        self.inside_n = np.zeros(grid.padded, dtype=bool)
+        self.theta_e = np.full((3, *grid.padded), -1.0)
+        self.cell = np.zeros(0, dtype=np.int64)
+        self._crossed: list[np.ndarray] = [self.cell] * 3
+
+    def find(self, phi_c: Array) -> None:
+        """Crossings of phi [m] between centres of the domain."""
+        np.less_equal(phi_c, 0.0, out=self.inside_n)
+        inside, phi = self.inside_n, phi_c.reshape(-1)
+        shape = tuple(slice(s.start, max(s.stop - 1, s.start + 1)) for s in self.grid.interior)
+        all_of, any_of = inside.copy(), inside.copy()
+        for axis in self.grid.axes:
+            all_of &= np.roll(all_of, -1, axis=2 - axis)
+            any_of |= np.roll(any_of, -1, axis=2 - axis)
+        crossed = np.zeros(self.grid.padded, dtype=bool)
+        crossed[shape] = (any_of & ~all_of)[shape]
+        self.cell = np.flatnonzero(crossed)
+        for axis in self.grid.axes:
+            theta = self.theta_e[axis].reshape(-1)
+            theta[self._crossed[axis]] = -1.0
+            others = np.delete(self.stride, axis)
+            steps = np.array([np.dot(bits, others) for bits in product((0, 1), repeat=len(others))])
+            edge = np.unique(self.cell[:, None] + steps)
+            flat = inside.reshape(-1)
+            edge = self._crossed[axis] = edge[flat[edge] != flat[edge + self.stride[axis]]]
+            theta[edge] = phi[edge] / (phi[edge] - phi[edge + self.stride[axis]])
+
+    def middles(self, phi_c: Array, node: np.ndarray, axis: int) -> Array:
+        """phi (n,) in the middles of squares normal to an axis, by their lower centres, up to a positive factor."""
+        phi, (a, b) = phi_c.reshape(-1), (self.stride[(axis + k) % 3] for k in (1, 2))
+        return np.asarray(phi[node] + phi[node + a] + phi[node + b] + phi[node + a + b])
+
+    def points(self, axis: int, edge: np.ndarray) -> Array:
+        """Places (n, 3) [m] of the crossings of edges (n,) along an axis; z = 0 in 2D."""
+        z, y, x = np.unravel_index(edge, self.grid.padded)
+        place = np.stack([x, y, z], axis=1) + (0.5 - GHOSTS)
         place[:, axis] += self.theta_e[axis].reshape(-1)[edge]
         place = np.array(self.grid.lower) + self.grid.dx * place
         place[:, self.grid.dimensions :] = 0.0

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from undertow.grid import Array, Grid
-from undertow.surface.crossings import EdgeCrossings
+from undertow.surface.crossings import CentreCrossings, EdgeCrossings
 
 NO_AREA = 1e-14
 """Interfaces of less than this part of the face of a cell are none."""
@@ -80,15 +80,23 @@ class _Squares(NamedTuple):
 
 
 class InterfaceFinder:
-    """Interface and cut cells of level sets on one grid; scratch is kept from call to call."""
+    """Interface and cut cells of level sets on one grid; scratch is kept from call to call.
 
-    def __init__(self, grid: Grid, order: int = 4) -> None:
+    between_centres: the mesh has its points on the lines between cell centres, one on each face that the surface
+    crosses (``fluid.crossed``), instead of on the edges of cells.
+    """
+
+    def __init__(self, grid: Grid, order: int = 4, between_centres: bool = False) -> None:
         self.grid = grid
-        self.crossings = EdgeCrossings(grid, order)
+        self.crossings = CentreCrossings(grid) if between_centres else EdgeCrossings(grid, order)
         self.size = grid.size
 
     def find(self, phi_c: Array) -> Interface:
         """The interface of phi [m], a distance near its zeros, negative in the liquid, ghosts filled."""
+        return self.find_marked(phi_c)[0]
+
+    def find_marked(self, phi_c: Array) -> tuple[Interface, np.ndarray]:
+        """The same, and the edge (n,) of each point: axis times ``size`` plus the index of its lower node."""
         self.crossings.find(phi_c)
         if self.grid.dimensions == 2:
             links = self._segments(phi_c)
@@ -99,7 +107,7 @@ class InterfaceFinder:
         for axis in self.grid.axes:
             chosen = used // self.size == axis
             point[chosen] = self.crossings.points(axis, used[chosen] % self.size)
-        return Interface(point, index.reshape(links[0].shape), links[1])
+        return Interface(point, index.reshape(links[0].shape), links[1]), used
 
     def _squares(self, phi_c: Array, axis: int, node: np.ndarray) -> _Squares:
         """Those of the squares by ``node`` (n,) normal to an axis that the interface crosses."""
@@ -117,9 +125,7 @@ class InterfaceFinder:
         single = leaves.sum(axis=1) == 1
         to = np.where(single, enters.argmax(axis=1), 0)[:, None] * np.ones(4, dtype=np.int64)
         # two lines: round the corners outside if the middle is inside, else round those inside
-        phi = phi_c.reshape(-1)
-        middle = phi[node] if self.grid.dimensions == 2 else phi[node] + phi[node - step[axis]]
-        turn = np.where(middle <= 0.0, 1, -1)
+        turn = np.where(self.crossings.middles(phi_c, node, axis) <= 0.0, 1, -1)
         to = np.where(single[:, None], to, (np.arange(4) + turn[:, None]) % 4)
         return _Squares(node, edge, leaves, to)
 
