@@ -319,8 +319,9 @@ def read_source(source: Mapping[str, Any], roots: Mapping[str, BodyDescription])
             root = roots[values["name"].partition("/")[0]].shape
             rows = (np.array(given["carved"][name], dtype=float) for name in ("offset", "rotation", "planes"))
             carved = Carved(root, *rows)
-        vertices, triangles, interior_t = (given[name] for name in ("vertices", "triangles", "interior_t"))
-        shape = FragmentMesh(vertices, triangles, interior_t, carved=carved, particles=given.get("particles"))
+        shape = FragmentMesh(
+            given["vertices"], given["triangles"], given["interior_t"], carved=carved, particles=given.get("particles")
+        )
         inertia = values["inertia"]
         key = ("fragment", shape.identity()) if inertia is None else ("fragment", shape.identity(), inertia)
     one = BodyDescription(key=key, shape=shape, motion=pose, **values)
