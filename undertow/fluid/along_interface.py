@@ -16,21 +16,19 @@ NORMAL = 2.5
 """So far from the interface phi moves with the velocity of the nearest place of it [cells]."""
 
 
-
 def follow_interface(grid: Grid, phi_c: Array, by_f: Array, out_f: Array) -> None:
     """out = by [m/s] of the place of phi = 0 nearest to each face, within ``NORMAL`` cells of it; by elsewhere. Ghosts
     of by and phi are filled, those of out are left."""
     np.copyto(out_f, by_f)
     phi = phi_c.reshape(-1)
-    pz, py, px = grid.padded
-    stride = np.array([1, px, py * px])
+    stride = grid.stride
     for axis in grid.axes:
         middle = 0.5 * (phi_c + np.roll(phi_c, 1, axis=2 - axis))
         near = np.zeros(phi_c.shape, dtype=bool)
         inside = grid.interior_faces(axis)
         near[inside] = np.abs(middle[inside]) < NORMAL * grid.dx
         cell = np.flatnonzero(near)
-        index = np.stack(np.unravel_index(cell, grid.padded)[::-1], axis=1)
+        index = grid.index(cell)
         place = np.array(grid.lower) + grid.dx * (index - GHOSTS + 0.5 * (np.arange(3) != axis))
         normal = np.zeros((len(cell), 3))
         for a in grid.axes:

@@ -215,7 +215,7 @@ class AirPockets(AirBodies):
         whole = np.bincount(of, weight, size)
         e.volume_c[...], e.pressure_c[...] = 0.0, e.atmosphere
         room = weight * (np.maximum(bodies.sums[:, 2], 0.0) / np.maximum(whole, SMALL))[of] * self.grid.cell_volume
-        place = np.stack(np.unravel_index(cell, self.grid.padded)[::-1], axis=1) - GHOSTS + 0.5
+        place = self.grid.index(cell) - GHOSTS + 0.5
         height = (np.array(self.grid.lower) + place * self.grid.dx) @ gravity
         middle = np.bincount(of, room * height, size) / np.maximum(np.bincount(of, room, size), 1e-300)
         e.volume_c.reshape(-1)[cell] = room

@@ -58,7 +58,7 @@ class TensionRows:
         self._finder = InterfaceFinder(self.grid, between_centres=True)
         pz, py, px = self.grid.padded
         self._stride = np.array([1, px, py * px])[: self.grid.dimensions]
-        self._size = int(np.prod(self.grid.padded))
+        self._size = self.grid.size
         self.point, self.normal = np.zeros((2, 0, 3))
         self.simplex = np.zeros((0, self.grid.dimensions), dtype=np.int64)
         self.face = np.zeros(0, dtype=np.int64)

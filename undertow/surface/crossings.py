@@ -159,8 +159,7 @@ class CentreCrossings:
 
     def points(self, axis: int, edge: np.ndarray) -> Array:
         """Places (n, 3) [m] of the crossings of edges (n,) along an axis; z = 0 in 2D."""
-        z, y, x = np.unravel_index(edge, self.grid.padded)
-        place = np.stack([x, y, z], axis=1) + (0.5 - GHOSTS)
+        place = self.grid.index(edge) + (0.5 - GHOSTS)
         place[:, axis] += self.theta_e[axis].reshape(-1)[edge]
         place = np.array(self.grid.lower) + self.grid.dx * place
         place[:, self.grid.dimensions :] = 0.0
