@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import undertow as ut
 from undertow.fluid import Flow, FlowSettings
 from undertow.geometry import Box, ConstantCurve, MeshShape, Solid, SolidFields, Static, VelocityCurves
+from undertow.geometry.hiding import ThinSolids
 from undertow.geometry.thin import ThinWalls, _cut_lines
 from undertow.grid import GHOSTS, INFLOW, OUTFLOW, PERIODIC, WALL, Grid, Sides
 
@@ -96,3 +98,15 @@ def test_cuts_of_a_mesh_through_its_edges_and_corners() -> None:
         inwards = np.bincount(sums.ravel(), place[:count][axis == a] < 0.0)
         assert np.all(inwards == 1) and np.all(np.bincount(sums.ravel()) == 2)
         assert 16 <= len(inwards) <= 25
+
+
+def test_a_solid_with_one_thin_limb_that_forces_move_is_no_plate() -> None:
+    """A bath duck has a beak of a cell and floats by its cut cells; what is held fast closes faces if it is thin
+    anywhere."""
+    sim = ut.Simulation(ut.scene("bath-duck", resolution=20), threads=1)
+    fields = sim.flow.domain.solids
+    assert fields is not None
+    duck = next(solid for solid in fields.solids if solid.name == "duck")
+    assert duck.dynamic and duck.thickness(3) < 1.5 * sim.flow.grid.dx
+    assert ThinSolids(sim.flow.grid, [duck], closing=True).solids == []
+    assert ThinSolids(sim.flow.grid, [duck]).solids == [duck]

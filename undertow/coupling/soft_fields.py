@@ -136,7 +136,7 @@ class SoftFields(SolidFields):
 
     def hide_thin(self, closing: bool = False) -> None:
         """From the next ``update`` on, bodies thinner than two cells hide what is behind them, as shells do."""
-        bodies, thin = self.bodies, ThinSolids(self.grid, self.hiding(closing))
+        bodies, thin = self.bodies, ThinSolids(self.grid, self.hiding(closing), closing)
         closed = [
             part.surface
             for part in bodies.parts

@@ -42,7 +42,7 @@ class ThinClosing:
 
     def __init__(self, grid: Grid, solids: Sequence[Solid]) -> None:
         self.grid = grid
-        self.surfaces = ThinSolids(grid, solids)
+        self.surfaces = ThinSolids(grid, solids, closing=True)
         element = self.surfaces.element
         self.occlusion = Occlusion(grid, element, self.surfaces.count, len(element))
         self.face, self.cell = np.zeros(0, np.int64), np.zeros(0, np.int64)

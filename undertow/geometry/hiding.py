@@ -26,6 +26,11 @@ SEGMENTS = 16
 """Around a round solid, which is two cells thick at most."""
 
 
+PLATE = 0.25
+"""A solid that forces move is a plate where so much of its surface has less than THIN under it: walls of whole cells
+are of first order, and one thin limb does not make them the better ones."""
+
+
 def is_sheet(grid: Grid, thickness: float, x: Array) -> bool:
     """Whether a body with the nodes x (n, 3) is thinner than THIN and wider than that."""
     width = np.sort(np.ptp(x[:, : grid.dimensions], axis=0))[1 - grid.dimensions]
@@ -36,11 +41,11 @@ class ThinSolids:
     """Surfaces of the parts of solids that are thin sheets: triangles, in 2D the edges of their sections, moved with
     the solids.
 
-    element (m, 3), in 2D (m, 2): nodes. solids: those with such parts. Meshes that deform are left out; thin shells
-    hide by their own nodes.
+    element (m, 3), in 2D (m, 2): nodes. solids: those with such parts. closing: they close faces of the grid, which of
+    those that forces move only plates do. Meshes that deform are left out; thin shells hide by their own nodes.
     """
 
-    def __init__(self, grid: Grid, solids: Sequence[Solid]) -> None:
+    def __init__(self, grid: Grid, solids: Sequence[Solid], closing: bool = False) -> None:
         planar = grid.dimensions == 2
         self._dimensions = grid.dimensions
         self.solids: list[Solid] = []
@@ -55,11 +60,14 @@ class ThinSolids:
             rotation, thin, thick = solid.motion.pose(0.0)[1], [], []
             for part in solid.shape_at(0.0).parts_of():
                 own, triangles = part.shape.surface(SEGMENTS)
+                thickness = part.shape.thickness(grid.dimensions)
+                if closing and solid.dynamic and not planar:
+                    thickness = max(thickness, measure_thickness(own, triangles, PLATE))
                 x = own @ part.rotation.T + part.position
                 if planar:
                     own, triangles = find_section(x @ rotation.T, triangles)
                     x = own @ rotation
-                if not is_sheet(grid, part.shape.thickness(grid.dimensions), own):
+                if not is_sheet(grid, thickness, own):
                     thick.append(part)
                     continue
                 thin.append(part)

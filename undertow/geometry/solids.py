@@ -258,7 +258,7 @@ class SolidFields:
     def hide_thin(self, closing: bool = False) -> None:
         """From the next ``update`` on, solids thinner than two cells hide what is behind them; closing: only those that
         close faces."""
-        self.thin = ThinSolids(self.grid, self.hiding(closing))
+        self.thin = ThinSolids(self.grid, self.hiding(closing), closing)
         if self.thin.count:
             element = self.thin.element
             self.occlusion = Occlusion(self.grid, element, self.thin.count, len(element))

@@ -221,7 +221,7 @@ def build_solids(scene: Scene, table: BodyTable, grid: Grid) -> tuple[list[geome
         solids.append(check_size(solid, grid) if body.dynamic or repeats else clip_to_grid(solid, grid))
     # other couplings have fractions or cells of their own for what forces move
     closing = [solid for _, solid in thin if not solid.dynamic or scene.coupling == "monolithic"]
-    sheets = ThinSolids(grid, closing).solids
+    sheets = ThinSolids(grid, closing, closing=True).solids
     plates = [(thickness, solid.name) for thickness, solid in thin if solid in sheets]
     rods = [(thickness, solid.name) for thickness, solid in thin if solid not in sheets]
     return solids, [

@@ -21,7 +21,7 @@ DOWN, REST = 2.0, 2.0
 """How long it goes down, and how long it is watched after that [s]."""
 CELLS = (32, 48)
 """Along the tank."""
-SMOKE = {"CELLS": (16,), "DOWN": 0.3, "REST": 0.1}
+SMOKE = {"CELLS": (32,), "DOWN": 0.02, "REST": 0.02}
 
 
 def cup() -> ut.Compound:
