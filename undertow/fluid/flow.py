@@ -369,13 +369,13 @@ class Flow(Part):
     def arrays(self) -> dict[str, Array]:
         return self.state.arrays()
 
-    def numbers(self) -> dict[str, float]:
+    def numbers(self) -> dict[str, Any]:
         return {
             "previous_time_step": self.state.previous_time_step, "displaced_volume": self.displaced_volume,
-            "ahead": self.ahead,
+            "ahead": self.ahead, "sums": {one.name: one.value for one in self.sums},
         }  # fmt: skip
 
-    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, float], time: float) -> None:
+    def restore(self, arrays: Mapping[str, Array], numbers: Mapping[str, Any], time: float) -> None:
         restore_arrays(self.state.own_arrays(), arrays)
         self.state.previous_time_step = float(numbers["previous_time_step"])
         self.displaced_volume, self.ahead = float(numbers["displaced_volume"]), float(numbers["ahead"])
@@ -386,6 +386,8 @@ class Flow(Part):
             field.resume()
         self.update_solve()
         self.extent.recall()
+        kept = numbers.get("sums", {})
+        self.sums = [one._replace(value=kept.get(one.name, one.value)) for one in self.sums]
 
     def adopt(self, before: Part | None, time: float) -> None:
         if isinstance(before, Flow):

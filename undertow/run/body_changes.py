@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from undertow.errors import UserError
-from undertow.fluid import Flow
 from undertow.geometry.motion import quaternion_of_matrix
 from undertow.grid import Array
 from undertow.part import BodyState, Ledger, Part
@@ -89,10 +88,10 @@ def tell_momentum(mass: float, momentum: Array) -> str:
 
 
 def momentum_of(parts: Sequence[Part]) -> Array:
-    """Momentum (3,) [kg m/s] of the fluids of grids by the velocities of now, of which the ledger of a step may know
-    those from before narrow gaps were limited; zero without."""
-    rows = [part.ledger() for part in parts if isinstance(part, Flow)]
-    return np.array([sum(row[f"momentum_{axis}"] for row in rows) for axis in "xyz"], dtype=float)
+    """Momentum (3,) [kg m/s] of a fluid, as the ledger has it; zero without."""
+    row = Ledger(parts).row()
+    fluid = any(name.startswith("momentum_solids_") for name in row)
+    return np.array([row[f"momentum_{axis}"] if fluid else 0.0 for axis in "xyz"])
 
 
 def tell_displaced(before: Sequence[Part], after: Sequence[Part]) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from undertow.errors import UserError
-from undertow.fluid import Flow, measure
+from undertow.fluid import measure
 from undertow.grid import Array
 from undertow.part import Part, StepOutcome, Vector
 from undertow.rigid.bursting import Pressure
@@ -47,7 +47,6 @@ def step_and_break(sim: Simulation, dt: float, next_step: float) -> StepOutcome:
     while True:
         arrays = {name: array.copy() for name, array in sim.arrays().items()}
         numbers = {part.name: deepcopy(part.numbers()) for part in sim.parts}
-        sums = [(part, part.sums) for part in sim.parts if isinstance(part, Flow)]
         fracture = sim.part(FracturePart)
         fracture.begin_step()
         done = sim.scheme.step(sim.time, dt, next_step)
@@ -58,8 +57,6 @@ def step_and_break(sim: Simulation, dt: float, next_step: float) -> StepOutcome:
             return replace(done, events=events, broken=tuple(broken))
         for part in sim.parts:
             part.restore(arrays, numbers[part.name], sim.time)
-        for flow, measured in sums:
-            flow.sums = measured
         before = {entry.identity for entry in sim.bodies}
         broken += _break(sim, fracture, blows)
         born |= {entry.identity for entry in sim.bodies} - before
