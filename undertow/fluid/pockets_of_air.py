@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from undertow.fluid.crossed import Crossings
+from undertow.fluid.domain import FluidDomain
 from undertow.fluid.expansion import Expansion
 from undertow.fluid.waters import Waters
-from undertow.grid import GHOSTS, Array, Grid
+from undertow.grid import GHOSTS, Array
 from undertow.part import Quantity, Unit
 
 PRESSURE = Unit("Pa", "Pa")
@@ -45,8 +46,9 @@ class AirBodies:
     """The bodies of gas of one flow. sides: axis and end of those that gas passes. offsets (27,): of the cells around
     one, flat. closed: whether a body (n,) keeps its amount. amount_c: State."""
 
-    def __init__(self, grid: Grid, sides: Sequence[tuple[int, int]], offsets: np.ndarray) -> None:
-        self.grid, self.sides, self._offsets = grid, tuple(sides), offsets
+    def __init__(self, domain: FluidDomain, sides: Sequence[tuple[int, int]], offsets: np.ndarray) -> None:
+        self.domain, self.grid, self.sides, self._offsets = domain, domain.grid, tuple(sides), offsets
+        grid = self.grid
         self.amount_c = grid.cell_field()
         self.closed = np.zeros(0, dtype=bool)
 
@@ -119,12 +121,15 @@ class AirBodies:
         self.amount_c.reshape(-1)[held.cell] = weight * (amount / np.maximum(whole, SMALL))[held.of]
 
     def _reach(self, label: np.ndarray, cell: np.ndarray) -> np.ndarray:
-        """Numbers of the bodies that cells (n,) are in, or that are nearest; 0 where none is near."""
-        found = label[cell].astype(np.int64)
+        """Numbers of the bodies that cells (n,) are in, or that are nearest, no solid being between; 0 where none is
+        near."""
+        found, room = label[cell].astype(np.int64), self.domain.volume_c.reshape(-1) > 0.0
+        clear = np.ones((len(cell), len(self._offsets)), dtype=bool)
         for ring in range(1, RINGS + 1):
             left = np.flatnonzero(found == 0)
-            around = cell[left, None] + ring * self._offsets
-            found[left] = label[np.clip(around, 0, len(label) - 1)].max(axis=1, initial=0)
+            around = np.clip(cell[left, None] + ring * self._offsets, 0, len(label) - 1)
+            clear[left] &= room[around]
+            found[left] = np.where(clear[left], label[around], 0).max(axis=1, initial=0)
         return found
 
 
@@ -136,9 +141,10 @@ class AirPockets(AirBodies):
     """
 
     def __init__(
-        self, grid: Grid, sides: Sequence[tuple[int, int]], offsets: np.ndarray, expansion: Expansion, density: float
-    ) -> None:
-        super().__init__(grid, sides, offsets)
+        self, domain: FluidDomain, sides: Sequence[tuple[int, int]], offsets: np.ndarray, expansion: Expansion,
+        density: float,
+    ) -> None:  # fmt: skip
+        super().__init__(domain, sides, offsets)
         self.expansion, self.density = expansion, density
         self.pressures = np.zeros(0)
 

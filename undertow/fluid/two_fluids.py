@@ -166,9 +166,9 @@ class TwoFluids(LiquidSurface):
         passed = (OPEN, OUTFLOW, INFLOW)
         sides = [(axis, end) for _, axis, end in self.grid.sides() if self.sides.kind[2 * axis + end] in passed]
         offsets = self.phase.wall_cells.offsets
-        self.air = AirBodies(self.grid, sides, offsets)
+        self.air = AirBodies(self.domain, sides, offsets)
         for gas in self.phase.expansions:
-            self.air = AirPockets(self.grid, sides, offsets, gas, self.phase.of_air(1.0))
+            self.air = AirPockets(self.domain, sides, offsets, gas, self.phase.of_air(1.0))
         none = np.zeros(0, dtype=np.int64)
         self._held = Held(none, none, np.zeros(0), none)
         self._seen = {"air": 0, "liquid": 0}
