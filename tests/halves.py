@@ -17,8 +17,8 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
 SECOND = (
-    "fluid", "fuzz", "geometry", "grid", "output", "policy", "rigid", "scene", "soft", "solids", "sph", "surface",
-    "transport", "benchmarks",
+    "fluid", "frozen", "fuzz", "geometry", "grid", "output", "policy", "rigid", "scene", "soft", "solids", "sph",
+    "surface", "transport", "benchmarks",
 )  # fmt: skip
 LAST = "cli"
 """``cli`` and ``benchmarks`` begin every case and every benchmark, with the kernels of both halves: they come last,
