@@ -222,3 +222,19 @@ def test_what_does_not_go_with_it_is_refused():
     with pytest.raises(UserError, match=r"tension_step.*markers.*surface\.particles = false"):
         scene_with = {"tension": SIGMA, "tension_step": "implicit", "particles": True}
         ut.Scene.model_validate({**scene().model_dump(), "surface": scene_with})
+
+
+def test_a_surface_that_has_gone_leaves_nothing_in_the_stencil():
+    solve, plain = solve_of(2, other=1.0), solve_of(2, other=1.0)
+    plain.phase.folded = ()
+    for one in (solve, plain):
+        one.phase.phi_c[...] = -0.5
+        one.rebuild()
+    assert len(solve.phase.folded[0].point) == 0 and solve.phase.folded[0].complete
+    np.testing.assert_array_equal(solve.rows.stencil.face_f, plain.rows.stencil.face_f)
+
+
+def test_a_scene_without_a_surface_is_told_so():
+    whole = ut.Water(shape=ut.Box(size=[4.0, 4.0]), position=[0.5, 0.5])
+    with pytest.raises(UserError, match="has no surface"):
+        ut.Simulation(scene(air={"density": 1.0, "viscosity": 1e-4}, drop=whole))

@@ -48,8 +48,7 @@ class AirBodies:
 
     def __init__(self, domain: FluidDomain, sides: Sequence[tuple[int, int]], offsets: np.ndarray) -> None:
         self.domain, self.grid, self.sides, self._offsets = domain, domain.grid, tuple(sides), offsets
-        grid = self.grid
-        self.amount_c = grid.cell_field()
+        self.amount_c = self.grid.cell_field()
         self.closed = np.zeros(0, dtype=bool)
 
     def arrays(self) -> dict[str, Array]:

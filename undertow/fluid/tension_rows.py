@@ -56,8 +56,7 @@ class TensionRows:
         self.tension, self.domain, self.grid, self.phi_c = tension, tension.domain, tension.grid, tension.phi_c
         self.sigma = tension.sigma
         self._finder = InterfaceFinder(self.grid, between_centres=True)
-        pz, py, px = self.grid.padded
-        self._stride = np.array([1, px, py * px])[: self.grid.dimensions]
+        self._stride = self.grid.stride[: self.grid.dimensions]
         self._size = self.grid.size
         self.point, self.normal = np.zeros((2, 0, 3))
         self.simplex = np.zeros((0, self.grid.dimensions), dtype=np.int64)
@@ -75,7 +74,7 @@ class TensionRows:
         """Mesh, H and S for the surface of now; inv_mass_f: 1 / beta_f, 0 where there is no velocity."""
         interface, edge = self._finder.find_marked(self.phi_c)
         if not len(edge):
-            self.point = interface.point
+            self.point, self.complete = interface.point, True
             return
         axis, lower = edge // self._size, edge % self._size
         self.face = axis * self._size + lower + self._stride[axis]
@@ -260,6 +259,8 @@ class TensionRows:
 
     def lighten(self, stencil: Stencil) -> None:
         """The stencil of K beta^-1 K^T with the crossed faces as heavy as the rows make them."""
+        if not len(self.point):
+            return
         for axis in self.grid.axes:
             own = self._faces // self._size == axis
             upper = self._faces[own] % self._size

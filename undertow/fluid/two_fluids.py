@@ -109,9 +109,9 @@ class _Pieces:
         wanted, home = lacking / self._slope, self._homes(self.area)
         shift = np.zeros(len(home)) if ends else self._clip(wanted)
         is_home = home == np.arange(len(home))
-        owed = np.where(is_home, 0.0, (wanted - shift) * self._slope)
-        self.lent = float(np.abs(owed).sum())
-        held = np.bincount(home, owed, len(home))
+        unmet = np.where(is_home, 0.0, (wanted - shift) * self._slope)
+        self.lent = float(np.abs(unmet).sum())
+        held = np.bincount(home, unmet, len(home))
         shift = np.where(is_home, self._clip((lacking + held) / self._slope), shift)
         shift = np.where(np.abs(shift) > CLOSE, shift, 0.0)
         self.moved += shift
